@@ -10,6 +10,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from chatmagic.text import FENCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,7 +20,6 @@ DEEPEST: Final = 100
 INDENT: Final = 2
 
 _LONGEST: Final = 1_000
-_FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BETWEEN: Final = re.compile(r"\s*")
 # A text, which may hold such a word, or the word itself. A text without an end is taken to the
 # end, too: looked for from each quotation mark in it, it would take a minute.
@@ -127,7 +128,7 @@ def _is_deeper(value: Any, most: int) -> bool:
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the content of each code block begins and ends."""
     opened: re.Match[str] | None = None
-    for match in _FENCE.finditer(text):
+    for match in FENCE.finditer(text):
         if opened is None:
             opened = match
         elif match[1].startswith(opened[1]) and not match[2].strip():

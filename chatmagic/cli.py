@@ -1,4 +1,4 @@
-"""The command line: ``chatmagic demo``, ``install``, ``emulator``, ``audit``, ``sanitize-file``."""
+"""The command line: ``chatmagic ask``, ``demo``, ``install``, ``emulator``, ``audit`` and more."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from chatmagic._version import __version__
 from chatmagic.conversation.options import MANUAL
 from chatmagic.emulator.service import FAULTS, FRESH, Settings
 from chatmagic.errors import ChatError, InputError
+from chatmagic.shell import arguments as shell_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,9 +77,45 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"chatmagic {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (_add_demo, _add_install, _add_emulator, _add_audit, _add_sanitize_file):
+    for add in (
+        _add_ask,
+        _add_doctor,
+        _add_demo,
+        _add_install,
+        _add_emulator,
+        _add_audit,
+        _add_sanitize_file,
+    ):
         add(commands.add_parser)
     return parser
+
+
+def _add_ask(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    parser = add_parser(
+        "ask",
+        help="put a question from a shell; the reply alone goes to standard output",
+        description="Put a question, with the settings, the cassette and the budget of a new "
+        "kernel. The reply alone goes to standard output. Braces are sent as typed.",
+    )
+    shell_arguments.add(parser)
+    parser.set_defaults(run=_ask)
+
+
+def _add_doctor(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    parser = add_parser(
+        "doctor",
+        help="say what is set, what works and what to do, as lines to paste into a report",
+        description="Look at versions, address, key, network, clock, files and cassette. "
+        "Connections are tried; no request is sent without --ask. No key is shown. The exit "
+        "status is 1 if something is wrong.",
+    )
+    shell_arguments.add_place(parser)
+    parser.add_argument(
+        "--ask",
+        action="store_true",
+        help="send one short question, which costs what a short question costs",
+    )
+    parser.set_defaults(run=_doctor)
 
 
 def _add_audit(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
@@ -237,6 +274,20 @@ def emulator_settings(arguments: Mapping[str, Any]) -> Settings:
     names = {field.name for field in fields(Settings)}
     given = {name: value for name, value in arguments.items() if name in names}
     return replace(FRESH, **{"now": None, **given})
+
+
+def _ask(given: Mapping[str, Any]) -> int:
+    # Loads IPython's settings and the session, which the other commands do without.
+    from chatmagic.shell import command  # noqa: PLC0415
+
+    return command.run(given)
+
+
+def _doctor(given: Mapping[str, Any]) -> int:
+    # As for a question.
+    from chatmagic.shell import doctor_command  # noqa: PLC0415
+
+    return doctor_command.run(given)
 
 
 def _audit(arguments: Mapping[str, Any]) -> int:

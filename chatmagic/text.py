@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+"""Line of Markdown that opens or ends a block of code: its marks, and what follows them."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 UNTYPESET: Final = "mathjax_ignore tex2jax_ignore"
@@ -133,6 +135,21 @@ def unlinked(text: str, before: str = "") -> str:
         parts += [whole[done:at], JOINER]
         done = at
     return "".join([*parts, whole[done:]])
+
+
+def open_fence(text: str) -> re.Match[str] | None:
+    """Return the fence of the block of code that a text leaves open: its marks, and what follows.
+
+    Args:
+        text: Markdown.
+    """
+    opened: re.Match[str] | None = None
+    for match in FENCE.finditer(text):
+        if opened is None:
+            opened = match
+        elif match[1].startswith(opened[1]) and not match[2].strip():
+            opened = None
+    return opened
 
 
 def fence(text: str) -> str:

@@ -22,7 +22,10 @@ from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.client import reuse
 from chatmagic.session.current import current_session
+from chatmagic.session.environment import of_process
 from chatmagic.session.session import Session
+from chatmagic.session.spending import Spending
+from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     import ssl
@@ -109,6 +112,12 @@ def _place(item: pytest.Item) -> int:
     """Return the place of a test's file, or of its folder, in :data:`LONG`."""
     names = (item.path.parent.name, item.path.stem)
     return next((place for place, name in enumerate(LONG) if name in names), len(LONG))
+
+
+@pytest.fixture(autouse=True)
+def nothing_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process have used nothing yet."""
+    monkeypatch.setattr(SessionState, "spending", Spending(of_process))
 
 
 @pytest.fixture

@@ -7,31 +7,29 @@ a value that ``{{ }}`` put in only the expression, the size and the digest, unle
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import Replay, turn_of
-from chatmagic.conversation import seal, threads
+from chatmagic.conversation import seal
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.request_facts import Entry
+from chatmagic.conversation.slots import STEERING
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn
-from chatmagic.text import fence
+from chatmagic.text import fence, open_fence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.slots import Item
+    from chatmagic.conversation.slots import Item, Standing
 
 KIND: Final = "conversation"
-
-_FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
@@ -51,11 +49,8 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
             "reply": item.reply.text,
         }
         if isinstance(item, Turn)
-        else {"owner": owner, "instructions": item.value.to_json()}
-        if isinstance(item, Instructions)
-        else {"owner": owner, "thread": item.facts}
-        if isinstance(item, ThreadStart)
-        else {"owner": owner, "hiding": item.facts, "turn": places.get(item.turn, 0)}
+        else {"owner": owner, item.kind: item.facts}
+        | ({"turn": places.get(item.turn, 0)} if isinstance(item, Hiding) else {})
         for owner, held in conversation.slots
         for item in held
     ]
@@ -104,7 +99,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         record = turn.record or _record(turn, [turns[n] for n in turn.carried if n in turns])
         record = replace(record, values=turn.values) if keep_values else record.bare
         # What is saved is the turn as it is now, without its earlier replies.
-        record = replace(record, in_place_of=(), picked=False)
+        record = replace(record, in_place_of=(), continues=None, picked=False)
         records[number] = record.listing(shown)
     return records
 
@@ -118,24 +113,25 @@ def markdown(conversation: Conversation) -> str:
     parts, standings, here = ["# Conversation"], iter(conversation.standings), MAIN
     for _, held in conversation.slots:
         for item in held:
-            if isinstance(item, Instructions):
-                parts += ["## Instructions", _fenced(item.text)]
-                continue
-            if isinstance(item, Hiding):
-                parts += [item.in_words] if item.number else []
-                continue
-            if isinstance(item, ThreadStart):
-                here = item.name
-                parts += [f"## Thread {here}", threads.in_words(item)]
-                continue
-            standing = next(standings)
-            # Turns are numbered in their thread.
-            number = standing.index + 1
-            state = "" if item.state == "complete" else f" ({item.state})"
-            state += "" if standing.thread == here else f" (thread {standing.thread})"
-            parts += [f"## {number}. You", _fenced(item.as_typed), f"## {number}. Reply{state}"]
-            parts.append(_closed(item.reply.text.strip("\n")))
+            match item:
+                case Instructions():
+                    parts += ["## Instructions", _fenced(item.text)]
+                case ThreadStart(here):
+                    parts += [f"## Thread {here}", item.in_words]
+                case Hiding():
+                    parts += [item.in_words] if item.number else []
+                case Turn():
+                    parts += _turn(next(standings), here)
     return "\n\n".join(parts) + "\n"
+
+
+def _turn(standing: Standing, here: str) -> list[str]:
+    """Return a turn's question and reply, numbered in their thread."""
+    turn, number = standing.turn, standing.index + 1
+    state = "" if turn.state == "complete" else f" ({turn.state})"
+    state += "" if standing.thread == here else f" (thread {standing.thread})"
+    question = [f"## {number}. You", _fenced(turn.as_typed)]
+    return [*question, f"## {number}. Reply{state}", _closed(turn.reply.text.strip("\n"))]
 
 
 def _fenced(text: str) -> str:
@@ -146,13 +142,8 @@ def _fenced(text: str) -> str:
 
 def _closed(text: str) -> str:
     """End a code block that a reply left open, so that it does not swallow what follows."""
-    opened = None
-    for match in _FENCE.finditer(text):
-        if opened is None:
-            opened = match[1]
-        elif match[1].startswith(opened):
-            opened = None
-    return text if opened is None else f"{text}\n{opened}"
+    opened = open_fence(text)
+    return text if opened is None else f"{text}\n{opened[1]}"
 
 
 def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
@@ -166,16 +157,12 @@ def _item(value: object) -> Item:
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")
-    if isinstance(owner, str | None) and value.get("instructions") is not None:
-        given = {**value, "version": VERSION, "kind": "instructions"}
-        return replace(Instructions.from_json(given), owner=owner, execution=owner)
-    if isinstance(owner, str | None) and value.get("thread") is not None:
-        given = {**value, "version": VERSION, "kind": "thread"}
-        return replace(ThreadStart.from_json(given), owner=owner, execution=owner)
-    if isinstance(owner, str | None) and value.get("hiding") is not None:
-        hiding = Hiding.from_json({**value, "version": VERSION, "kind": "hiding"})
-        turn = whole_number(value.get("turn")) or 0
-        return replace(hiding, turn=turn, owner=owner, execution=owner)
+    for kind, steering in STEERING.items():
+        if isinstance(owner, str | None) and value.get(kind) is not None:
+            item = steering.from_json({**value, "version": VERSION, "kind": kind})
+            turn = whole_number(value.get("turn")) or 0
+            item = replace(item, turn=turn) if isinstance(item, Hiding) else item
+            return replace(item, owner=owner, execution=owner)
     if not isinstance(owner, str | None) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")
     if not isinstance(text, str):

@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic.archive import files
-from chatmagic.conversation import threads
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.slots import STEERING
+from chatmagic.conversation.steering import Kind, Steering
 from chatmagic.errors import InputError
 from chatmagic.text import numbered
 
@@ -37,23 +35,21 @@ NOT_SEALED: Final = "its record is not sealed"
 _ASKS: Final = re.compile(
     r"\A(?:\s|#.*\n)*%%chat(?:_fix)?(?!\w)"
     r"|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat"
-    r"(?:[ \t]+\S|_fix(?![\w?])|_retry(?![\w?])(?!.*--(?:list|stale)))",
+    r"(?:[ \t]+\S|_(?:fix|continue)(?![\w?])|_retry(?![\w?])(?!.*--(?:list|stale)))",
     re.MULTILINE,
 )
-_RETRIES: Final = re.compile(r"\s*%chat_retry(?!\S)(?!.*--(?:list|stale)).*\s*")
+_RETRIES: Final = re.compile(r"\s*%chat_(?:continue|retry(?!.*--(?:list|stale)))(?!\S).*\s*")
 _ASKS_PYTHON: Final = re.compile(
     r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat(?:_fix)?[\"']"
 )
 _DISPLAYS: Final = re.compile(r"\bdisplay\w*\s*\(")
 _LOADS: Final = re.compile(r"^[ \t]*%chat_load\b", re.MULTILINE)
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
-_KINDS: Final = frozenset(
-    ["turn", "pick", "instructions", "hiding", *get_args(threads.Kind), *get_args(Did)]
-)
+_KINDS: Final = frozenset(["turn", "pick", "deletion", *STEERING, *get_args(Did)])
 _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
 
 
-SavedKind = Literal["turn", "pick", "instructions", "thread", "deletion", "hiding"] | Did
+SavedKind = Literal["turn", "pick", "deletion"] | Kind | Did
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +63,7 @@ class SavedOutput:
             done to the conversation.
         sealed: whether the record and its output are as they were sealed.
         record: a turn's record, or that of a reply that was put back.
-        instructions: the standing instructions that it holds.
-        thread: the start of a thread, or the thread that was deleted.
-        hiding: the hiding of a turn.
+        steering: what it gives to the turns below, or the start of the thread that was deleted.
         text: its exact text; ``None`` where it is not there.
         html: the same as it is shown; ``None`` where it is not there.
         versions: of what rendered a reply, by package.
@@ -80,9 +74,7 @@ class SavedOutput:
     kind: SavedKind
     sealed: Sealed
     record: Record | None = None
-    instructions: Instructions | None = None
-    thread: ThreadStart | None = None
-    hiding: Hiding | None = None
+    steering: Steering | None = None
     text: str | None = None
     html: str | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
@@ -220,7 +212,7 @@ class Notebook:
             if kind not in _KINDS:
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
-            is_thread = kind in get_args(threads.Kind)
+            steering = STEERING.get("thread" if kind == "deletion" else kind)
             versions = get(value, "versions")
             sealed = check(cast("Mapping[str, Any]", value), get(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
@@ -235,9 +227,7 @@ class Notebook:
                     cast("SavedKind", kind),
                     sealed,
                     record=Record.from_json(value) if is_reply else None,
-                    instructions=Instructions.from_json(value) if kind == "instructions" else None,
-                    thread=ThreadStart.from_json(value) if is_thread else None,
-                    hiding=Hiding.from_json(value) if kind == "hiding" else None,
+                    steering=None if steering is None else steering.from_json(value),
                     text=text_of(text),
                     html=text_of(get(output, "data", "text/html")),
                     versions=versions if isinstance(versions, Mapping) else {},

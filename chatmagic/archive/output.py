@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic import _lazy
 from chatmagic import text as plain
 from chatmagic._version import __version__
-from chatmagic.conversation import threads
 from chatmagic.conversation.instructions import in_words
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
@@ -18,12 +17,10 @@ from chatmagic.text import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from chatmagic.conversation.hiding import Hiding
-    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.staleness import Cause
-    from chatmagic.conversation.threads import ThreadStart
+    from chatmagic.conversation.steering import Steering
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import CodeBlock, Reply
 
@@ -68,42 +65,14 @@ def note(
     return data, {"chatmagic": sealed(record, data)} if record else {}
 
 
-def of_instructions(given: Instructions) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the output of instructions, which shows what it keeps: its data, and its metadata.
-
-    Args:
-        given: with their text.
-    """
-    file = f" from {plain.one_line(given.value.expression, _NAME_SHOWN)}"
-    words = (
-        f"Instructions{file if given.value.expression else ''} for the questions below: "
-        f"{counted(given.value.size, 'character')}."
-        if given.text
-        else "No instructions for the questions below."
-    )
+def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the output of what steers the turns below: its data, and its metadata."""
+    words = item.in_words
     html = f'<p style="{gauge.QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
-    if given.text:
-        html = _folded(escape(plain.visible(words)), given.text)
-    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Instructions"'
-    return note(f"<div {box}>{html}</div>", words, given.to_json())
-
-
-def of_thread(start: ThreadStart) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the output of the start of a thread: its data, and its metadata."""
-    return _line("Thread", threads.in_words(start), start.to_json())
-
-
-def of_hiding(hiding: Hiding) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the output of the hiding of a turn: its data, and its metadata."""
-    return _line("Hiding", hiding.in_words, hiding.to_json())
-
-
-def _line(
-    name: str, words: str, record: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    html = f'<p style="{gauge.QUIET} margin: 0;">{escape(words)}</p>'
-    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="{name}"'
-    return note(f"<div {box}>{html}</div>", words, record)
+    if item.text:
+        html = _folded(escape(plain.visible(words)), item.text)
+    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="{item.kind.capitalize()}"'
+    return note(f"<div {box}>{html}</div>", words, item.to_json())
 
 
 @lru_cache(maxsize=1)
@@ -133,10 +102,13 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         for line in state_lines(reply)
     )
     head = "" if record is None or not record.in_place_of else _answered(record)
+    text = reply.text if record is None or not record.block else f"{record.block}\n{reply.text}"
+    # The rest of a JSON is none.
+    format = "text" if record is not None and record.continues and format == "json" else format
     kept = "" if record is None else _kept(record.values)
     footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
-        "text/html": frame(head + reply_forms.to_html(reply.text, format) + states + kept + footer),
+        "text/html": frame(head + reply_forms.to_html(text, format) + states + kept + footer),
         "text/plain": reply_forms.to_text(reply.text, format),
     }
 
@@ -144,6 +116,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
 def _answered(record: Record) -> str:
     """Return which question a reply is another one to, as safe HTML."""
     does = "This earlier reply is in force" if record.picked else "Asked again"
+    does = "Continued" if record.continues else does
     words = f"{does}: “{plain.one_line(record.prompt, _NAME_SHOWN)}”"
     return f'<p style="{gauge.QUIET} margin: 0 0 0.4em;">{escape(words)}</p>'
 
@@ -202,6 +175,8 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
         notes.append(settings)
     if turn.instructions is not None:
         notes.append(in_words(turn.instructions))
+    if turn.record is not None and turn.record.continues is not None:
+        notes.append("its reply was continued")
     if turn.last is not None:
         count = len(turn.carried)
         notes.append(f"sent with the last {count:,} turns" if count else "sent with none before it")

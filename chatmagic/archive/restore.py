@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json, text
 from chatmagic._json import shared
-from chatmagic.conversation import formats, template
+from chatmagic.conversation import continuation, formats, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
+from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn, newest
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from chatmagic.archive.notebook_file import Notebook
-    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.record import Record
-    from chatmagic.conversation.threads import ThreadStart
+    from chatmagic.conversation.steering import Steering
 
 SHOWN: Final = 200
 NOT_KEPT: Final = (
@@ -86,15 +86,20 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         if saved.record is not None:
             if index in turns:
                 replay.add(turns[index])
-        elif saved.thread is not None and saved.kind == "deletion":
-            replay.conversation.delete(saved.thread.name)
-        elif (item := saved.instructions or saved.thread or saved.hiding) is not None:
+        elif isinstance(saved.steering, ThreadStart) and saved.kind == "deletion":
+            replay.conversation.delete(saved.steering.name)
+        elif (item := saved.steering) is not None:
             owner, execution = owners[saved.cell], f"cell {saved.cell}"
             replay.steer(replace(item, owner=owner, execution=execution))
         else:
             _STEPS[saved.kind](replay.conversation)
     replies = notebook.replies
     cells = {number: replies[index][0].cell for number, index in enumerate(turns, 1)}
+    problems += [
+        f"cell {cells[number]}: the part of the reply that it continues is in no output here, so "
+        "its own was left out."
+        for number in replay.lost
+    ]
     asked = [index for index, (_, record) in enumerate(replies) if not record.picked]
     numbers = {index: number for number, index in enumerate(turns, 1)}
     numbers = {place: numbers[index] for place, index in enumerate(asked) if index in numbers}
@@ -142,6 +147,8 @@ class Replay:
         """The threads in which turns were asked, by the turns' numbers."""
         self.above: dict[int, tuple[Turn, ...]] = {}
         """The turns that stood above each turn when it was added."""
+        self.lost: list[int] = []
+        """The numbers of the turns that were left out: what they continued is not there."""
         # Turns are numbered in the order in which they are added, so their numbers are known.
         self._digests = dict(enumerate((turn.recorded_digest for turn in turns), 1))
         self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
@@ -150,13 +157,15 @@ class Replay:
     def add(self, turn: Turn) -> None:
         """Add a turn, with the numbers of those that it carried; 0 is one that is not known.
 
-        One that came in place of an earlier reply does so again, if that is live (rule 20).
+        One that came in place of an earlier reply does so again, if that is live (rule 20), and
+        one that continued a reply is joined to it (rule 22).
         """
-        earlier = () if turn.record is None else turn.record.in_place_of
+        record = cast("Record", turn.record)
+        earlier = record.in_place_of
         turns = reversed(self.conversation.turns if earlier else ())
-        olds = [each.number for each in turns if each.recorded_digest in earlier]
+        olds = [each for each in turns if each.recorded_digest in earlier]
         # Of equal turns, the one that stood below what this one's request carried.
-        old = next((each for each in olds if self._carries(each, turn)), next(iter(olds), 0))
+        old = max(olds, key=lambda each: self._likeness(each, turn)).number if olds else 0
         if not old and all(each.as_typed != turn.as_typed for each in self.conversation.turns):
             earlier = ()  # No output holds the reply that it took the place of.
         stand = (
@@ -165,23 +174,37 @@ class Replay:
             else self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
         )
         turn = self._carrying(turn, stand.numbers)
+        if record.continues is not None:
+            turn, old = self._joined(turn, old)
         number = self.conversation.added + 1
         self.above[number], self.threads[number] = stand.turns, stand.thread
-        if not earlier:
+        if not earlier and record.continues is None:
             self.conversation.add(turn)
             return
         asker = turn.owner
-        if cast("Record", turn.record).picked:
+        if record.picked:
             known = self.conversation.replies(old)
-            same = (each for each in known if each.recorded_digest == turn.recorded_digest)
-            turn = next(same, turn)
+            same = [each for each in known if each.recorded_digest == turn.recorded_digest]
+            # Of equal texts, the one with the same credits.
+            turn = max(same, key=lambda each: each.reply == turn.reply, default=turn)
         self.conversation.replace_reply(turn, old, asker=asker)
 
-    def _carries(self, number: int, turn: Turn) -> bool:
-        """Return whether a live turn carries what the request of one from an output did."""
-        now = self.conversation.context_of(number, last=turn.last).numbers
+    def _joined(self, turn: Turn, old: int) -> tuple[Turn, int]:
+        """Return a turn with what it continues, and the number of the turn that it replaces."""
+        continued = cast("Record", turn.record).continues
+        for each in self.conversation.replies(old):
+            if each.recorded_digest == continued:
+                return continuation.joined(each, turn), old
+        # Without what it continues it is no reply.
+        self.lost.append(self.conversation.added + 1)
+        return turn, 0
+
+    def _likeness(self, live: Turn, turn: Turn) -> int:
+        """Return in how much a live turn is asked as one from an output was; 2 is in all."""
+        now = self.conversation.context_of(live.number, last=turn.last).numbers
         carried = self._listed(cast("Record", turn.record)).carried
-        return carried == tuple(self._digests[each] for each in now)
+        is_below = carried == tuple(self._digests[each] for each in now)
+        return is_below + (live.parameters == turn.parameters)
 
     def _carrying(self, turn: Turn, context: tuple[int, ...]) -> Turn:
         """Return a turn with the numbers of those that it carried.
@@ -202,7 +225,7 @@ class Replay:
         carried = (0, *carried) if record.earlier else carried
         return replace(turn, carried=carried, record=record)
 
-    def steer(self, item: Instructions | ThreadStart | Hiding) -> None:
+    def steer(self, item: Steering) -> None:
         """Add what steers the turns below it; a hiding names one of those above."""
         if isinstance(item, Hiding):
             item = item.among(self.conversation.context(item.owner, item.execution).line)
@@ -272,7 +295,7 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
     owners: dict[int, str | None] = {}
     taken: set[str] = set()
     for saved in notebook.outputs:
-        record = saved.record or saved.instructions or saved.thread or saved.hiding
+        record = saved.record or saved.steering
         if record is not None and saved.cell not in owners:
             wanted = (saved.own, record.owner) if by_id else (record.owner, saved.own)
             free = (owner for owner in wanted if owner is not None and owner not in taken)

@@ -129,17 +129,17 @@ def _instructed_otherwise(read: Notebook, restored: Restored) -> list[str]:
     lines = [
         f"cell {saved.cell}: its instructions were edited after it ran."
         for saved in read.outputs
-        if saved.instructions is not None
+        if isinstance(saved.steering, instructions.Instructions)
         and (typed := instructions.typed_in(sources[saved.cell])) is not None
-        and typed != saved.instructions.text
+        and typed != saved.steering.text
     ]
     lines += [
         f"cell {saved.cell}: its thread was edited after it ran."
         for saved in read.outputs
         if saved.kind == "thread"
-        and saved.thread is not None
+        and saved.steering is not None
         and (begun := threads.typed_in(sources[saved.cell])) is not None
-        and begun.reads != saved.thread.reads
+        and begun.reads != saved.steering.reads
     ]
     # What a load brings, no output of this notebook tells.
     first_load = min((cell.number for cell in read.asking if cell.loads), default=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.conversation.instructions import Instructions
 from chatmagic.protocol.known_secrets import key_shapes_in
 from chatmagic.text import counted, numbered
 
@@ -42,11 +43,11 @@ def lines(read: Notebook) -> tuple[str, ...]:
             what = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
             lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
     lines += [
-        f"cell {saved.cell}: {saved.instructions.value.as_typed} "
-        f"({counted(saved.instructions.value.size, 'character')}): all of it"
+        f"cell {saved.cell}: {saved.steering.value.as_typed} "
+        f"({counted(saved.steering.value.size, 'character')}): all of it"
         for saved in read.outputs
         # What was typed, the cell says anyway.
-        if saved.instructions is not None and saved.instructions.value.expression
+        if isinstance(saved.steering, Instructions) and saved.steering.value.expression
     ]
     for find in _FINDERS:
         places: dict[str, list[int]] = {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import log_swallowed
 from chatmagic.batch.bar import Bar
-from chatmagic.batch.job import NAP
+from chatmagic.batch.job import NAP, is_alive
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.text import counted
 
@@ -56,7 +57,7 @@ class MapHandle:
     @property
     def is_running(self) -> bool:
         """Whether rows are being asked."""
-        return self._thread.is_alive() or self._job.is_alive
+        return is_alive(self._thread) or self._job.is_alive
 
     def stop(self) -> None:
         """Begin no more rows; those under way go on to their end."""
@@ -67,10 +68,15 @@ class MapHandle:
 
         Raises:
             ChatError: what ended it before the last row.
-            ChatInterrupted: it was stopped.
+            ChatInterrupted: it was stopped, or the wait was, and it goes on.
         """
-        while self._thread.is_alive():
-            self._thread.join(NAP)
+        try:
+            while is_alive(self._thread):
+                time.sleep(NAP)
+        except KeyboardInterrupt:
+            raise ChatInterrupted(
+                "Interrupted while waiting: the map goes on.", hint="stop() ends it."
+            ) from None
         if self._error is not None:
             raise self._error
         return self._collect()

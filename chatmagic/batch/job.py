@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from chatmagic.batch.pace import Pause
     from chatmagic.batch.tasks import Task
     from chatmagic.client.client import Client
-    from chatmagic.models import Reply
+    from chatmagic.models import Credits, Reply
     from chatmagic.protocol.wire import Request
 
     _Outcome = tuple[Reply | None, ChatError | ChatInterrupted | None]
@@ -57,6 +57,10 @@ _ENDING: Final = (AuthenticationError, BudgetError, ConnectError, NotRecordedErr
 class Asker(Protocol):
     """What a job asks by."""
 
+    @property
+    def service(self) -> str:
+        """What the ledger calls the service."""
+
     def connect(self) -> AbstractContextManager[Client]:
         """Return a client for one thread, which is closed with the context."""
 
@@ -70,6 +74,10 @@ class Asker(Protocol):
 
     def cost(self) -> int:
         """Return about what a request takes in credits, at least 1."""
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest figures of the credits; ``None`` is unknown."""
 
 
 @dataclass(slots=True)
@@ -125,6 +133,8 @@ class Job:
         self._halts: set[Halt] = set()
         self._given = queue.SimpleQueue["Task | None"]()
         self._news = queue.SimpleQueue[None]()
+        self._started = self._ended = 0
+        self._is_fed = False
         self._threads = [
             threading.Thread(target=self._work, name="chatmagic-map", daemon=True)
             for _ in range(workers)
@@ -134,7 +144,7 @@ class Job:
         """Ask all rows, and wait for the last one; then the file is closed.
 
         After an interrupt the rows under way are waited for; after a second one they are cut
-        off, and stored as what they are.
+        off, and stored as what they are; after a third one this is not waited for.
 
         Args:
             tick: called now and then, to show the progress.
@@ -156,6 +166,7 @@ class Job:
             self._finish(tick)
             raise
         finally:
+            # Where no thread was started; else the last one to end has closed it, or will.
             if not self.is_alive:
                 self._file.close()
         if self.error is not None:
@@ -184,10 +195,12 @@ class Job:
                 return
             self._given.put(task)
             if handed < len(self._threads):
+                self._started += 1
                 self._threads[handed].start()
 
     def _finish(self, tick: Callable[[], object]) -> None:
         """Let the threads end, and wait for them."""
+        self._is_fed = True
         for _ in self._threads:
             self._given.put(None)
         while self.is_alive:
@@ -201,7 +214,7 @@ class Job:
     @property
     def is_alive(self) -> bool:
         """Whether requests may be under way."""
-        return any(thread.is_alive() for thread in self._threads)
+        return any(is_alive(thread) for thread in self._threads)
 
     # --- The threads that send -----------------------------------------------------------------
 
@@ -217,6 +230,11 @@ class Job:
         except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
             log_swallowed(error)
             self._end(error)
+        with self._lock:
+            self._ended += 1
+            is_last = self._is_fed and self._ended == self._started
+        if is_last:
+            self._file.close()
 
     def _ask(self, client: Client, task: Task) -> None:
         """Ask one row, and store what came of it."""
@@ -299,7 +317,8 @@ class Job:
             with self._lock:
                 self.progress.sending -= 1
                 self.progress.sent += not isinstance(problem, BudgetError)
-                self.pace.note(client.credit_tracker.state, time.monotonic())
+                window = client.credit_tracker.state.requests
+                self.pace.note(self._asker.credits, window, time.monotonic())
 
     def _keep(
         self, task: Task, reply: Reply | None, problem: ChatError | ChatInterrupted | None
@@ -308,6 +327,9 @@ class Job:
         line = RowReply(
             row=task.row,
             key=task.key,
+            request=task.request.digest(),
+            occurrence=task.occurrence,
+            service=self._asker.service,
             text=None if reply is None else reply.text,
             error=None if problem is None else problem.message,
             ended_at=datetime.now(UTC),
@@ -332,6 +354,18 @@ class Job:
             self.error = self.error or error
             self.is_stopped = True
         self._news.put(None)
+
+
+def is_alive(thread: threading.Thread) -> bool:
+    """Return whether a thread has been started and has not ended.
+
+    Its own ``join`` and ``is_alive`` take it for ended once an interrupt has struck in them, as
+    CPython does until 3.12.
+
+    Args:
+        thread: the thread.
+    """
+    return thread in threading.enumerate()
 
 
 def _in_words(pause: Pause | None, now: float) -> str:

@@ -3,7 +3,7 @@
 A line is written at once, when its row has ended, so that a process which is killed has lost no
 row that ended before. It is brought to the disk (``fsync``) once a second and at the end, so that
 a power cut takes the last second at most. A row that is asked again has another line; the last
-one counts. One job at a time has the file: another one is refused.
+one counts. One job at a time has the file: another one is refused, where the system has locks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self, cast
 
-from chatmagic._log import swallowed
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.batch.row_reply import BEGINNING, RowReply
 from chatmagic.errors import ChatError, InputError
 
@@ -34,11 +34,13 @@ class JobFile:
 
     Args:
         path: the file, which may not exist yet.
+        replays: whether it is only read: each row that it has is as it was, also one that failed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, replays: bool = False) -> None:
         """Open nothing yet."""
         self.path = path
+        self._replays = replays
         self._file: FileIO | None = None
         self._at: dict[bytes, int] = {}
         """Where the last line of each key begins; 16 bytes of a digest tell keys apart."""
@@ -50,22 +52,27 @@ class JobFile:
     def open(self) -> Self:
         """Open, lock and read the file; repair what a killed process left behind.
 
+        One that is replayed is read alone.
+
         Whatever ends it early, it is the caller's to close.
 
         Raises:
             InputError: it cannot be opened, another job has it, or it is another file.
         """
+        if self._replays:
+            self._read_only()
+            return self
         try:
             self._file = self.path.open("ab", buffering=0)
         except (OSError, ValueError) as error:
-            raise self._refused(error) from None
+            raise self._refused("written", error) from None
         self._lock(self._file)
         self._is_ours = True
         self._read(self._file)
         return self
 
     def is_answered(self, key: str) -> bool:
-        """Return whether a row has ended well."""
+        """Return whether a row has ended well, or is replayed."""
         short = _short(key)
         return short in self._at and short not in self._failed
 
@@ -127,20 +134,34 @@ class JobFile:
                     self.path.unlink()
             self._file.close()
 
+    def _read_only(self) -> None:
+        try:
+            self._read(None)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._refused("read", error) from None
+
     def _lock(self, file: FileIO) -> None:
         if sys.platform == "win32":
             return
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise InputError(
                 f"{self.path.name} is in use by another map, here or in another kernel. Nothing "
                 "was sent.",
                 hint="Wait for it, stop it, or name another file=….",
             ) from None
+        except OSError as error:
+            log_swallowed(error)  # a file system without locks
 
-    def _read(self, file: FileIO) -> None:
-        """Note where each row's last line is; end or drop a last line that was not ended."""
+    def _read(self, file: FileIO | None) -> None:
+        """Note where each row's last line is; end or drop a last line that was not ended.
+
+        Args:
+            file: where that is done; ``None`` leaves the last line as it is.
+        """
         with self.path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 try:
@@ -152,17 +173,18 @@ class JobFile:
                             "sent, and the file is as it was.",
                             hint="Name another file=….",
                         ) from None
-                    os.ftruncate(file.fileno(), self._end)
+                    if file is not None:
+                        os.ftruncate(file.fileno(), self._end)
                     return
                 self._end += len(line)
-                if not line.endswith(b"\n"):
+                if file is not None and not line.endswith(b"\n"):
                     self._end += file.write(b"\n")
                     return
 
     def _note(self, reply: RowReply, at: int) -> None:
-        key = _short(reply.key)
+        key = _short(reply.replay_key if self._replays else reply.key)
         self._at[key] = at
-        if reply.error is None:
+        if reply.error is None or self._replays:
             self._failed.discard(key)
         else:
             self._failed.add(key)
@@ -171,9 +193,9 @@ class JobFile:
         os.fsync(file.fileno())
         self._synced = monotonic()
 
-    def _refused(self, error: OSError | ValueError) -> InputError:
+    def _refused(self, what: str, error: OSError | ValueError) -> InputError:
         why = getattr(error, "strerror", None) or "this is not the name of a file"
-        return InputError(f"{self.path.name} cannot be written: {why}. Nothing was sent.")
+        return InputError(f"{self.path.name} cannot be {what}: {why}. Nothing was sent.")
 
 
 def is_in(key: str, keys: frozenset[bytes]) -> bool:
@@ -186,5 +208,6 @@ def _short(key: str) -> bytes:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Return whether a last line is the beginning of one of ours."""
+    """Return whether a last line is the beginning of one of ours, or what a power cut left."""
+    line = line.rstrip(b"\0")
     return line.startswith(BEGINNING) or BEGINNING.startswith(line)

@@ -14,8 +14,8 @@ from chatmagic.text import counted
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from chatmagic.client.credit_tracker import CreditState
     from chatmagic.errors import RateLimitError
+    from chatmagic.models import Credits
     from chatmagic.protocol.ratelimit import RequestLimit
 
 SHORT: Final = 60.0
@@ -39,34 +39,31 @@ class Pause:
 
 @dataclass(slots=True)
 class Pace:
-    """What the latest answers said of the credits and of the requests that are left.
+    """What the latest answers said of the credits and of the requests that are left."""
 
-    Args:
-        credits_left: by the latest answer that told it; ``None`` is unknown.
-    """
-
-    credits_left: int | None = None
-    _resets_at: datetime | None = None
+    _credits: Credits | None = None
     _credits_until: float | None = None
     _window: RequestLimit | None = None
     _requests_until: float | None = None
     _refused: Pause | None = None
 
-    def note(self, state: CreditState, now: float) -> None:
-        """Note what an answer said.
+    @property
+    def credits_left(self) -> int | None:
+        """The credits that are left; ``None`` is unknown."""
+        return None if self._credits is None else self._credits.remaining
+
+    def note(self, credits: Credits | None, window: RequestLimit | None, now: float) -> None:
+        """Note what is known with an answer.
 
         Args:
-            state: what is known with it.
+            credits: the latest figures; ``None`` is unknown.
+            window: the requests that are left; ``None`` is unknown.
             now: when it came.
         """
-        if (credits := state.last) is not None:
-            left = credits.remaining
-            if self._resets_at == credits.resets_at and None not in (left, self.credits_left):
-                # Answers overtake one another; until the reset the lowest figure is the latest.
-                left = min(left or 0, self.credits_left or 0)
-            self.credits_left, self._resets_at = left, credits.resets_at
+        if credits is not None and credits != self._credits:
+            self._credits = credits
             self._credits_until = _later(now, credits.seen_at, credits.resets_at)
-        if (window := state.requests) is not None and window != self._window:
+        if window is not None and window != self._window:
             self._window = window
             self._requests_until = _later(now, window.seen_at, window.ends_at)
 

@@ -9,6 +9,7 @@ from datetime import datetime  # noqa: TC003 - who reads the fields' types needs
 from typing import Any, Final, Self
 
 from chatmagic._json import (
+    digest,
     exact_count,
     exact_digest,
     exact_text,
@@ -25,6 +26,16 @@ BEGINNING: Final = b'{"key": "'
 """How each line begins, by which a file of rows is known."""
 
 
+def replay_key(request: str, occurrence: int) -> str:
+    """Return the digest by which a reply is found in a replay, as a cassette finds it.
+
+    Args:
+        request: digest of the request, as the ledger has it.
+        occurrence: which of equal requests it is, from 1.
+    """
+    return digest([request, occurrence])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RowReply(BodyFacts):
     """Reply to one row, or why there is none.
@@ -32,6 +43,9 @@ class RowReply(BodyFacts):
     Args:
         row: the row's place, from 0.
         key: digest of its request with the address and, of equal requests, which it is.
+        request: digest of the request, as the ledger has it.
+        occurrence: which of equal requests it is, from 1.
+        service: what the ledger calls the service.
         text: the reply as far as it came; ``None`` where nothing did.
         value: what a reply in JSON holds, or the instance of its schema; of this run alone.
         error: what went wrong, in one line; ``None`` where the reply is whole and of its form.
@@ -40,6 +54,9 @@ class RowReply(BodyFacts):
 
     row: int = json_field(exact_count, required=True)
     key: str = json_field(exact_digest, required=True)
+    request: str = json_field(exact_digest, required=True)
+    occurrence: int = json_field(exact_count, required=True)
+    service: str | None = json_field(exact_text)
     text: str | None = json_field(exact_text)
     error: str | None = json_field(exact_text)
     ended_at: datetime | None = json_field(exact_time, iso)
@@ -49,6 +66,11 @@ class RowReply(BodyFacts):
         """Return what a person looks for in a list of many."""
         value = "" if self.value is None else f", value={self.value!r}"
         return f"RowReply(row={self.row}, text={self.text!r}{value}, error={self.error!r})"
+
+    @property
+    def replay_key(self) -> str:
+        """Digest by which it is found in a replay, whatever the service and the model."""
+        return replay_key(self.request, self.occurrence)
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:

@@ -59,8 +59,8 @@ class Rows:
 
 def is_table(value: Any) -> bool:
     """Return whether a value is a DataFrame in memory, of pandas, polars or the like."""
-    kind = type(value)
-    return isinstance(value, Sized) and hasattr(kind, "columns") and _reader(value) is not None
+    has_columns = isinstance(value, Sized) and hasattr(type(value), "columns")
+    return has_columns and not _is_in_parts(value) and _reader(value) is not None
 
 
 def _is_in_parts(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic._json import digest
 from chatmagic.batch.job_file import is_in
+from chatmagic.batch.row_reply import replay_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,12 +30,14 @@ class Task:
         row: its place, from 0.
         key: digest of its request with the address and, of equal requests, which it is.
         request: what it sends.
+        occurrence: which of equal requests it is, from 1.
         problem: why it is not to be sent.
     """
 
     row: int
     key: str
     request: Request
+    occurrence: int
     problem: ChatError | None = None
 
 
@@ -45,7 +48,7 @@ class Tasks:
     Args:
         rows: all rows.
         compose: makes a row's request.
-        address: of the service, which is part of each key.
+        address: of the service, which is part of each key; ``None`` where a file is replayed.
         file: the job's file.
         keeps: whether the keys of all rows are kept.
         keys: those keys, in the rows' order.
@@ -56,7 +59,7 @@ class Tasks:
 
     rows: Rows
     compose: Compose
-    address: str
+    address: str | None
     file: JobFile
     keeps: bool = True
     keys: list[str] = field(default_factory=list)
@@ -80,13 +83,18 @@ class Tasks:
         seen: dict[bytes, int] = {}
         for number, row in enumerate(self.rows):
             request, problem = self.compose(number, row)
-            body = digest([self.address, json.loads(request.encode())])
-            short = bytes.fromhex(body)[:16]
+            known = request.digest()
+            short = bytes.fromhex(known)[:16]
             seen[short] = occurrence = seen.get(short, 0) + 1
-            key = digest([body, occurrence])
+            key = self._key(request, known, occurrence)
             if self.keeps:
                 self.keys.append(key)
             if self.file.is_answered(key):
                 self.answered += 1
             else:
-                yield Task(number, key, request, problem)
+                yield Task(number, key, request, occurrence, problem)
+
+    def _key(self, request: Request, known: str, occurrence: int) -> str:
+        if self.address is None:
+            return replay_key(known, occurrence)
+        return digest([self.address, json.loads(request.encode()), occurrence])

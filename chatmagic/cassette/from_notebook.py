@@ -8,6 +8,7 @@ from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.archive import notebook_file
 from chatmagic.cassette.interaction import DIGITS, Interaction, headers_for, name_of
+from chatmagic.conversation import continuation
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
 from chatmagic.text import numbered
@@ -70,14 +71,17 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
             that are not known.
     """
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
+    prompt, typed = record.prompt, record.prompt if record.values else None
+    if record.continues is not None:
+        prompt, typed, before = continuation.INSTRUCTION, None, (*before, record.continues)
     return Interaction(
         request=record.request,
-        prompt=record.prompt,
+        prompt=prompt,
         before=tuple(digest[:DIGITS] for digest in before),
         asked_model=record.asked_model,
         instructions=name_of(record.instructions),
         parameters={"stream": True, **sent},
-        typed=record.prompt if record.values else None,
+        typed=typed,
         owner=record.owner,
         headers=headers_for(record.credits, record.date),
         text=text,

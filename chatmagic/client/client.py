@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from chatmagic.client.halt import Halt
+    from chatmagic.client.model_list import ModelList
     from chatmagic.client.transport import Transport
     from chatmagic.models import Credits
 
@@ -28,8 +29,8 @@ class Client:
     """Client of one service with one key, over one connection that is kept between asks.
 
     Args:
-        base_url: address of the service, with or without ``/v1``; ``None`` takes
-            ``CHATMAGIC_BASE_URL``.
+        base_url: address of the service, with or without ``/v1``, or the name of a server that
+            is known; ``None`` takes ``CHATMAGIC_BASE_URL``.
         api_key: the key; ``None`` takes the environment's, which goes to the
             environment's own address alone (fact 12).
         auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
@@ -72,7 +73,7 @@ class Client:
             endpoint = Endpoint("https://transport.invalid", auth or "none", key, "transport")
         else:
             endpoint = config.resolve_for_client(base_url, key, auth)
-        fields = extras.fields(extra_body, model)
+        fields = extras.fields(extra_body, model, stream_usage=endpoint.stream_usage)
         self._start(ServiceSetup(endpoint, timeout, fields, extra_headers), transport)
 
     @classmethod
@@ -230,6 +231,20 @@ class Client:
             self.credit_tracker,
             halt,
         )
+
+    def models(self) -> ModelList:
+        """Ask for the models that the server lists, which the interface does not have.
+
+        It is one request, a GET with the key; whether that takes credits is not documented.
+
+        Raises:
+            ChatError: as the tree in :mod:`chatmagic.errors` has it.
+            NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
+        """
+        # With requests, as in `retune`.
+        from chatmagic.client import model_list  # noqa: PLC0415
+
+        return model_list.ask(self._transport, self.endpoint, self.credit_tracker)
 
     def close(self) -> None:
         """Close the connection that is kept."""

@@ -12,7 +12,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.client import kernel_hook, key_file
+from chatmagic.client import kernel_hook, key_file, servers
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
@@ -69,7 +69,9 @@ def resolve(
     endpoint = replace(place, guarded=(*known_keys(), *typed.values()))
     if endpoint.base_url == EMULATOR:
         return endpoint
-    endpoint = replace(endpoint, auth=_way(ways))
+    # How a server that is known by name takes its key is no matter of the settings.
+    auth = _way(ways) if endpoint.server is None else endpoint.server.auth
+    endpoint = replace(endpoint, auth=auth)
     if endpoint.auth == "none":
         return endpoint
     if key is not None:
@@ -97,8 +99,9 @@ def address(addresses: Iterable[Setting]) -> Endpoint:
         if word.lower() == EMULATOR:
             return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
         if word:
-            base_url, warnings = usable(word, name)
-            return Endpoint(base_url, "bearer", None, url_from, warnings=warnings)
+            server = servers.find(word)
+            base_url, warnings = usable(word if server is None else server.base_url, name)
+            return Endpoint(base_url, "bearer", None, url_from, warnings=warnings, server=server)
     raise ConnectError(
         "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
         "%chat_connect URL and %chat_login.",
@@ -210,7 +213,8 @@ def _way(ways: Iterable[Setting]) -> Auth:
 
 def _with_key(endpoint: Endpoint, file_url: str | None, store: KeyStore | None) -> Endpoint:
     """Add the environment's key, or else one that was kept, where it belongs to this origin."""
-    here, home = endpoint.origin, origin_or_none(_value(URL_VARIABLE) or file_url or "")
+    own = servers.address_of(_value(URL_VARIABLE) or file_url or "")
+    here, home = endpoint.origin, origin_or_none(own)
     is_in_environment = any(map(_value, KEY_VARIABLES))
     if here == home and is_in_environment:
         key, key_from, warnings = _environments_key()

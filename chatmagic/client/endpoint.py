@@ -11,6 +11,7 @@ from chatmagic.protocol.url import EMULATOR, origin, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from chatmagic.client.servers import Server
     from chatmagic.client.timeouts import Timeout
     from chatmagic.protocol.auth import Auth, Secret
 
@@ -31,6 +32,7 @@ class Endpoint:
         elsewhere: what the environment's key belongs to, in words, where that is not here.
         guarded: the keys that are known, for whichever address: no request may hold one.
         warnings: what is unwise about the address or the key's file, a line each.
+        server: the server whose name was given in place of the address; ``None`` for a URL.
     """
 
     base_url: str
@@ -41,6 +43,7 @@ class Endpoint:
     elsewhere: str | None = None
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[str, ...] = ()
+    server: Server | None = None
 
     @property
     def origin(self) -> str:
@@ -53,14 +56,23 @@ class Endpoint:
         return self.key_from == EMULATOR
 
     @property
+    def stream_usage(self) -> bool:
+        """Whether its requests ask for the token counts of streams, as this server needs."""
+        return self.server is not None and self.server.stream_usage
+
+    @property
     def known_keys(self) -> tuple[Secret, ...]:
         """The keys that no request may hold: this one's, and those for other addresses."""
         return tuple(key for key in (*self.guarded, self.key) if key is not None)
 
+    @property
+    def account(self) -> tuple[str, Auth, Secret | None]:
+        """What tells the requests of one account from those of another."""
+        return self.base_url, self.auth, self.key
+
     def is_same_service(self, other: Endpoint) -> bool:
         """Return whether both ask the same service with the same key."""
-        ours = (self.base_url, self.auth, self.key)
-        return ours == (other.base_url, other.auth, other.key)
+        return self.account == other.account
 
     def no_key_message(self) -> tuple[str, str]:
         """Return that there is no key for the address, and what to do, as two lines."""

@@ -26,12 +26,15 @@ _VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _SHOWN: Final = 60
 
 
-def fields(extra_body: object, model: object = None) -> dict[str, Any]:
+def fields(
+    extra_body: object, model: object = None, *, stream_usage: bool = False
+) -> dict[str, Any]:
     """Return the fields that a request has beside the interface's own.
 
     Args:
         extra_body: a mapping of names to values; ``None`` is empty.
         model: the request's ``model``; ``None`` leaves it to ``extra_body``.
+        stream_usage: whether it asks for token counts with a stream, unless ``extra_body`` says.
 
     Raises:
         InputError: one of them is of the wrong kind, or they name two models.
@@ -43,7 +46,8 @@ def fields(extra_body: object, model: object = None) -> dict[str, Any]:
             "extra_body is a mapping of field names to values, such as {'model': 'small'}, "
             f"not {type(extra_body).__name__}."
         )
-    given = dict(extra_body or {})
+    given: dict[str, Any] = {"stream_options": {"include_usage": True}} if stream_usage else {}
+    given |= extra_body or {}
     if model is None:
         return given
     if given.setdefault("model", model) != model:

@@ -28,10 +28,10 @@ from requests.utils import get_environ_proxies
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
-from chatmagic.client.connections import Clock, Current, keyed_pools
+from chatmagic.client.connections import Clock, Current, any_open, keyed_pools
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.protocol.url import is_loopback, origin, request_url
+from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
 
 if TYPE_CHECKING:
@@ -133,20 +133,45 @@ class HttpTransport:
             ChatError: what went wrong, as the tree in :mod:`chatmagic.errors` has it.
             ChatInterrupted: ``halt`` was stopped by a person.
         """
+        return self._exchange("POST", self._url, body, _headers(stream=stream), halt)
+
+    def get_models(self, halt: Halt) -> HttpExchange:
+        """Ask for the list of models, which the interface does not have, at the same origin.
+
+        Args:
+            halt: stops this exchange.
+
+        Raises:
+            ChatError: as :meth:`send`.
+            ChatInterrupted: as :meth:`send`.
+        """
+        headers = {**_headers(stream=False), "Content-Type": None}
+        url = models_url(self.setup.endpoint.base_url)
+        return self._exchange("GET", url, None, headers, halt)
+
+    def _exchange(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: dict[str, str | None],
+        halt: Halt,
+    ) -> HttpExchange:
         timeout = Timeout.of(self.setup.timeout)
         clock = self._current.clock = Clock(timeout, halt)
         bundle = certificates.bundle(os.environ)
         try:
             clock.start()
-            response = self._session.post(
-                self._url,
+            response = self._session.request(
+                method,
+                url,
                 data=body,
-                headers={**_headers(stream=stream), **(self.setup.extra_headers or {})},
+                headers={**headers, **(self.setup.extra_headers or {})},
                 stream=True,
                 # The clock has the time-outs from there on.
                 timeout=(timeout.connect, timeout.first_byte),
                 allow_redirects=False,
-                proxies={} if is_loopback(self._url) else get_environ_proxies(self._url),
+                proxies={} if is_loopback(self._url) else get_environ_proxies(url),
                 verify=True if bundle is None else bundle[1],
             )
             return HttpExchange(response, clock)
@@ -159,6 +184,10 @@ class HttpTransport:
             log_swallowed(error)
             problem = _reported(error, clock, self._url)
         raise problem
+
+    def keeps_connection(self) -> bool:
+        """Return whether a connection waits for its next use."""
+        return any_open(self._opened)
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""

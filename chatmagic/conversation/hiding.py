@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from chatmagic._json import exact_count, exact_digest, fields_from_json, fields_to_json, json_field
-from chatmagic.conversation.record import VERSION, kind_of, owner_from
+from chatmagic._json import exact_count, exact_digest, json_field
 from chatmagic.conversation.request_facts import switch, where_on
+from chatmagic.conversation.steering import Steering
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chatmagic.conversation.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
-class Hiding:
+class Hiding(Steering):
     """Hiding of a turn in the slot of a cell, or its end; it holds for the requests below.
 
     Args:
@@ -24,37 +25,14 @@ class Hiding:
         digest: the digest by which records name the turn.
         show: whether it is carried again.
         turn: the turn's number in its conversation; 0 is a turn that is not known.
-        owner: hash of the cell that owns it; ``None`` without one.
-        execution: what tells one execution of the cell from another; ``None`` is unknown.
     """
 
     number: int = json_field(exact_count, default=0, required=True)
     digest: str = json_field(exact_digest, default="", required=True)
     show: bool = json_field(switch, where_on, default=False)
     turn: int = 0
-    owner: str | None = None
-    execution: str | None = None
 
-    @classmethod
-    def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote, or any other value from an untrusted file.
-
-        Raises:
-            NewerVersionError: a later release wrote it.
-            ValueError: it is no such record.
-        """
-        if kind_of(value) != "hiding" or not isinstance(value, Mapping):
-            raise ValueError("it is not the record of a hiding")
-        facts, owner = value.get("hiding"), value.get("owner")
-        if not isinstance(facts, Mapping):
-            raise ValueError("its 'hiding' cannot be read")
-        owner = None if owner is None else owner_from(owner)
-        return cls(**fields_from_json(cls, facts), owner=owner)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What files keep of it."""
-        return fields_to_json(self)
+    kind = "hiding"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -63,8 +41,8 @@ class Hiding:
 
     @property
     def source(self) -> str:
-        """The source of the cell that gives it."""
-        return f"%chat_hide {'--show ' if self.show else ''}{self.number}"
+        """The source of its cell; empty for a turn that is not there."""
+        return f"%chat_hide {'--show ' if self.show else ''}{self.number}" if self.number else ""
 
     @property
     def in_words(self) -> str:
@@ -81,8 +59,3 @@ class Hiding:
         turns = (*line[self.number - 1 : self.number], *line) if self.number else ()
         named = (turn.number for turn in turns if turn.recorded_digest == self.digest)
         return replace(self, turn=next(named, 0))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return its record, as an output's metadata keep it."""
-        place = {} if self.owner is None else {"owner": self.owner}
-        return {"version": VERSION, "kind": "hiding", **place, "hiding": self.facts}

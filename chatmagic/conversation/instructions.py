@@ -8,35 +8,35 @@ front of the first message that is sent, followed by an empty line; in a message
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic.conversation import template
 from chatmagic.conversation.question import ABOVE
-from chatmagic.conversation.record import VERSION, kind_of, owner_from
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.steering import Steering
 from chatmagic.models import Message
 from chatmagic.text import counted, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SHOWN: Final = 60
 _CELL: Final = r"%%chat_instructions[ \t]*$"
 
 
 @dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Steering):
     """Standing instructions in the slot of a cell; they hold below it, up to the next ones.
 
     Args:
         value: their text and, where it was read from a file, the file's name as typed; an empty
             text ends the instructions above.
-        owner: hash of the cell that owns them; ``None`` without one.
-        execution: what tells one execution of the cell from another; ``None`` is unknown.
     """
 
     value: Value
-    owner: str | None = None
-    execution: str | None = None
+
+    kind = "instructions"
 
     @classmethod
     def of(cls, text: str, file: str = "", **place: str | None) -> Self:
@@ -50,20 +50,22 @@ class Instructions:
         return cls(Value.of(file, text if text.strip() else "", "instructions"), **place)
 
     @classmethod
-    def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote, or any other value from an untrusted file.
-
-        Raises:
-            NewerVersionError: a later release wrote it.
-            ValueError: it is no such record, or its text is not there.
-        """
-        if kind_of(value) != "instructions" or not isinstance(value, Mapping):
-            raise ValueError("it is not the record of instructions")
-        read = Value.from_json(value.get("instructions"))
-        if read.text is None or read.kind != "instructions":
+    def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the value; its text has to be there."""
+        value = Value.from_json(facts)
+        if value.text is None or value.kind != "instructions":
             raise ValueError("its 'instructions' cannot be read")
-        owner = value.get("owner")
-        return cls(read, owner=None if owner is None else owner_from(owner))
+        return {"value": value}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The value, as files keep it."""
+        return self.value.to_json()
+
+    @property
+    def facts_digest(self) -> str:
+        """Digest of their text."""
+        return self.value.sha256
 
     @property
     def text(self) -> str:
@@ -80,15 +82,20 @@ class Instructions:
         """What their cell shows of them."""
         return (self.text,)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return their record, as an output's metadata keep it."""
-        place = {} if self.owner is None else {"owner": self.owner}
-        return {
-            "version": VERSION,
-            "kind": "instructions",
-            **place,
-            "instructions": self.value.to_json(),
-        }
+    @property
+    def source(self) -> str:
+        """The source of the cell that gives them, also where they were read from a file."""
+        # A cell's last line end is not part of them.
+        end = "\n" if self.text.endswith("\n") else ""
+        return f"%%chat_instructions\n{self.text}{end}"
+
+    @property
+    def in_words(self) -> str:
+        """What they do, in words."""
+        if not self.text:
+            return "No instructions for the questions below."
+        size = counted(self.value.size, "character")
+        return f"Instructions{_file(self.value)} for the questions below: {size}."
 
 
 def instructed(
@@ -109,8 +116,13 @@ def instructed(
 
 def in_words(instructions: Value) -> str:
     """Return a note on a question that instructions go along with it."""
-    file = f" from {one_line(instructions.expression, _SHOWN)}" if instructions.expression else ""
-    return f"with instructions{file} of {counted(instructions.size, 'character')}"
+    return f"with instructions{_file(instructions)} of {counted(instructions.size, 'character')}"
+
+
+def _file(instructions: Value) -> str:
+    """Return from which file they come, in words; empty without one."""
+    file = instructions.expression
+    return f" from {one_line(file, _SHOWN)}" if file else ""
 
 
 def typed_in(source: str) -> str | None:
@@ -127,14 +139,3 @@ def typed_in(source: str) -> str | None:
     if first is None or not re.match(_CELL, lines[first].rstrip("\r\n")):
         return None
     return Instructions.of("".join(lines[first + 1 :]).removesuffix("\n")).text
-
-
-def source(instructions: Instructions) -> str:
-    """Return the source of the cell that gives instructions.
-
-    Args:
-        instructions: with their text, which stands in the cell also if it was read from a file.
-    """
-    # A cell's last line end is not part of them.
-    end = "\n" if instructions.text.endswith("\n") else ""
-    return f"%%chat_instructions\n{instructions.text}{end}"

@@ -30,6 +30,7 @@ class Option:
         suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
             ``NAME`` by those of the namespace, a ``LABEL`` by those of the cells that have run,
             a ``THREAD`` by those of the threads.
+        in_shell: whether ``chatmagic ask`` has it, where there are no cells and no names.
         configurable: whether a ``ChatMagics`` trait gives its default.
         field: the field of :class:`~chatmagic.conversation.chat_line.ParsedLine` that it sets,
             where that has not its long name.
@@ -42,6 +43,7 @@ class Option:
     metavar: str | None = None
     takes: str = ""
     suggested: tuple[str, ...] = ()
+    in_shell: bool = False
     configurable: bool = True
     field: str = ""
 
@@ -119,6 +121,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         metavar="NUMBER",
         takes="a finite number",
         suggested=("0", "0.2", "0.7", "1"),
+        in_shell=True,
     ),
     Option(
         ("-n", "--max-tokens"),
@@ -127,6 +130,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         metavar="N",
         takes="a whole number",
         suggested=("100", "500", "2000"),
+        in_shell=True,
     ),
     Option(
         ("--last",),
@@ -135,6 +139,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         metavar="N",
         takes="a whole number, 0 or more",
         suggested=("0", "1", "2", "4", "8"),
+        in_shell=True,
     ),
     Option(
         ("--thread",),
@@ -143,10 +148,16 @@ OPTIONS: Final[tuple[Option, ...]] = (
         metavar="THREAD",
         takes=A_NAME,
         configurable=False,
+        in_shell=True,
     ),
-    Option(("--hide",), "leave this turn out of later requests", configurable=False),
-    Option(("--no-history",), "send the prompt alone and keep nothing of it", "--history"),
-    Option(("--no-stream",), "ask for the reply in one piece", "--stream"),
+    Option(("--hide",), "leave this turn out of later requests", in_shell=True, configurable=False),
+    Option(
+        ("--no-history",),
+        "send the prompt alone and keep nothing of it",
+        "--history",
+        in_shell=True,
+    ),
+    Option(("--no-stream",), "ask for the reply in one piece", "--stream", in_shell=True),
     Option(
         ("--format",),
         f"form of the reply: {', '.join(get_args(Format))}",
@@ -154,6 +165,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         metavar="FORM",
         takes=f"one of {', '.join(get_args(Format))}",
         suggested=get_args(Format),
+        in_shell=True,
     ),
     Option(
         ("--schema",),
@@ -205,8 +217,9 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("--allow-secrets",),
         "send it although it holds a secret",
         configurable=False,
+        in_shell=True,
     ),
-    Option(("--dry",), "show the request and send nothing", configurable=False),
+    Option(("--dry",), "show the request and send nothing", in_shell=True, configurable=False),
 )
 """The options, in the order in which the help shows them."""
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 from chatmagic import _json
 from chatmagic._json import (
     digest,
+    exact_count,
     exact_digest,
     exact_text,
     fields_from_json,
@@ -86,6 +87,10 @@ class Record(ReplyFacts):
         in_place_of: digests of the turns with the earlier replies to its question, where one of
             them gives way to this one (rule 20).
         picked: whether the reply is an earlier one that was put back, and was not asked.
+        continues: digest of the turn whose reply this one continues (rule 22); ``turn`` names the
+            turn with both parts then, and ``reply`` this part alone.
+        cut: how many of this part's first characters the turn with both parts leaves out.
+        block: line that opens the block of code in which this part goes on; ``None`` for none.
         earlier: how many turns the request carried before those in ``carried``.
         chain: chain digest of these earlier turns; ``None`` where there are none.
     """
@@ -109,6 +114,9 @@ class Record(ReplyFacts):
     in_place_of: tuple[str, ...] = json_field(
         _items(exact_digest), lambda digests: list(digests) or None, ()
     )
+    continues: str | None = json_field(exact_digest)
+    cut: int = json_field(exact_count, lambda count: count or None, 0)
+    block: str | None = json_field(exact_text)
     picked: bool = False
     earlier: int = 0
     chain: str | None = None

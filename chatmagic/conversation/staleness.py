@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Kind = Literal[
     "run again",
     "asked again",
+    "continued",
     "put back",
     "came",
     "moved",
@@ -40,6 +41,7 @@ Kind = Literal[
 _WORDS: Final[dict[Kind, str]] = {
     "run again": "{} was run again",
     "asked again": "a question of {} was asked again",
+    "continued": "a reply of {} was continued",
     "put back": "{} has another reply now",
     "came": "the turn of {} goes along now",
     "moved": "the turn of {} stands below it now",
@@ -141,7 +143,9 @@ class Causes:
             if old is not None and came.owner not in before:
                 if came.number < turn.number:
                     return self._cause("put back", came)
-                return replace(self._cause("asked again", old), owner=came.owner)
+                more = came.record is not None and came.record.continues is not None
+                what: Kind = "continued" if more else "asked again"
+                return replace(self._cause(what, old), owner=came.owner)
             is_replaced = came.owner is not None and came.owner in before
             if not is_replaced:
                 return self._cause("came", came)

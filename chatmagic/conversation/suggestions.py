@@ -21,6 +21,7 @@ COMMANDS: Final = (
     "chat_hide",
     "chat_fix",
     "chat_retry",
+    "chat_continue",
     "chat_history",
     "chat_undo",
     "chat_redo",
@@ -45,7 +46,9 @@ COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
 _DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
-_ASKS: Final = r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_fix\b|_retry\b|[ \t]+\S)|\bask\s*\("
+_ASKS: Final = (
+    r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_(?:fix|retry|continue)\b|[ \t]+\S)|\bask\s*\("
+)
 _SHOWN: Final = 60
 _ALIKE: Final = 0.8
 """How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""

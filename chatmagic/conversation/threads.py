@@ -3,85 +3,55 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING
 
-from chatmagic._json import exact_count, fields_from_json, fields_to_json, json_field
-from chatmagic.conversation.record import VERSION, kind_of, owner_from
+from chatmagic._json import exact_count, json_field
 from chatmagic.conversation.request_facts import thread_name
+from chatmagic.conversation.steering import Steering
 from chatmagic.errors import InputError
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from chatmagic.conversation.turn import Context
 
-Kind = Literal["thread", "deletion"]
-"""What a cell may do with a thread: begin it, or delete it."""
-
-_ANEW: Final = " It begins anew."
-
 
 @dataclass(frozen=True, slots=True)
-class ThreadStart:
+class ThreadStart(Steering):
     """Start of a thread in the slot of a cell: what stands below, up to the next, is in it.
 
     Args:
         name: the thread's.
         fork: how many turns of the thread that it stands in are the first ones of its own;
             ``None`` where it begins with none, or goes on with those above.
-        owner: hash of the cell that owns it; ``None`` without one.
-        execution: what tells one execution of the cell from another; ``None`` is unknown.
     """
 
     name: str = json_field(thread_name, default="", required=True)
     fork: int | None = json_field(exact_count)
-    owner: str | None = None
-    execution: str | None = None
 
-    @classmethod
-    def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote, or any other value from an untrusted file.
-
-        Raises:
-            NewerVersionError: a later release wrote it.
-            ValueError: it is no such record.
-        """
-        if kind_of(value) not in {"thread", "deletion"} or not isinstance(value, Mapping):
-            raise ValueError("it is not the record of a thread")
-        facts, owner = value.get("thread"), value.get("owner")
-        if not isinstance(facts, Mapping):
-            raise ValueError("its 'thread' cannot be read")
-        owner = None if owner is None else owner_from(owner)
-        return cls(**fields_from_json(cls, facts), owner=owner)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Its name and its fork, as files keep them."""
-        return fields_to_json(self)
+    kind = "thread"
 
     @property
     def reads(self) -> tuple[str, ...]:
         """What its cell shows of it."""
         return ("thread", self.name, str(self.fork))
 
-    def to_json(self, kind: Kind = "thread") -> dict[str, Any]:
-        """Return its record, as an output's metadata keep it.
+    @property
+    def source(self) -> str:
+        """The source of the cell that begins it."""
+        fork = "" if self.fork is None else f"--fork {self.fork} "
+        return f"%chat_thread {fork}{self.name}"
 
-        Args:
-            kind: what its cell did with the thread: began it, or deleted it.
-        """
-        place = {} if self.owner is None else {"owner": self.owner}
-        return {"version": VERSION, "kind": kind, **place, "thread": self.facts}
-
-
-def in_words(start: ThreadStart) -> str:
-    """Return what a start does, in words."""
-    words = f"Thread {start.name} for the questions below."
-    if start.fork is not None:
-        first = "turn" if start.fork == 1 else f"{start.fork:,} turns"
-        words += f" It begins with the first {first} of the thread above." if start.fork else _ANEW
-    return words
+    @property
+    def in_words(self) -> str:
+        """What it does, in words."""
+        words = f"Thread {self.name} for the questions below."
+        if self.fork is None:
+            return words
+        if not self.fork:
+            return f"{words} It begins anew."
+        first = "turn" if self.fork == 1 else f"{self.fork:,} turns"
+        return f"{words} It begins with the first {first} of the thread above."
 
 
 def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
@@ -118,8 +88,3 @@ def typed_in(source: str) -> ThreadStart | None:
         r"%chat_thread[ \t]+(?:--fork[ \t=]+(\d+)[ \t]+)?([^\s-]\S*)", source.strip()
     )
     return line and ThreadStart(line[2], None if line[1] is None else int(line[1]))
-
-
-def source(start: ThreadStart) -> str:
-    """Return the source of the cell that begins a thread."""
-    return f"%chat_thread {'' if start.fork is None else f'--fork {start.fork} '}{start.name}"

@@ -43,7 +43,9 @@ _TEXTS: Final[dict[str, Any]] = tomllib.loads(
 _SIGNATURE: Final[str] = _TEXTS["signature"]
 
 _TOKEN: Final = re.compile(r"\S{1,24}\s*|\s+")
-_CONTINUE: Final = re.compile(r"\s*(please\s+)?(continue|go on)\b[\s.!]*", re.IGNORECASE)
+_CONTINUE: Final = re.compile(
+    r"\s*(please\s+)?(continue|go on)\b( exactly where .*)?[\s.!]*", re.IGNORECASE
+)
 # What goes in front of a question ends in an empty line.
 _ECHO: Final = re.compile(r"(?:\A|\n\n)\s*echo:(.*)", re.IGNORECASE | re.DOTALL)
 _COUNT: Final = re.compile(r"\s*count to (\d{1,3}(?:,\d{3}){1,2}|\d{1,9})\b", re.IGNORECASE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.client import config
+from chatmagic._log import swallowed
+from chatmagic.client import config, servers
 from chatmagic.client.extras import OF_AN_ADDRESS
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol import url
@@ -56,6 +57,12 @@ class Addresses:
             homes[name] = here
         return value if homes[name] == here else None
 
+    def stream_usage(self) -> bool:
+        """Return whether the server that is asked now tells tokens of streams only if asked."""
+        with swallowed(ChatError):
+            return config.address(self.candidates()).stream_usage
+        return False
+
     def elsewhere(self) -> list[str]:
         """Return the names of the settings that were set for another address than this."""
         return [
@@ -95,6 +102,6 @@ def _normalized(base_url: str) -> str:
     if base_url.strip().lower() == url.EMULATOR:
         return url.EMULATOR
     try:
-        return url.request_url(base_url)
+        return url.request_url(servers.address_of(base_url))
     except InputError:
         return ""

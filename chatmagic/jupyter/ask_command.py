@@ -32,7 +32,7 @@ EXAMPLES: Final = (
     "%chat And in one sentence?",
     "reply = %chat Name three estimators of the mean.",
 )
-ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry)?\b[^\n]*\Z"
+ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry|_continue)?\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
 
 
@@ -159,7 +159,7 @@ def send(
     result: object = None
     try:
         with kernel.page.following(execution):
-            reply = kernel.session.run(ask, _view(kernel, ask, execution)).reply
+            reply = kernel.session.run(ask, _view(kernel, ask, execution)).kept
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply
@@ -204,7 +204,8 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
         return View()
     how = kernel.settings.stream
     if how == "auto":
-        how = {"machine": "off", "page": "updates", "text": "text"}[execution.audience]
+        live = "updates" if execution.is_live else "off"
+        how = {"machine": "off", "page": live, "text": "text"}[execution.audience]
     if how == "updates":
         alone = re.match(ALONE, cell_source(kernel.shell).strip()) is not None
         return views.Live(ask, kernel.page.drawing, alone=alone)

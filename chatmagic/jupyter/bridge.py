@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
-from traitlets import Unicode
+from traitlets import Bool, Unicode, dlink
 
 from chatmagic.conversation.cell_order import Pages, report_from
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.jupyter import assets, stale_cells
 from chatmagic.jupyter.drawing import Drawn
@@ -28,7 +30,7 @@ from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import PageReport
     from chatmagic.conversation.conversation import Conversation
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         ToBridge,
     )
     from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
@@ -54,11 +57,12 @@ MARKS: Final[Mapping[Mark, str]] = {
     "undo or a load. Run the cell again to give them anew.",
     "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
     "Run the cell again to begin it anew.",
-    "replaced": "Reply {} of {} to this question is in force, asked by {}; what this cell shows is "
+    "replaced": "{} to this question is in force, asked by {}; what this cell shows is "
     "kept. %chat_retry --list tells them all, and --pick puts one back.",
     "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
     "Run the cell again to hide or show the turn anew.",
     "held back": f"This reply {HELD_BACK}.",
+    "at its limit": f"This reply reached its limit of tokens. {GOES_ON}",
 }
 """The mark of a cell in the page; of a stale one with its cause."""
 
@@ -78,6 +82,7 @@ class _Hidden(anywidget.AnyWidget):
     _css = assets.styles("code.css")
     # A message would come before the page listens.
     first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
+    keep_output = Bool(help="Whether to tag cells with a record, for nbstripout.").tag(sync=True)
 
 
 class Bridge:
@@ -89,11 +94,19 @@ class Bridge:
     Args:
         session: the session whose conversation the marks are about.
         drawing: the kernel's drawing loop.
+        settings: the kernel's.
         ended: how the reply ended that came before there was a bridge, to be announced all the
             same; ``None`` announces that a reply has started.
     """
 
-    def __init__(self, session: Session, drawing: DrawingLoop, *, ended: str | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        drawing: DrawingLoop,
+        settings: KernelSettings,
+        *,
+        ended: str | None = None,
+    ) -> None:
         """Open the bridge in every page of this kernel."""
         self.pages = Pages()
         self._session = session
@@ -109,7 +122,9 @@ class Bridge:
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
         self._quiet = True
-        self._hidden = _Hidden(first=STARTED if ended is None else "")
+        first = STARTED if ended is None else ""
+        self._hidden = _Hidden(first=first, keep_output=settings.keep_output)
+        self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))
         self._hidden.on_msg(self._heard)
         # In its thread, so that nothing is heard of what was put before.
         drawing.put(partial(drawing.join, self._hear))
@@ -117,6 +132,7 @@ class Bridge:
     def close(self) -> None:
         """Close the bridge; the page takes away what it has put into it."""
         self._drawing.leave(self._hear)
+        self._keeps.unlink()
         self._hidden.close()
 
     def put_code(
@@ -178,15 +194,14 @@ class Bridge:
         self._awaited = {key: heard}  # a page that is gone does not answer
         return key
 
-    def has_page(self, owner: str | None, others: Iterable[str] = ()) -> bool:
-        """Return whether a page has listed a cell.
+    def listed_with(self, owner: str | None) -> tuple[str, ...]:
+        """Return the hashes of the cells that the page of a cell lists; none without a page.
 
         Args:
             owner: hash of the cell.
-            others: hashes of cells that it has listed, too.
         """
         report = self._report_with(owner)
-        return report is not None and all(cell in report.cells for cell in others)
+        return () if report is None else tuple(report.cells)
 
     def _report_with(self, owner: str | None) -> PageReport | None:
         return next((page for page in self.pages.reports[::-1] if owner in page.cells), None)
@@ -239,7 +254,7 @@ class Bridge:
         if opened:
             self._send({"kind": "tell"})
             self._hidden.first = ""  # a page that is loaded again has nothing to say of it
-        conversation = self._session.conversation
+        conversation = copy(self._session.conversation)  # An ask may change it meanwhile.
         layout = self._session.environment.layout(None)
         marks = conversation.marks(layout)
         causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}
@@ -280,7 +295,5 @@ def _in_force(cell: str, conversation: Conversation) -> str:
     turn = conversation.in_force(cell)
     if turn is None:
         return MARKS["taken back"]
-    numbers = [each.number for each in conversation.replies(turn.number)]
-    place = numbers.index(turn.number) + 1
-    asker = one_line(turn.asker or IN_NOTEBOOK, _SHOWN)
-    return MARKS["replaced"].format(place, len(numbers), asker)
+    name = conversation.replies(turn.number).name(turn.number).capitalize()
+    return MARKS["replaced"].format(name, one_line(turn.asker or IN_NOTEBOOK, _SHOWN))

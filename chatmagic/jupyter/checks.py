@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic.cassette.mode import MODES
-from chatmagic.client import extras
+from chatmagic.client import extras, servers
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError
 from chatmagic.models import Message
@@ -26,7 +26,7 @@ _SHOWN: Final = 300
 
 def _base_url(value: str | None) -> None:
     if value and value.strip() and value.strip().lower() != url.EMULATOR:
-        url.request_url(value)
+        url.request_url(servers.address_of(value))
 
 
 def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:

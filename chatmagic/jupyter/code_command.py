@@ -96,7 +96,7 @@ def _put(
 
     bridge = kernel.page.bridge
     data, metadata = output.note(*_note(f"{_cells(len(cells))} for this page.", ()))
-    if bridge is None or not bridge.has_page(owner):
+    if bridge is None or not bridge.listed_with(owner):
         _show(UNKNOWN, blocks)
         return
     # An output that is shown while the cell runs can be changed when the page has answered.

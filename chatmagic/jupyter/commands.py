@@ -16,6 +16,7 @@ from chatmagic.jupyter.cassette_command import cassette
 from chatmagic.jupyter.code_command import code
 from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.connect_command import connect, login
+from chatmagic.jupyter.continue_command import go_on
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.hide_command import hide
 from chatmagic.jupyter.history_commands import history, redo, reset, undo
@@ -39,23 +40,23 @@ def credits(kernel: Kernel, line: str) -> None:
 
         views.show_html(*usage_view.shown(kernel.session.spending, Status(kernel).service()))
         return
-    if given and execution.audience == "page":
+    if given and execution.is_live:
         kernel.page.panels(Status(kernel)).show_gauge(execution.cell)
         return
     views.show_html(*Status(kernel).credits())
 
 
 def panel(kernel: Kernel, line: str) -> None:
-    """Run ``%chat_panel``; a machine is shown what a page with the panel saves."""
+    """Run ``%chat_panel``; others than live pages are shown what a page with the panel saves."""
     refuse_words("chat_panel", line)
     execution = running(kernel.shell)
-    if execution.audience == "page":
+    if execution.is_live:
         kernel.page.panels(Status(kernel)).show_panel(execution.cell)
         return
     from chatmagic.jupyter import transcript  # noqa: PLC0415 - the renderer comes with it
 
-    if execution.audience == "machine":
-        display(transcript.PANEL_ABSENT, raw=True)
-        views.show_html(*transcript.saved(kernel.session.conversation))
+    if execution.audience == "text":
+        print(transcript.NEEDS_A_PAGE)
         return
-    print(transcript.NEEDS_A_PAGE)
+    display(transcript.PANEL_ABSENT, raw=True)
+    views.show_html(*transcript.saved(kernel.session.conversation))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import text
+from chatmagic import _lazy, text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client.endpoint import SET_AUTH
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 USAGE: Final = "%chat_connect URL --model NAME names the model to ask for."
+MOST_LISTED: Final = 500
+"""How many models are listed at most."""
 _SHOWN: Final = 200
 
 
@@ -33,8 +35,23 @@ def connect(kernel: Kernel, line: str) -> None:
     Raises:
         InputError: the line names no address that can be used; nothing was changed.
     """
-    word, given = read("chat_connect", line, valued=["--model"], hint=USAGE)
-    model = given.get("--model")
+    flags = ("--models", "--check", "--ask")
+    word, given = read("chat_connect", line, *flags, valued=["--model"], hint=USAGE)
+    if "--ask" in given and "--check" not in given:
+        raise InputError("--ask goes with --check: %chat_connect --check --ask.")
+    if word or not given.keys() & {*flags}:
+        _connect(kernel, word, given.get("--model"))
+    if "--models" in given:
+        _list_models(kernel)
+    if "--check" in given:
+        _lazy.load("chatmagic.jupyter.check_command")
+        from chatmagic.jupyter import check_command  # noqa: PLC0415 - few ask for it
+
+        print(text.unlinked(check_command.check(kernel, ask="--ask" in given)))
+
+
+def _connect(kernel: Kernel, word: str, model: str | None) -> None:
+    """Connect to an address, or to a server that is known by this name."""
     if len(word.split()) != 1 or model == "":
         raise InputError(
             "No address was given: %chat_connect URL, or %chat_connect emulator.",
@@ -43,7 +60,7 @@ def connect(kernel: Kernel, line: str) -> None:
     place = config.address([(word, "%chat_connect")])
     if model is not None:
         extras.fields(kernel.settings.extra_body, model)
-    kernel.addresses.chosen = place.base_url
+    kernel.addresses.chosen = place.base_url if place.server is None else place.server.name
     if model is not None:
         kernel.settings.model = model
         kernel.addresses.belong_here({"model"})
@@ -56,11 +73,38 @@ def connect(kernel: Kernel, line: str) -> None:
         print("Nothing was sent; the first question shows whether it answers.")
     for words in of_this_address(kernel):
         print(words)
+    if place.server is not None and place.server.needs_model and kernel.model() is None:
+        name = place.server.name
+        print(
+            f"{name} answers only what names a model: %chat_connect {name} --model NAME. "
+            "%chat_connect --models lists those that it has."
+        )
     if count := len(kernel.session.conversation):
         turns = text.counted(count, "turn")
         print(f"The conversation so far ({turns}) is sent along; %chat_reset begins a new one.")
     for warning in config.new_warnings(place.warnings):
         print(warning)
+
+
+def _list_models(kernel: Kernel) -> None:
+    """Print the models that the service lists, and what the request took."""
+    _lazy.load("chatmagic.session.models_request")
+    from chatmagic.session import models_request  # noqa: PLC0415 - few ask for it
+
+    listed = models_request.models(kernel.session)
+    keys, endpoint = kernel.known_keys(), kernel.session.endpoint
+    names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
+    count = len(names)
+    at = "here" if endpoint is None else endpoint.origin
+    print(f"{text.counted(count, 'model') if count else 'No model'} at {at}{':' if count else '.'}")
+    for name in names[:MOST_LISTED]:
+        print(f"  {text.unlinked(name)}")
+    if count > MOST_LISTED:
+        print(f"  … and {count - MOST_LISTED:,} more.")
+    told = "its answer does not tell"
+    if listed.took is not None:
+        told = f"by its answer it took {text.counted(listed.took, 'credit')}"
+    print(f"One request was sent. Whether such a request takes credits is not documented; {told}.")
 
 
 def login(kernel: Kernel, line: str) -> None:
@@ -123,7 +167,8 @@ def where(endpoint: Endpoint, *, of_key: bool = True) -> str:
             f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "
             "replies, no account, no key."
         )
-    at = f"Connected to {endpoint.origin} ({endpoint.url_from})"
+    name = "" if endpoint.server is None else f"{text.one_line(endpoint.server.name, _SHOWN)} at "
+    at = f"Connected to {name}{endpoint.origin} ({endpoint.url_from})"
     if not of_key:
         return f"{at}."
     if endpoint.auth == "none":

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
+from chatmagic.conversation import continuation
 from chatmagic.session.events import Began, Ended, Fragment
 
 if TYPE_CHECKING:
@@ -172,4 +173,7 @@ def _html(text: str, ask: Ask) -> str:
     # The renderer comes with the first reply that is drawn.
     from chatmagic.render import reply_forms  # noqa: PLC0415
 
+    if ask.part is not None:
+        block = continuation.block(ask.part.reply.text, text, ask.format)
+        text = text if block is None else f"{block}\n{text}"
     return reply_forms.to_html(text, ask.format, live=True)

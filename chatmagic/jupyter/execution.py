@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from chatmagic.conversation import record
+from chatmagic.jupyter import hosts
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -22,7 +24,7 @@ class Execution:
         cell: hash of the cell's identity; ``None`` where the front end does not send it.
         id: identity of this execution; a cell that runs again has another one.
         audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
-            page shows updates) or ``text`` (a person who sees what is printed).
+            page shows and saves displays) or ``text`` (a person who sees what is printed).
         label: its name for a person, such as ``cell [3]``.
         piped: whether a terminal's output goes into a pipe or a file, where nothing that is
             printed can be taken back.
@@ -36,12 +38,17 @@ class Execution:
     piped: bool = False
     tags: tuple[str, ...] = ()
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a page is known to update what the cell shows: it is one that names the cell."""
+        return self.audience == "page" and self.cell is not None
+
 
 def running(shell: InteractiveShell) -> Execution:
     """Return the execution that is running in a shell, from its kernel's execute request.
 
-    JupyterLab, Notebook 7 and VS Code send a ``cellId``; nbclient, nbval, nbconvert and
-    papermill allow no input; a terminal has no request at all.
+    Pages name the cell, or their host is known (:mod:`chatmagic.jupyter.hosts`); nbclient, nbval,
+    nbconvert and papermill allow no input; a terminal has no request at all.
     """
     label = f"cell [{_number(shell)}]"
     parent = _request(shell)
@@ -52,15 +59,15 @@ def running(shell: InteractiveShell) -> Execution:
             piped=sys.stdout is None or not sys.stdout.isatty(),
         )
     metadata = parent.get("metadata") or {}
-    cell = metadata.get("cellId")
-    owner = record.owner_of(cell) if isinstance(cell, str) and cell else None
+    cell, host = hosts.cell_named(metadata), hosts.host(os.environ)
     # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
     tags = metadata.get("tags")
-    audience: Audience = "text" if owner is None else "page"
-    if not (parent.get("content") or {}).get("allow_stdin", False):
+    audience: Audience = "text" if cell is None and host is None else "page"
+    is_watched = host is None or host.is_watched
+    if not (is_watched and (parent.get("content") or {}).get("allow_stdin", False)):
         audience = "machine"
     return Execution(
-        cell=owner,
+        cell=None if cell is None else record.owner_of(cell),
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,

@@ -47,4 +47,4 @@ def hide(kernel: Kernel, line: str) -> None:
         execution=execution,
     )
     kernel.session.steer(hiding)
-    views.show(*output.of_hiding(hiding))
+    views.show(*output.of_steering(hiding))

@@ -59,7 +59,7 @@ def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
     execution = running(kernel.shell)
     given = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
     kernel.session.steer(given)
-    views.show(*output.of_instructions(given))
+    views.show(*output.of_steering(given))
 
 
 def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:

@@ -1,23 +1,16 @@
-"""One kernel: its configuration, cassette, cells, emulator and pages."""
+"""One kernel: its cells and pages, beside what is set for it."""
 
 from __future__ import annotations
 
-import os
-import secrets
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import log_swallowed
-from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.cassette.pruning import Pruning
-from chatmagic.client import config, extras, keystore
-from chatmagic.client.endpoint import ServiceSetup
 from chatmagic.conversation.suggestions import refuse_dividing
-from chatmagic.errors import ChatError, InputError
-from chatmagic.jupyter.addresses import Addresses
+from chatmagic.errors import InputError
+from chatmagic.jupyter.configured import ConfiguredEnvironment
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.page import LivePage
-from chatmagic.protocol.auth import Secret
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
 from chatmagic.text import one_line
@@ -25,11 +18,7 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.mode import CassetteConfig
-    from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.cell_order import Layout, Pages
-    from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.models import Reply
     from chatmagic.session.session import Session
@@ -38,7 +27,7 @@ if TYPE_CHECKING:
 _SHOWN: Final = 60
 
 
-class Kernel:
+class Kernel(ConfiguredEnvironment):
     """One kernel, which the commands are run in.
 
     It is the environment of its session (:class:`chatmagic.session.environment.Environment`).
@@ -50,19 +39,14 @@ class Kernel:
 
     def __init__(self, shell: InteractiveShell, settings: KernelSettings) -> None:
         """Choose nothing yet; loads nothing and starts nothing."""
-        self.addresses = Addresses(settings)
-        self.typed: dict[str, Secret] = {}
-        """The keys that were typed here, by origin."""
+        super().__init__(settings)
         self.shell = shell
-        self.settings = settings
         self.pruning = Pruning()
         self.has_told_of_usage = False
         """Whether a line has said how to get token counts; it is said once."""
         self.shown: tuple[str | None, Reply] | None = None
         """The reply that was shown last, and the execution that showed it."""
         self._page: LivePage | None = None
-        self._emulator: Emulator | None = None
-        self._emulator_at = "", Secret("none")
         self._has_person = False
 
     @property
@@ -78,42 +62,10 @@ class Kernel:
     def page(self) -> LivePage:
         """The kernel's live pages."""
         if self._page is None:
-            self._page = LivePage(self.shell, self.session)
+            self._page = LivePage(self.shell, self.session, self.settings)
         return self._page
 
     # --- What a session asks for ---------------------------------------------------------------
-
-    def service(self) -> ServiceSetup:
-        """Return where and how the session asks, as things are set now.
-
-        Raises:
-            ChatError: nothing is connected, or a setting cannot be used.
-        """
-        endpoint = config.with_local_emulator(self.endpoint())
-        for warning in config.new_warnings(endpoint.warnings):
-            self.notify(warning)
-        return ServiceSetup(
-            endpoint,
-            self.settings.timeout,
-            self.extra_body(),
-            extras.headers(self.addresses.of_this_address("extra_headers")),
-            self.has_system_role(),
-        )
-
-    def cassette(self) -> CassetteSetup | None:
-        """Return which cassette the session puts in now; ``None`` for no cassette.
-
-        Raises:
-            InputError: what is set does not go together.
-        """
-        from chatmagic.cassette.active import CassetteSetup  # noqa: PLC0415 - with the session
-
-        choice = self.choice()
-        if choice is None:
-            return None
-        return CassetteSetup(
-            choice, self.settings.timeout, self.extra_body(), self.has_system_role()
-        )
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell, and the identity of its execution.
@@ -160,107 +112,19 @@ class Kernel:
         execution = running(self.shell)
         return execution.audience != "machine" and not execution.piped
 
-    def budget(self) -> str | None:
-        """Return the budget that is set for this kernel; ``None`` for none."""
-        return self.settings.budget
-
-    def notify(self, line: str) -> None:
-        """Print a line where it fails no cell."""
-        print(line, file=sys.stderr)
-
-    def start_emulator(self) -> tuple[str, Secret]:
-        """Start this kernel's emulator, once; return its address, and a key of its own."""
-        if self._emulator is None:
-            # tornado's server comes with the first practice.
-            from chatmagic.emulator import server  # noqa: PLC0415
-
-            self._emulator = server.Emulator(server.FRESH)
-            self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
-        return self._emulator_at
-
-    def replaying(self) -> str | None:
-        """Return why nothing is sent from this kernel, as a clause; ``None`` where it is.
-
-        Raises:
-            InputError: what is set does not go together.
-        """
-        choice = self.choice()
-        if choice is None or choice.mode != "replay":
-            return None
-        return f"{choice.name} is replayed here ({choice.mode_from})"
-
-    # --- What the commands show and change -----------------------------------------------------
-
-    def choice(self) -> CassetteConfig | None:
-        """Return which cassette is chosen, as things are set now; ``None`` for no cassette.
-
-        Raises:
-            InputError: what is set does not go together.
-        """
+    def has_person(self) -> bool:
+        """Return whether a person has run a cell here."""
         # A panel's question does not show whether a person is there; the cells before it did.
         self._has_person |= running(self.shell).audience != "machine"
-        return resolve(
-            os.environ,
-            self.settings.chosen_cassette,
-            CassetteOptions(self.settings.cassette, self.settings.mode),
-            changed_later=frozenset(self.settings.changed_later),
-            interactive=self._has_person,
-        )
+        return self._has_person
+
+    # --- What the commands show and change -----------------------------------------------------
 
     @property
     def pages(self) -> Pages | None:
         """The latest reports of the kernel's pages; ``None`` without the bridge."""
         bridge = None if self._page is None else self._page.bridge
         return None if bridge is None else bridge.pages
-
-    def is_replaying(self) -> bool:
-        """Return whether nothing is sent, or something is wrong with what is set."""
-        try:
-            return self.replaying() is not None
-        except ChatError:
-            return True
-
-    def endpoint(self) -> Endpoint:
-        """Return where requests go and with which key, as things are set now.
-
-        Raises:
-            ChatError: nothing is connected, or a setting cannot be used.
-        """
-        return config.resolve(
-            config.address(self.addresses.candidates()),
-            [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
-            file_url=self.settings.file_url,
-            typed=self.typed,
-            store=keystore.open_store(),
-        )
-
-    def model(self) -> str | None:
-        """Return the model that requests name; ``None`` where none was set for this address."""
-        named = self.extra_body().get("model")
-        return None if named is None else str(named)
-
-    def extra_body(self) -> dict[str, Any]:
-        """Return the fields that requests have beside the interface's own.
-
-        Raises:
-            InputError: two models are named.
-        """
-        given = self.settings.extra_body
-        if self.settings.stream_usage:
-            given = {"stream_options": {"include_usage": True}, **given}
-        return extras.fields(given, self.addresses.of_this_address("model"))
-
-    def has_system_role(self) -> bool:
-        """Return whether the server that is asked takes messages of the role ``system``."""
-        return bool(self.addresses.of_this_address("system_role"))
-
-    def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known, for whichever address."""
-        try:
-            endpoint = self.endpoint()
-        except ChatError:
-            return (*config.known_keys(), *self.typed.values())
-        return endpoint.known_keys
 
     def has_run_again(self, cell: str) -> None:
         """Tell the pages that a cell shows something else than before, where a turn carries it.
@@ -279,9 +143,7 @@ class Kernel:
         )
 
     def close(self) -> None:
-        """Close what was opened in pages, and stop the kernel's emulator."""
+        """Close what was opened in pages, and stop the emulator."""
         if self._page is not None:
             self._page.close()
-        if self._emulator is not None:
-            self._emulator.stop()
-            self._emulator = None
+        super().close()

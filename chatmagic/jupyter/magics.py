@@ -187,6 +187,16 @@ class ChatMagics(KernelSettings, Magics):
         return cast("Reply | None", self._run("retry", line))
 
     @line_magic
+    def chat_continue(self, line: str) -> Reply | None:
+        """Have a reply continued that was interrupted, or that its limit of tokens ended.
+
+        ``%chat_continue`` goes on with that of the last turn above the cell, ``%chat_continue 2``
+        with that of turn 2. What comes stands here, and joined to the turn's reply in the
+        conversation; ``%chat_undo`` takes it back. A complete reply is refused.
+        """
+        return cast("Reply | None", self._run("go_on", line))
+
+    @line_magic
     def chat_history(self, line: str) -> None:
         """Show the conversation.
 
@@ -268,7 +278,11 @@ class ChatMagics(KernelSettings, Magics):
 
         ``--model NAME`` names the model to ask for. Nothing is sent. A key goes only where it
         was given for: ``%chat_login`` asks for one. The emulator runs in this kernel, needs no
-        account, and says what it is.
+        account, and says what it is. Servers on this machine are known by name:
+        ``%chat_connect ollama``, ``%chat_connect lmstudio``, ``%chat_connect vllm``, and
+        ``%chat_connect llama.cpp``. ``--models`` asks for the server's list of models, which is
+        one request. ``--check`` says what is set and what works, as lines to paste into a report,
+        without a request; ``--check --ask`` sends one short question.
         """
         self._run("connect", line)
 

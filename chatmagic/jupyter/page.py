@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.panel.hub import KernelStatus
     from chatmagic.jupyter.panel.widgets import Panels
+    from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
@@ -29,15 +30,17 @@ class LivePage:
     Args:
         shell: the kernel's shell.
         session: its session.
+        settings: the kernel's.
     """
 
-    def __init__(self, shell: InteractiveShell, session: Session) -> None:
+    def __init__(self, shell: InteractiveShell, session: Session, settings: KernelSettings) -> None:
         """Follow the session, to draw its replies."""
         self.drawing = DrawingLoop()
         self.bridge: Bridge | None = None
         """What pages tell of their cells; ``None`` before the first reply in one."""
         self._shell = shell
         self._session = session
+        self._settings = settings
         self._panels: Panels | None = None
         self._unfollow = session.follow(self.drawing.hear)
 
@@ -65,7 +68,7 @@ class LivePage:
         Args:
             execution: of the cell.
         """
-        if execution.audience != "page" or self.bridge is not None:
+        if not execution.is_live or self.bridge is not None:
             yield
             return
         ends: list[str] = []
@@ -96,7 +99,7 @@ class LivePage:
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
-            self.bridge = Bridge(self._session, self.drawing, ended=ended)
+            self.bridge = Bridge(self._session, self.drawing, self._settings, ended=ended)
 
     def close(self) -> None:
         """Close what was opened in the pages; the conversation stays."""

@@ -91,7 +91,9 @@ def of_turn(conversation: Conversation, place: int) -> tuple[str, str]:
     end = ["By its digest, this is the request as it was sent."] if is_whole else []
     usage = turn.reply.usage
     tokens = None if usage is None else usage.prompt_tokens
-    if tokens is not None:
+    if turn.record is not None and turn.record.continues is not None:
+        end.append("Its reply was continued: later requests carried what had come, and more.")
+    elif tokens is not None:
         end.append(f"The service counted {counted(tokens, 'token')} for it.")
     parts = parts_of(sizes, turn.instructions, turn)
     body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)

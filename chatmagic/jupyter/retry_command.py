@@ -10,6 +10,7 @@ from chatmagic._json import shared
 from chatmagic.archive import output
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.slots import Replies
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
 
 _EXCERPT: Final = 60
+_EARLIER: Final = "Below 0: from before its own cell asked last; this kernel alone has them."
 _UNCHANGED: Final = "Nothing was sent or changed."
 _HINT: Final = "%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --pick 1 2; --stale."
 
@@ -61,16 +64,24 @@ def _run(kernel: Kernel, line: str) -> Reply | None:
     if "--stale" in options:
         retry_stale(kernel)
         return None
-    number, turn = _turn(kernel, words)
+    number, turn = turn_above(kernel, words, "chat_retry", _HINT)
     if "--list" in options:
         _list(kernel.session.conversation, number, turn)
         return None
     refuse_dividing(cell_source(kernel.shell))
-    return _pick(kernel, turn, options["--pick"]) if options else _ask(kernel, turn)
+    return (
+        _pick(kernel, turn, options["--pick"]) if options else send(kernel, *asked_of(kernel, turn))
+    )
 
 
-def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
+def turn_above(kernel: Kernel, words: str, magic: str, hint: str) -> tuple[int, Turn]:
     """Return a turn above the running cell with its number for people; the last one by default.
+
+    Args:
+        kernel: the kernel.
+        words: the number as typed; empty for the last turn.
+        magic: the magic's name.
+        hint: how its line is written.
 
     Raises:
         InputError: there is none.
@@ -79,12 +90,21 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
     number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
     if number not in turns:
         there = f"from 1 to {len(turns):,}" if turns else "above its cell, and there is none"
-        raise InputError(f"%chat_retry takes a turn's number {there}. {_UNCHANGED}", hint=_HINT)
+        raise InputError(f"%{magic} takes a turn's number {there}. {_UNCHANGED}", hint=hint)
     return number, turns[number]
 
 
-def _ask(kernel: Kernel, turn: Turn) -> Reply | None:
-    """Ask a turn's question again, with what stands above the turn."""
+def asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask, Execution]:
+    """Return what asks a turn's question again, with what stands above the turn.
+
+    Args:
+        kernel: the kernel.
+        turn: the turn.
+        part: the same with the reply that is continued; ``None`` asks anew.
+
+    Raises:
+        InputError: a value of the question was not kept.
+    """
     if turn.missing:
         raise InputError(
             f"The value of {one_line(turn.missing[0].name, _EXCERPT)} was not kept. {_UNCHANGED}",
@@ -99,35 +119,40 @@ def _ask(kernel: Kernel, turn: Turn) -> Reply | None:
         "asker": execution.label,
         "shown": True,
     }
-    ask = Ask(**facts, keep_values=kernel.settings.keep_values, again=turn.number)
-    return send(kernel, ask, execution)
+    settings = kernel.settings
+    facts |= {"keep_values": settings.keep_values, "fit": settings.fit}
+    return Ask(**facts, again=turn.number, part=part), execution
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     """Put a reply back, and show it with a record for the notebook."""
     execution = running(kernel.shell)
     picked = turn
-    earlier: tuple[Turn, ...] = ()
+    replies = Replies()
 
     def put_back(conversation: Conversation) -> Change:
-        nonlocal picked, earlier
-        earlier = conversation.replies(turn.number)
-        if not word.isdecimal() or not 1 <= int(word) <= len(earlier):
+        nonlocal picked, replies
+        replies = conversation.replies(turn.number)
+        places = {str(place): each for place, each in replies.by_place.items()}
+        if word not in places:
+            earlier = f" or from -{len(replies.earlier):,} to -1" if replies.earlier else ""
+            count = f"from 1 to {len(replies.latest):,}{earlier}"
             raise InputError(
-                f"--pick takes the number of a reply, from 1 to {len(earlier):,}. {_UNCHANGED}",
+                f"--pick takes the number of a reply, {count}. {_UNCHANGED}",
                 hint="%chat_retry --list shows them; %chat_retry asks for another one.",
             )
-        picked = earlier[int(word) - 1]
+        picked = places[word]
         layout = kernel.layout(execution.cell)
         order = None if layout is None else layout.order
         return conversation.replace_reply(picked, turn.number, asker=execution.cell, order=order)
 
     kernel.session.change(put_back)
-    digests = dict.fromkeys(each.recorded_digest for each in earlier)
+    digests = dict.fromkeys(each.recorded_digest for each in replies.latest)
     if picked.record is not None:
         above = kernel.session.conversation.context_of(picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
         record = replace(record, owner=execution.cell, in_place_of=tuple(digests), picked=True)
+        record = replace(record, continues=None)
         views.show(*output.of(picked.reply, record.listing(above.shown)))
     kernel.shown = (execution.id, picked.reply)
     return picked.reply
@@ -141,12 +166,15 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     replies = conversation.replies(turn.number)
     rows = [
         (str(count), one_line(each.reply.text, _EXCERPT), "; ".join(_notes(each, turn)))
-        for count, each in enumerate(replies, 1)
+        for count, each in replies.by_place.items()
     ]
-    end = f"Turn {number:,}: {one_line(turn.as_typed, _EXCERPT)}"
-    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}<p>{escape(end)}</p>")
+    ends = [f"Turn {number:,}: {one_line(turn.as_typed, _EXCERPT)}"]
+    if replies.earlier:
+        ends.append(_EARLIER)
+    html = "".join(f"<p>{escape(end)}</p>" for end in ends)
+    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}{html}")
     text = [f"{count}. {said}" + (f" ({notes})" if notes else "") for count, said, notes in rows]
-    views.show_html(html, "\n".join([*text, end]))
+    views.show_html(html, "\n".join([*text, *ends]))
 
 
 _HEAD: Final = ("Reply", "Text", "Notes")

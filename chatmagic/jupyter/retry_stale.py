@@ -15,6 +15,11 @@ from chatmagic.jupyter.execution import running
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.staleness import Causes
+    from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.bridge_messages import Started
     from chatmagic.jupyter.kernel import Kernel
 
@@ -34,28 +39,42 @@ def retry_stale(kernel: Kernel) -> None:
     execution = running(kernel.shell)
     conversation = kernel.session.conversation
     layout = kernel.layout(execution.cell)
-    cells = [*conversation.causes(layout).by_cell()]
-    if layout is not None and layout.order is not None:
-        # A cell that asked a question above it again runs where it stands.
-        place = {cell: place for place, cell in enumerate(layout.order)}
-        cells.sort(key=lambda cell: place.get(cell, -1))
-    cells = [cell for cell in cells if cell != execution.cell]
-    names = ", ".join(map(conversation.label, cells))
-    if not cells:
-        _show(FRESH)
-        return
-    quote = f"{stale_cells.quote(kernel.session, cells)}."
+    causes = conversation.causes(layout)
+    stale = causes.by_cell()
     bridge = kernel.page.bridge
-    if execution.audience != "page" or bridge is None or not bridge.has_page(execution.cell, cells):
+    page = bridge.listed_with(execution.cell) if bridge is not None and execution.is_live else ()
+    # A cell that asked a question above it again runs where it stands.
+    order = page or (layout and layout.order) or stale
+    passed = {turn.owner for turn in conversation.known_turns().values() if turn.entry == "panel"}
+    passed.add(execution.cell)
+    cells = [cell for cell in order if cell in stale and cell not in passed]
+    names = ", ".join(map(conversation.label, cells))
+    elsewhere = _elsewhere(conversation, causes, {*cells, execution.cell})
+    if not cells:
+        _show(f"{elsewhere} Nothing was sent.".lstrip() if elsewhere else FRESH)
+        return
+    quote = f"{stale_cells.quote(kernel.session, cells)}.{elsewhere}"
+    if bridge is None or not page:
         _show(f"{quote} Run these cells, in this order: {names}. Nothing was sent.")
         return
     if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
         raise InputError("The stale cells were not run. Nothing was sent.")
+
+    def heard(answer: Started) -> str:
+        return f"{_outcome(answer, names)}{elsewhere}"
+
+    _run(bridge, execution.cell, cells, heard)
+
+
+def _run(
+    bridge: Bridge, owner: str | None, cells: list[str], outcome: Callable[[Started], str]
+) -> None:
+    """Let the page of a cell run others, and show in it what became of that."""
     shown = DisplayHandle()
     context = contextvars.copy_context()
 
     def heard(answer: Started) -> str:
-        words = _outcome(answer, names)
+        words = outcome(answer)
         data, metadata = output.note(_html(words), words)
         context.run(shown.update, data, metadata=metadata, raw=True)
         return words
@@ -64,7 +83,19 @@ def retry_stale(kernel: Kernel) -> None:
     data, metadata = output.note(_html(words), words)
     # An output that is shown while the cell runs can be changed when the page has answered.
     shown.display(data, metadata=metadata, raw=True)
-    bridge.run_cells(execution.cell, cells, heard)
+    bridge.run_cells(owner, cells, heard)
+
+
+def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str | None]) -> str:
+    """Return where the stale turns were asked that some cells do not ask again, as a sentence."""
+    turns = [turn for turn in conversation if turn.owner not in cells and causes.of(turn.number)]
+    places = dict.fromkeys(
+        conversation.label(turn.owner) if turn.owner and turn.entry == "cell" else turn.asker
+        for turn in turns
+    )
+    are = "is" if len(turns) == 1 else "are"
+    where = f"asked elsewhere {are} stale, too: ask again in {', '.join(places)}."
+    return f" {counted(len(turns), 'turn')} {where}" if turns else ""
 
 
 def _outcome(answer: Started, names: str) -> str:

@@ -16,10 +16,8 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import formats, instructions, options, question, threads
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation import formats, options, question
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter.command_line import read
 from chatmagic.text import counted, one_line, to_terminal, unlinked
@@ -177,25 +175,17 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     records = archive.records_of(conversation, keep_values=keep_values)
     cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
     items = [item for _, held in conversation.slots for item in held]
-    for number, turn in enumerate(items, 1):
-        if isinstance(turn, Instructions):
-            id = f"chat-{number}-{turn.value.sha256[:8]}"
-            cells.append((id, instructions.source(turn), output.of_instructions(turn)))
+    for number, item in enumerate(items, 1):
+        name = item.digest if isinstance(item, Turn) else item.facts_digest
+        id = f"chat-{number}-{name[:8]}"
+        if not isinstance(item, Turn):
+            cells += [(id, item.source, output.of_steering(item))] if item.source else []
             continue
-        if isinstance(turn, ThreadStart):
-            id = f"chat-{number}-{digest(turn.facts)[:8]}"
-            cells.append((id, threads.source(turn), output.of_thread(turn)))
-            continue
-        if isinstance(turn, Hiding):
-            id = f"chat-{number}-{digest(turn.facts)[:8]}"
-            cells += [(id, turn.source, output.of_hiding(turn))] if turn.number else []
-            continue
-        record = records[turn.number]
-        flags = options.typed(turn)
+        record = records[item.number]
+        flags = options.typed(item)
         has_values = any(value.kind is None for value in record.values)
         source = question.source(record.prompt, *flags, has_values=has_values)
-        id = f"chat-{number}-{turn.digest[:8]}"
-        cells.append((id, source, output.of(turn.reply, record)))
+        cells.append((id, source, output.of(item.reply, record)))
     return notebook_writer.write(cells)
 
 

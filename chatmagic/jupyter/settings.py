@@ -111,6 +111,11 @@ class KernelSettings(Configurable):
     keep_values = Bool(
         False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
     ).tag(config=True)
+    keep_output = Bool(
+        False,
+        help="Tag cells with a record keep_output in the page, so that nbstripout leaves their "
+        "outputs.",
+    ).tag(config=True)
     fit = Bool(
         False,
         help="Send a question once more without the oldest turns where the service says that the "

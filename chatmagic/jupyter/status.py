@@ -20,7 +20,7 @@ from chatmagic.jupyter.execution import running
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
-from chatmagic.session.spending import EMULATOR, service_of
+from chatmagic.session.reservation import EMULATOR, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -208,6 +208,7 @@ class Status:
             "stream_usage",
             "system_role",
             "keep_values",
+            "keep_output",
             "fit",
         ]
         return [

@@ -53,7 +53,7 @@ def thread(kernel: Kernel, line: str) -> None:
     fork = _count(options["--fork"]) if "--fork" in options else None
     start = ThreadStart(name, fork, owner=execution.cell, execution=execution.id)
     kernel.session.steer(start)
-    views.show(*output.of_thread(start))
+    views.show(*output.of_steering(start))
 
 
 def place(kernel: Kernel, last: int | None = None) -> Context:

@@ -10,7 +10,8 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge, markdown, usage_plot
 from chatmagic.render.usage_plot import Bar
 from chatmagic.session.estimate import FEWEST, LATELY, rounded
-from chatmagic.session.spending import EMULATOR, OTHERS
+from chatmagic.session.reservation import EMULATOR
+from chatmagic.session.spending import OTHERS
 from chatmagic.text import UNTYPESET, counted, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 MOST_SHOWN: Final = 20
 """How many rows the table has at most, the latest."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
-_ASKED_IN: Final = {"cell": "cell", "panel": "panel", "python": "Python", "map": "map"}
+_ASKED_IN: Final = {
+    "cell": "cell",
+    "panel": "panel",
+    "python": "Python",
+    "map": "map",
+    "models": "models",
+}
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
     "several": "with others of this kernel",
@@ -53,7 +60,8 @@ def shown(spending: Spending, service: str) -> tuple[str, str]:
     lines = [f"No request was sent from this kernel{to} yet."]
     if rows:
         lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
-        lines += _forecast(rows, ledger.estimate(service), ledger.meter(service).lowest)
+        credits = ledger.meter(service).credits
+        lines += _forecast(rows, ledger.estimate(service), credits)
     lines += spending.in_words(service)
     return _html(lines, rows), _words(lines, rows)
 

@@ -55,6 +55,16 @@ def request_url(base_url: str) -> str:
     return f"{origin(base_url).removesuffix(f':{DEFAULT_PORTS[parts.scheme]}')}{path}{query}"
 
 
+def models_url(base_url: str) -> str:
+    """Return the address beside that of the requests at which compatible servers list models.
+
+    Raises:
+        InputError: as :func:`request_url`.
+    """
+    path, mark, query = request_url(base_url).partition("?")
+    return f"{path.removesuffix(_WHOLE)}/models{mark}{query}"
+
+
 def shown(base_url: str) -> str:
     """Return the address that requests are posted to, for a message: what may be a key is left out.
 

@@ -81,6 +81,15 @@ def goes_back(tex: str) -> bool:
     return any(name in _BACK for name in _COMMAND.findall(tex))
 
 
+def without_going_back(tex: str) -> str:
+    """Return a formula without its negative spaces.
+
+    Args:
+        tex: the formula without its delimiters.
+    """
+    return _COMMAND.sub(lambda match: "{}" if match[1] in _BACK else match[0], tex)
+
+
 def typesettable(tex: str) -> bool:
     """Return whether a page may typeset a formula.
 

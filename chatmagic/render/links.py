@@ -27,7 +27,8 @@ def target(href: str) -> str:
     """Return the host or mailbox that an address leads to; empty if it may be no link."""
     try:
         parts = urlsplit(href if _ADDRESS.match(href) else "")
-    except ValueError:  # such as a bracket that opens no IPv6 address
+        _ = parts.port
+    except ValueError:  # such as a bracket that opens no IPv6 address, or a port of letters
         return ""
     if parts.scheme == "mailto":
         return parts.path
@@ -41,8 +42,13 @@ def target(href: str) -> str:
     return host
 
 
-def _note(text: str, href: str) -> str:
-    """Return what must stand beside a link's text; empty if that says where it leads."""
+def note(text: str, href: str) -> str:
+    """Return what must stand beside a link's text; empty if that says where it leads.
+
+    Args:
+        text: the link's own, without marks.
+        href: the address, of untrusted text.
+    """
     host = target(href).removeprefix("www.")
     if not host:
         return "" if text == href else f" ({one_line(href, 80)})"
@@ -60,9 +66,9 @@ def around(href: str, text: str) -> tuple[str, str]:
         href: the address, of untrusted text.
         text: the link's own, without marks.
     """
-    note = escape(_note(text, href))
+    beside = escape(note(text, href))
     if not target(href):
-        return "", note
+        return "", beside
     # JupyterLab takes the `noreferrer` away again, but not the policy.
     policy = 'referrerpolicy="no-referrer"'
-    return f'<a href="{escape(href)}" title="{escape(href)}" {policy}>', f"{note}</a>"
+    return f'<a href="{escape(href)}" title="{escape(href)}" {policy}>', f"{beside}</a>"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import EnvType
 
-_MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
+MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
 _EACH_FORMULA: Final = 10  # characters that a formula counts besides its own: 2 ms
 _MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes some 0.4 ms to lay one out
@@ -41,7 +41,7 @@ _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
 
 # Languages whose lexer took at most 0.2 s for the worst found that passes those two limits.
-_COLOURED: Final = frozenset(
+COLOURED: Final = frozenset(
     """bash c console cpp css diff fortran go html ini javascript js json julia latex lua matlab
     py pycon python python3 r ruby rust sh shell sql tex toml ts typescript xml yaml yml
     """.split()  # noqa: SIM905 - a word a line would be a page
@@ -68,19 +68,20 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         live: while it streams: no code colours, and each formula as its source.
         breaks: whether each line end of the text is one: for what a person typed.
     """
-    if len(text) >= _MOST_MARKDOWN:
+    if len(text) >= MOST_MARKDOWN:
         return _too_much(text, f"{len(text):,} characters", live=live and not breaks)
     env: EnvType = {
         "live": live,
         "breaks": breaks,
         **dict.fromkeys(("coloured", "tex", "headings"), 0),
         "above": [],
+        "after": [],
     }
     try:
         tokens = _MARKDOWN.parse(visible(text), env)
         if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
             return _as_text(text, "its lists or quotations are nested too deeply")
-        if sum(token.type in _BLOCKS and not token.hidden for token in tokens) > _MOST_BLOCKS:
+        if has_too_many_blocks(tokens):
             what = f"more than {_MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
             return _too_much(text, what, live=live and not breaks)
         side = bidi.set_directions(tokens)
@@ -124,13 +125,36 @@ def _dir(side: object) -> str:
     return f' dir="{side}"' if side else ""
 
 
-def _language(token: Token) -> str:
-    """Return a fence's language, without anything that no language's name holds."""
-    word = token.info.split()[0] if token.info.strip() else ""
+def language(info: str) -> str:
+    """Return a fence's language, without anything that no language's name holds.
+
+    Args:
+        info: what stands behind the fence's marks.
+    """
+    word = info.split(maxsplit=1)[0] if info.strip() else ""
     return "".join(char for char in word if char.isalnum() or char in "+#-._")
 
 
-def _heading(levels: Sequence[int]) -> str:
+def has_too_many_blocks(tokens: Sequence[Token]) -> bool:
+    """Return whether a reply has more paragraphs and the like than a page can bear."""
+    return sum(token.type in _BLOCKS and not token.hidden for token in tokens) > _MOST_BLOCKS
+
+
+def text_of_link(tokens: Sequence[Token]) -> str:
+    """Return the text of a link, without marks.
+
+    Args:
+        tokens: from its opening on.
+    """
+    ends = (
+        place
+        for place, token in enumerate(tokens)
+        if token.type == "link_close" and token.level == tokens[0].level
+    )
+    return "".join(token.content for token in tokens[: next(ends)])
+
+
+def heading(levels: Sequence[int]) -> str:
     """Return the tag of a heading below others, of which the first is at level 4.
 
     Args:
@@ -157,13 +181,13 @@ class _Renderer(RendererHTML):
         # No level is left out on the way down, whatever the reply leaves out.
         level = int(tokens[idx].tag[1])
         env["above"] = [*(other for other in env["above"] if other < level), level]
-        tag = _heading(env["above"])
+        tag = heading(env["above"])
         return f'<{tag} style="{sanitize.HEADINGS[tag]}"{side}>'
 
     def heading_close(self, _: Any, __: int, ___: Any, env: EnvType) -> str:
         if env["headings"] > _MOST_HEADINGS:
             return "</strong></p>\n"
-        return f"</{_heading(env['above'])}>\n"
+        return f"</{heading(env['above'])}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         # Said for each cell, because pages align the cells of tables in ways of their own.
@@ -196,14 +220,14 @@ class _Renderer(RendererHTML):
         return f"<sup>{escape(tokens[idx].content)}</sup>"
 
     def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
-        code, language = tokens[idx].content, _language(tokens[idx])
+        code, word = tokens[idx].content, language(tokens[idx].info)
         html = escape(code, quote=False)
-        if not env["live"] and language.lower() in _COLOURED:
+        if not env["live"] and word.lower() in COLOURED:
             env["coloured"] += len(code)
             if env["coloured"] <= _MOST_COLOURED and not _SLOW_TO_COLOUR.search(code):
-                lexer = get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
+                lexer = get_lexer_by_name(word.lower(), stripnl=False, ensurenl=False)
                 html = highlight(code, lexer, _COLOURS)
-        label = f"Code, {one_line(language, 20)}" if language else "Code"
+        label = f"Code, {one_line(word, 20)}" if word else "Code"
         inner = (
             f'<pre style="{sanitize.UNBROKEN}"><code style="{sanitize.BARE}">{html}</code></pre>'
         )
@@ -214,20 +238,21 @@ class _Renderer(RendererHTML):
         return self.fence(*rest)
 
     def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
-        close = next(i for i in range(idx, len(tokens)) if tokens[i].type == "link_close")
-        text = "".join(token.content for token in tokens[idx:close])
-        before, env["after"] = links.around(str(tokens[idx].attrs["href"]), text)
+        text = text_of_link(tokens[idx:])
+        around = links.around(str(tokens[idx].attrs["href"]), text)
+        # No link holds another.
+        before, after = ("", "") if env["after"] else around
+        env["after"].append(after)
         return before
 
     def link_close(self, _: Any, __: int, ___: Any, env: EnvType) -> str:
-        return str(env.pop("after"))
+        return str(env["after"].pop())
 
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: EnvType) -> str:
         href = str(tokens[idx].attrs["src"])
         alt = self.renderInlineAsText(tokens[idx].children, options, env).strip()
         alt = alt or one_line(href, 80)
-        # No link holds another.
-        before, after = ("", "") if "after" in env else links.around(href, alt)
+        before, after = ("", "") if env["after"] else links.around(href, alt)
         return f"{before}{escape(f'image: {alt}')}{after}"
 
     def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:

@@ -1,4 +1,4 @@
-"""A reply as safe HTML and as text, in the form that was asked for."""
+"""A reply as safe HTML, as safe Markdown and as text, in the form that was asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
-from chatmagic.render import json_tree, markdown, sanitize
+from chatmagic.render import json_tree, markdown, markdown_writer, sanitize
 from chatmagic.text import PROSE, fence, visible
 
 
@@ -25,6 +25,22 @@ def to_html(text: str, format: str, *, live: bool = False) -> str:
     if format == "code" and text.strip() and not _may_be_fenced(text):
         return _as_code(text, "", live=live)
     return markdown.to_html(text, live=live)
+
+
+def to_markdown(text: str, format: str) -> str:
+    """Return a reply as Markdown that cannot act, whatever the reply is.
+
+    Args:
+        text: the reply.
+        format: as for :func:`to_html`.
+    """
+    if format == "text":
+        return markdown_writer.as_typed(text)
+    if format == "json":
+        return markdown_writer.fenced(to_text(text, format), "json")
+    if format == "code" and text.strip() and not _may_be_fenced(text):
+        return markdown_writer.fenced(text)
+    return markdown_writer.to_markdown(text)
 
 
 def to_text(text: str, format: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
+from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
@@ -15,7 +17,7 @@ from chatmagic.session import forms
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import Lookup
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Answer, Ask, View
 
+_UNSENT: Final = "Nothing was sent."
+_NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
 NOTHING: Final = Context(turns=(), total=0)
 """What an ask without history carries."""
 
@@ -90,11 +94,25 @@ class AskState:
             self.left_out += 1
         self.context = replace(self.context, turns=turns[self.left_out :])
 
-    def say_shortened(self) -> None:
-        """Say with an error that the request was sent a second time, and without what."""
-        if self.left_out and isinstance(self.problem, ChatError):
-            again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
-            self.problem.hint = " ".join(filter(None, [again, self.problem.hint]))
+    @contextlib.contextmanager
+    def sending_again(self) -> Iterator[None]:
+        """Say with what goes wrong that the request was sent before, and what is sent again."""
+        was_sent = self.sent_to is not None
+        try:
+            yield
+        except ChatError as error:
+            self.problem = error
+            raise
+        finally:
+            if isinstance(self.problem, ChatError) and was_sent:
+                self._say_sent_before(self.problem)
+
+    def _say_sent_before(self, problem: ChatError) -> None:
+        if _UNSENT in problem.message:
+            problem.message = problem.message.replace(_UNSENT, _NOT_SENT_AGAIN)
+            return
+        again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
+        problem.hint = " ".join(filter(None, [again, problem.hint]))
 
     def turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.
@@ -124,9 +142,26 @@ class AskState:
             conversation: it, before the turn is put into it.
         """
         record = turn.to_record(self.context.digests, self.digest)
-        earlier = () if self.ask.again is None else conversation.replies(self.ask.again)
+        again = self.ask.again
+        earlier = () if again is None else conversation.replies(again).latest
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
-        return replace(record, in_place_of=tuple(digests))
+        record = replace(record, in_place_of=tuple(digests))
+        if (part := self.ask.part) is None:
+            return record
+        texts = part.reply.text, turn.reply.text
+        record = replace(record, continues=part.recorded_digest, cut=continuation.cut(*texts))
+        whole = continuation.joined(part, replace(turn, record=record))
+        block = continuation.block(*texts, self.ask.format)
+        return replace(record, turn=whole.digest, block=block)
+
+    def kept(self, turn: Turn) -> Turn:
+        """Return the turn that is put into the conversation: with all parts of its reply.
+
+        Args:
+            turn: the one that the ask makes, with its record.
+        """
+        part = self.ask.part
+        return turn if part is None else continuation.joined(part, turn)
 
     def put_into(self, conversation: Conversation, turn: Turn) -> None:
         """Put the turn that the ask makes into a conversation, in its place.
@@ -156,11 +191,14 @@ class AskState:
         if self.problem is not None or self.answer is None or self.ask.format != "json":
             return
         try:
-            reply = forms.parsed(self.answer.reply, self.ask.form, kept=self.ask.history)
+            reply = forms.parsed(self.answer.kept, self.ask.form, kept=self.ask.history)
         except ReplyFormatError as problem:
             self.problem = problem
             return
-        self.answer = replace(self.answer, reply=reply)
+        if self.answer.whole is None:
+            self.answer = replace(self.answer, reply=reply)
+        else:
+            self.answer = replace(self.answer, whole=reply)
 
     def deliver(self, view: View) -> Answer:
         """Pass the end to the view, and return the answer or raise what ended it early."""
@@ -226,7 +264,5 @@ def set_aside_note(change: Change | None) -> list[str]:
     if change is None:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
-    other = ["the instructions"] * change.instructions + ["the thread"] * change.threads
-    other += ["the hiding"] * change.hidings
-    what = " and ".join([*turns, *other])
+    what = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
     return [f"set aside {what} of cells gone from the page"]

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Final, Protocol
 
 from chatmagic.cassette import active
-from chatmagic.client import config
+from chatmagic.client import config, extras, kernel_hook
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import InputError
 from chatmagic.protocol import url
@@ -90,7 +90,10 @@ class PlainPython:
 
     def service(self) -> ServiceSetup:
         """Return where the variables say to ask; see :class:`Environment`."""
-        return ServiceSetup(config.resolve_for_client())
+        endpoint = config.resolve_for_client()
+        return ServiceSetup(
+            endpoint, extra_body=extras.fields(None, stream_usage=endpoint.stream_usage)
+        )
 
     def cassette(self) -> CassetteSetup | None:
         """Return the cassette that the variables name; ``None`` for none."""
@@ -127,6 +130,12 @@ class PlainPython:
     def start_emulator(self) -> tuple[str, Secret]:
         """Return the address and a key of this process's emulator, where a kernel has one."""
         return config.local_emulator()
+
+
+def of_process() -> Environment:
+    """Return the kernel's environment; without a kernel plain Python."""
+    find_kernel = kernel_hook.find_kernel
+    return PlainPython() if find_kernel is None else find_kernel()
 
 
 def setup_for(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
+from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import A_NAME, RequestFacts, thread_name
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -38,6 +39,7 @@ class Ask(RequestFacts):
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages report them, if they do.
         again: number of the live turn whose question it asks again; ``None`` for none.
+        part: the turn whose reply it continues, where ``again`` stands; ``None`` asks anew.
         notes: lines on what went into the prompt, to show while the reply is awaited.
     """
 
@@ -49,6 +51,7 @@ class Ask(RequestFacts):
     fit: bool = False
     order: tuple[str, ...] | None = None
     again: int | None = None
+    part: Turn | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -108,13 +111,36 @@ class Ask(RequestFacts):
             self.owner, self.execution, last=last, order=order, thread=self.thread
         )
 
+    def as_sent(self, context: Context) -> tuple[Ask, Context]:
+        """Return what the request asks, and what it carries: to continue a reply, the turn, too.
+
+        Args:
+            context: what stands above the turn.
+        """
+        if self.part is None:
+            return self, context
+        ask = replace(self, prompt=continuation.INSTRUCTION, typed=None, values=())
+        return ask, replace(context, turns=(*context.turns, self.part))
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Outcome of an ask: the reply, and the record that an output keeps of the turn."""
+    """Outcome of an ask.
+
+    Args:
+        reply: what came.
+        record: what an output keeps of it.
+        whole: the reply that it continues, with it; ``None`` where it is the whole.
+    """
 
     reply: Reply
     record: Record
+    whole: Reply | None = None
+
+    @property
+    def kept(self) -> Reply:
+        """The reply of the turn."""
+        return self.whole or self.reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic._log import log_swallowed
 from chatmagic.conversation import formats
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.request_facts import Format
 from chatmagic.errors import InputError, ReplyFormatError
 from chatmagic.session import schema_reader
@@ -84,8 +85,8 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
         log_swallowed(error)
         name = "the schema" if schema is None else schema.name
         what = f"The reply is JSON, and not of the form {name}: {schema_reader.problem(error)}."
+    hint = KEPT if kept else NOT_A_TURN
     if reply.finish_reason == "length":
         what += " It ended at its limit of tokens."
-    raise ReplyFormatError(
-        what, hint=KEPT if kept else NOT_A_TURN, reply=reply, credits=reply.credits
-    )
+        hint += f" {GOES_ON}" if kept else ""
+    raise ReplyFormatError(what, hint=hint, reply=reply, credits=reply.credits)

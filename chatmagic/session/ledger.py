@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from chatmagic.models import Credits
 
-Entry = AskEntry | Literal["map"]
+Entry = AskEntry | Literal["map", "models"]
 Sure = Literal["alone", "several", "unknown"]
 
 KEPT: Final = 100_000
@@ -36,7 +36,8 @@ class LedgerRow:
         number: its number among the kernel's requests, from 1.
         time: when it was begun, aware, in UTC.
         service: origin of the service, or ``emulator``.
-        entry: where it was asked: ``cell``, ``panel``, ``python`` or ``map``.
+        entry: where it was asked: ``cell``, ``panel``, ``python`` or ``map``; ``models`` is no
+            question, but a list of models.
         cell: hash of the cell, as the turn's record has it; ``None`` without one.
         request: digest of the request, as the turn's record has it.
         reply: digest of the reply's text, as the turn's record has it; ``None`` without one.
@@ -80,6 +81,8 @@ class Cost(NamedTuple):
         each: as in :class:`LedgerRow`.
         sure: as in :class:`LedgerRow`.
         charge: the credits that a budget is charged with.
+        late: those for requests before, whose cost was not known.
+        is_priced: whether ``charge`` is final, and no later one has more of it.
     """
 
     before: int | None = None
@@ -88,14 +91,30 @@ class Cost(NamedTuple):
     each: int | None = None
     sure: Sure = "unknown"
     charge: int = 0
+    late: int = 0
+    is_priced: bool = True
+
+
+class Figures(NamedTuple):
+    """Latest figures of an account's credits.
+
+    Args:
+        credits: what an answer told.
+        came_at: the time here when it had come, aware.
+    """
+
+    credits: Credits
+    came_at: datetime
 
 
 @dataclass(slots=True)
 class Meter:
     """Fall of one service's credits over the requests of this kernel, also several at once.
 
+    Answers overtake one another: until the reset the lowest figure is the latest.
+
     Args:
-        lowest: the lowest figure since the last reset; ``None`` before the first.
+        latest: the latest figures of each account, by what tells it from others.
         batch: how many were begun since none was under way.
         fallen: by how much the figure fell since then.
         figures: how many answers since then told it.
@@ -106,7 +125,7 @@ class Meter:
         lately: what each of the last ten requests took whose cost is known, and how sure that is.
     """
 
-    lowest: Credits | None = None
+    latest: dict[object, Figures] = field(default_factory=dict)
     batch: int = 0
     fallen: int = 0
     figures: int = 0
@@ -114,6 +133,12 @@ class Meter:
     unpriced: int = 0
     advance: int = 0
     lately: deque[tuple[int, Sure]] = field(default_factory=lambda: deque(maxlen=LATELY))
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest figures of the account that told some last; ``None`` before the first."""
+        told = max(self.latest.values(), key=lambda figures: figures.came_at, default=None)
+        return None if told is None else told.credits
 
     def begin(self, *, alone: bool) -> None:
         """Count a request that begins.
@@ -125,36 +150,39 @@ class Meter:
             self.batch = self.fallen = self.figures = 0
         self.batch += 1
 
-    def end(self, seen: Credits | None, dearest: int | None) -> Cost:
+    def end(self, seen: Figures | None, dearest: int | None, account: object = None) -> Cost:
         """Return what a request took that has ended.
 
         Args:
             seen: its answer's figures; ``None`` for none.
             dearest: the estimate of what it took, which holds where the answer does not tell.
+            account: what tells its account from others.
         """
         is_alone = self.batch == 1
-        if seen is None or seen.remaining is None:
-            return self._untold(dearest)
-        before, self.lowest = self.lowest, self.lowest or seen
-        is_lower = before is not None and seen.remaining <= (before.remaining or 0)
-        if before is None or _period(before) != _period(seen) or (is_alone and not is_lower):
-            self.lowest, self.fallen, self.figures, self.advance = seen, 0, 0, 0
+        after = None if seen is None else seen.credits.remaining
+        if seen is None or after is None:
+            return self._untold(dearest, account)
+        last = self.latest.setdefault(account, seen)
+        before = last.credits.remaining or 0
+        is_lower = last is not seen and after <= before
+        if last is seen or _period(last) != _period(seen) or (is_alone and not is_lower):
+            self.latest[account], self.fallen, self.figures, self.advance = seen, 0, 0, 0
             self.unpriced += dearest is None
-            return Cost(after=seen.remaining, charge=dearest or 1)
-        # Answers that overtake one another fall by 0: the sum of all falls is right.
-        took = (before.remaining or 0) - seen.remaining if is_lower else 0
-        self.lowest = seen if is_lower else before
+            return Cost(after=after, charge=dearest or 1, is_priced=dearest is not None)
+        # Of answers that were overtaken the fall is 0: the sum of all falls is right.
+        took = before - after if is_lower else 0
+        self.latest[account] = seen if is_lower else last
         self.fallen, self.figures = self.fallen + took, self.figures + 1
         charge = max(took - self.advance, 0)
-        cost = Cost(before.remaining, seen.remaining, took, None, "several", charge)
+        cost = Cost(before, after, took, None, "several", charge)
         if is_alone and self.advance:
             self.advance = 0
             return cost
         # Rounded up: what has ended has taken no more than the whole fall.
         each = took if is_alone else -(-self.fallen // self.figures)
-        charge += self.unpriced * max(each - 1, 0)
+        late = self.unpriced * max(each - 1, 0)
         self.advance = self.unpriced = 0
-        return cost._replace(each=each, sure="alone" if is_alone else "several", charge=charge)
+        return cost._replace(each=each, sure="alone" if is_alone else "several", late=late)
 
     def is_blind(self, dearest: int | None) -> bool:
         """Return whether the answers so far do not tell what a request takes.
@@ -162,15 +190,13 @@ class Meter:
         Args:
             dearest: the estimate; ``None`` is unknown.
         """
-        return self.answers >= (1 if self.lowest is None else 3) and dearest is None
+        return self.answers >= (3 if self.latest else 1) and dearest is None
 
-    def _untold(self, dearest: int | None) -> Cost:
-        charge = dearest or 1
-        if self.lowest is not None:
-            self.advance += charge
-        else:
-            self.unpriced += dearest is None
-        return Cost(charge=charge)
+    def _untold(self, dearest: int | None, account: object) -> Cost:
+        charge, is_priced = dearest or 1, account in self.latest or dearest is not None
+        self.advance += charge if account in self.latest else 0
+        self.unpriced += not is_priced
+        return Cost(charge=charge, is_priced=is_priced)
 
 
 @dataclass(slots=True, repr=False)
@@ -215,7 +241,7 @@ class Ledger:
         """
         self.count = row.number
         self.rows.append(row)
-        if row.each is not None:
+        if row.each is not None and row.entry != "models":
             self.meter(row.service).lately.append((row.each, row.sure))
 
     def of(self, service: str) -> list[LedgerRow]:
@@ -250,6 +276,7 @@ class Ledger:
         return dataframe(LedgerRow, self)
 
 
-def _period(credits: Credits) -> tuple[object, ...]:
+def _period(figures: Figures) -> tuple[object, ...]:
     """Return what tells one period of a quota from the next."""
+    credits = figures.credits
     return credits.limit, credits.resets_at, credits.lapsed_at

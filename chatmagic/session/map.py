@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import _lazy
 from chatmagic._json import digest, shared
 from chatmagic.batch import outcome
 from chatmagic.batch.handle import MapHandle
@@ -30,13 +29,16 @@ from chatmagic.models import Reply
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.session import forms
+from chatmagic.session.environment import setup_for
 from chatmagic.session.row_asker import RowAsker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from chatmagic.batch.tasks import Task
-    from chatmagic.client.endpoint import ServiceSetup
+    from chatmagic.cassette.active import CassetteSetup
+    from chatmagic.cassette.cassette import AnswerSource
+    from chatmagic.client.client import Client
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask
     from chatmagic.session.state import SessionState
@@ -113,14 +115,11 @@ class RowPrompts:
         """Whether the replies have values beside their texts."""
         return self.ask.format == "json"
 
-    def job(self, address: str) -> str:
-        """Return the digest by which a job is known that names no file.
-
-        Args:
-            address: of the service.
-        """
+    @property
+    def job(self) -> str:
+        """Digest by which a job is known that names no file; a replay knows no service."""
         front = [value.text for value in self._front]
-        return digest([address, self.ask.prompt, front, self.ask.parameters])
+        return digest([self.ask.prompt, front, self.ask.parameters])
 
     def __call__(self, number: int, row: Mapping[str, Any]) -> tuple[Request, ChatError | None]:
         """Return a row's request, and why it is not to be sent.
@@ -185,20 +184,23 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
         ChatError: something cannot be sent, the job was not agreed to, or it ended early.
         ChatInterrupted: a person stopped it.
     """
-    rows, setup = Rows(source), _setup(session)
-    endpoint = setup.endpoint
-    address = EMULATOR if endpoint.is_emulator else endpoint.base_url
+    rows, replayed = Rows(source), _replayed(session)
+    client = _client(session, replayed)
+    setup = (session.clients.given or client).setup
     prompts = RowPrompts(options.ask, setup.extra_body or {}, session.environment.named)
     outcome.refuse_taken(source, parsed=prompts.is_parsed)
-    session.spending.budgets()  # one that cannot be read is told before anything is sent
-    _lazy.load("chatmagic.client.transport")
-    asker = RowAsker(session, session.clients.client("service", lambda: setup), prompts.checked)
-    name = options.file or f"map-{prompts.job(address)[:12]}.jsonl"
-    file = JobFile(Path(name).expanduser().absolute())
+    asker = RowAsker(session, client, prompts.checked)
+    name = options.file or f"map-{prompts.job[:12]}.jsonl"
+    file = JobFile(Path(name).expanduser().absolute(), replays=replayed is not None)
+    address = None if replayed is not None else _address(client)
     handle: MapHandle | None = None
     try:
         tasks = Tasks(rows, prompts, address, file.open(), keeps=options.keep)
-        handle = _agreed(session, tasks, asker, options, lambda: _result(tasks, prompts, options))
+        if replayed is None:
+            _agree_to(session, tasks, asker, options)
+        asked = tasks if replayed is None else _refused(tasks, replayed.config.name)
+        job = Job(asked, file, asker, workers=options.workers, waits=options.wait)
+        handle = MapHandle(job, tasks, lambda: _result(tasks, prompts, options))
         if options.block:
             return handle.run(is_watched=session.environment.is_watched())
         handle.start()
@@ -211,22 +213,14 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
         # Again, for an interrupt anywhere; the job's own threads close it otherwise.
         if handle is None or not handle.is_running:
             file.close()
+        session.spending.tell()
 
 
-def _agreed(
-    session: SessionState,
-    tasks: Tasks,
-    asker: RowAsker,
-    options: MapOptions,
-    collect: Callable[[], Any],
-) -> MapHandle:
-    """Return the handle of a job, once it is agreed to; nothing is sent yet."""
-    replays = _replays(session)
-    if replays is None and not options.yes and tasks.listed != []:
+def _agree_to(session: SessionState, tasks: Tasks, asker: RowAsker, options: MapOptions) -> None:
+    """Refuse a job that is not agreed to; nothing is sent yet."""
+    session.spending.budgets()  # one that cannot be read is told before anything is sent
+    if not options.yes and tasks.listed != []:
         _agree(_quote(session, asker, tasks))
-    asked = tasks if replays is None else _refused(tasks, replays)
-    job = Job(asked, tasks.file, asker, workers=options.workers, waits=options.wait)
-    return MapHandle(job, tasks, collect)
 
 
 def _result(tasks: Tasks, prompts: RowPrompts, options: MapOptions) -> Any:
@@ -237,17 +231,21 @@ def _result(tasks: Tasks, prompts: RowPrompts, options: MapOptions) -> Any:
     return outcome.of(tasks.rows.source, replies, parsed=prompts.is_parsed)
 
 
-def _setup(session: SessionState) -> ServiceSetup:
-    """Return where and how the service is asked."""
-    given = session.clients.given
-    return session.environment.service() if given is None else given.setup
-
-
-def _replays(session: SessionState) -> str | None:
-    """Return what is replayed, so that nothing is sent; ``None`` where requests are."""
+def _replayed(session: SessionState) -> CassetteSetup | None:
+    """Return the cassette that is replayed, so that nothing is sent; ``None`` for none."""
     cassette = session.environment.cassette()
-    is_replay = cassette is not None and cassette.config.mode == "replay"
-    return cassette.config.name if cassette is not None and is_replay else None
+    return cassette if cassette is not None and cassette.config.mode == "replay" else None
+
+
+def _client(session: SessionState, replayed: CassetteSetup | None) -> Client:
+    """Return the session's client for what answers; a replay needs neither address nor key."""
+    source: AnswerSource = "service" if replayed is None else "cassette"
+    return session.clients.client(source, lambda: setup_for(source, session.environment, replayed))
+
+
+def _address(client: Client) -> str:
+    """Return the address that is part of each row's key."""
+    return EMULATOR if client.endpoint.is_emulator else client.endpoint.base_url
 
 
 def _refused(tasks: Tasks, cassette: str) -> Iterator[Task]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from typing import TYPE_CHECKING
 
 from chatmagic.conversation.request_parts import TokenRate
-from chatmagic.session.spending import service_of
+from chatmagic.session.reservation import Reservation, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +24,7 @@ class RowAsker:
     """What a job asks by (:class:`chatmagic.batch.job.Asker`).
 
     Args:
-        session: its ledger is written, and what it knows of credits and tokens.
+        session: its ledger is written, and what it knows of tokens.
         client: the session's own client for the service.
         check: returns a whole reply, or raises the error of one that has another form.
     """
@@ -37,7 +36,6 @@ class RowAsker:
         self.session = session
         self._client = client
         self._check = check
-        self._lock = threading.Lock()
         self._cell = session.environment.cell()[0]
 
     def connect(self) -> AbstractContextManager[Client]:
@@ -58,11 +56,10 @@ class RowAsker:
         """
         stream = client.send(request, halt)
         spending = self.session.spending
-        reservation = spending.begin(
-            client.endpoint, entry="map", cell=self._cell, request=request.digest()
-        )
+        reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
         problem: BaseException | None = None
         try:
+            spending.begin(reservation)
             with stream:
                 for _ in stream:
                     pass
@@ -71,13 +68,18 @@ class RowAsker:
             raise
         finally:
             spending.end(reservation, stream.reply, problem)
-            self._note(client, request, stream.reply)
+            self._note(request, stream.reply)
         return self._check(stream.reply)
+
+    @property
+    def service(self) -> str:
+        """What the ledger calls the service."""
+        return service_of(self._client.endpoint)
 
     @property
     def _estimate(self) -> Estimate:
         """What a request took lately."""
-        return self.session.spending.ledger.estimate(service_of(self._client.endpoint))
+        return self.session.spending.ledger.estimate(self.service)
 
     def cost(self) -> int:
         """Return about what a request takes in credits, at least 1."""
@@ -90,28 +92,12 @@ class RowAsker:
 
     @property
     def credits(self) -> Credits | None:
-        """The latest credits of the session's client."""
-        return self._client.credits
+        """The latest figures of the credits, by whichever request told them."""
+        figures = self.session.spending.figures(self._client.endpoint)
+        return None if figures is None else figures.credits
 
-    def _note(self, client: Client, request: Request, reply: Reply) -> None:
-        """Let the session know the credits and the tokens that an answer told."""
-        seen = client.credit_tracker.state.last
-        if client is not self._client and seen is not None:
-            with self._lock:
-                self._enter(seen)
+    def _note(self, request: Request, reply: Reply) -> None:
+        """Let the session know the tokens that an answer told."""
         if reply.usage is not None and reply.usage.prompt_tokens is not None:
             size = sum(len(message.content) for message in request.messages)
             self.session.token_rate = TokenRate(size, reply.usage.prompt_tokens)
-
-    def _enter(self, seen: Credits) -> None:
-        """Enter figures, unless they are of an answer that others have overtaken."""
-        tracker = self._client.credit_tracker
-        last = tracker.state.last
-        is_old = (
-            last is not None
-            and last.resets_at == seen.resets_at
-            and None not in (last.remaining, seen.remaining)
-            and (last.remaining or 0) < (seen.remaining or 0)
-        )
-        if not is_old:
-            tracker.enter(seen, tracker.state)

@@ -52,7 +52,8 @@ class SecretCheck:
         Raises:
             InputError: it holds one, and the ask does not allow that.
         """
-        ask, request, instructions = state.ask, state.request, state.context.instructions
+        ask, context = state.ask.as_sent(state.context)
+        request, instructions = state.request, context.instructions
         if any(key.is_in(ask.thread or "") for key in endpoint.known_keys):
             raise InputError(
                 "The name of the thread holds your API key. Nothing was sent.",
@@ -62,7 +63,7 @@ class SecretCheck:
         # A session keeps no secret: the digest tells whether they are the same.
         about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])
         passed = self._passed if about == self._about else frozenset()
-        texts = [message.content for message in state.context.messages]
+        texts = [message.content for message in context.messages]
         if instructions is not None:
             texts.append(instructions.text or "")
         carried = {digest(text): text for text in texts}
@@ -88,12 +89,15 @@ class SecretCheck:
 
 def _place(text: str, state: AskState, variables: Iterable[SecretVariable]) -> str:
     """Return the place of a text that holds a secret, as the beginning of a sentence."""
-    ask = state.ask
+    ask, _ = state.ask.as_sent(state.context)
     if text == ask.prompt:
         for value in ask.values:
             if value.text and secret_in(value.text, variables):
                 return _value_place(value, variables)
         return "The prompt"
+    part = ask.part
+    if part is not None and text in {part.prompt, part.reply.text}:
+        return "The turn whose reply is continued"
     for number, turn in state.context.places:
         if text == turn.reply.text:
             return f"The reply of turn {number:,}"

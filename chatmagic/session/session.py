@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.hiding import Hiding
     from chatmagic.conversation.history import Change
-    from chatmagic.conversation.instructions import Instructions
     from chatmagic.conversation.request_facts import Format
+    from chatmagic.conversation.steering import Steering
     from chatmagic.models import Credits, Reply
     from chatmagic.session.events import Event, View
     from chatmagic.session.preview import Preview
@@ -43,7 +42,13 @@ class Session(SessionState):
     @property
     def credit_state(self) -> CreditState:
         """The latest credits and what belongs to them, read as one."""
-        return replace(self.clients.credit_state, took=self.took)
+        state = replace(self.clients.credit_state, took=self.took)
+        told = None if self.endpoint is None else self.spending.figures(self.endpoint)
+        is_without = state.credits is not None and state.credits.remaining is None
+        if told is None or is_without or told.credits == state.credits:
+            return state
+        # A map asks by clients of its own.
+        return replace(state, credits=told.credits, received_at=told.came_at)
 
     @property
     def credits(self) -> Credits | None:
@@ -262,7 +267,7 @@ class Session(SessionState):
         self.followers.tell(Changed())
         return change
 
-    def steer(self, item: Instructions | ThreadStart | Hiding) -> Change | None:
+    def steer(self, item: Steering) -> Change | None:
         """Put what steers the questions below into its place, while no ask is under way.
 
         Args:

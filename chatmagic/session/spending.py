@@ -1,11 +1,10 @@
-"""Owner of a session's ledger and budgets: each request is begun and ended here.
+"""Owner of the ledger and the budgets: each request is begun and ended here.
 
-A session has one, ``session.spending``; whatever sends a request does so between the two::
+All sessions of a process have one, ``session.spending``; who sends does so between the two::
 
-    reservation = spending.begin(
-        endpoint, entry="map", cell=None, request=request.digest()
-    )                                              # raises BudgetError; nothing was sent
+    reservation = Reservation(endpoint, "map", None, request.digest())
     try:
+        spending.begin(reservation)                # raises BudgetError; nothing was sent
         …                                          # send, read the reply to its end
     finally:
         spending.end(reservation, reply, problem)  # settles; again it does nothing
@@ -21,7 +20,7 @@ What a cassette answers is not begun here; what the emulator answers is, and cou
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -29,19 +28,12 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import _startup
 from chatmagic._json import digest
 from chatmagic._log import swallowed
-from chatmagic.errors import (
-    AuthenticationError,
-    BudgetError,
-    ChatError,
-    ChatInterrupted,
-    ConnectError,
-    InputError,
-    NotRecordedError,
-)
+from chatmagic.errors import ChatError
 from chatmagic.models import Reply, Usage
 from chatmagic.session.budget import Budget, Tally
 from chatmagic.session.day_file import DayFile
-from chatmagic.session.ledger import Cost, Ledger, LedgerRow
+from chatmagic.session.ledger import Cost, Figures, Ledger, LedgerRow
+from chatmagic.session.reservation import EMULATOR, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,51 +41,17 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.models import Credits
     from chatmagic.session.environment import Environment
-    from chatmagic.session.ledger import Entry
+    from chatmagic.session.reservation import Reservation
 
-EMULATOR: Final = "emulator"
 OTHERS: Final = "others may share the quota"
 SETTING: Final = "%config ChatMagics.budget"
 
 
-@dataclass(slots=True, eq=False)
-class Reservation:
-    """One request that was begun.
-
-    Args:
-        service: origin of the service, or ``emulator``.
-        entry: where it was asked.
-        cell: hash of the cell; ``None`` without one.
-        request: digest of the request.
-        time: when it was begun.
-        is_daily: whether it is counted for the day, too.
-        estimate: what it takes, where that is known before.
-    """
-
-    service: str
-    entry: Entry
-    cell: str | None
-    request: str
-    time: datetime
-    is_daily: bool = False
-    estimate: int | None = None
-
-    @property
-    def counts(self) -> bool:
-        """Whether budgets count it."""
-        return self.service != EMULATOR
-
-    @property
-    def day(self) -> str:
-        """The UTC day that it counts for."""
-        return self.time.date().isoformat()
-
-
 class Spending:
-    """The ledger of one session, and what its budgets are charged with.
+    """The ledger of one process, and what its budgets are charged with.
 
     Args:
-        environment: returns the session's environment, which knows the budget that is set.
+        environment: returns the kernel's environment, which knows the budget that is set.
         file: what this user's kernels used today; ``None`` is the one in the state folder.
     """
 
@@ -101,13 +59,12 @@ class Spending:
         """Begin with nothing used."""
         self.ledger = Ledger()
         self._settled = Tally()
-        self._held: dict[Reservation, int] = {}
+        self._held: set[Reservation] = set()
         self._environment = environment
         self._file = file
         self._lock = threading.Lock()
         self._news: list[str] = []
         self._noticed: set[tuple[Budget, str]] = set()
-        self._ask: Reservation | None = None
 
     @property
     def under_way(self) -> tuple[Reservation, ...]:
@@ -117,7 +74,7 @@ class Spending:
     @property
     def tally(self) -> Tally:
         """What this kernel used, and what it has reserved."""
-        held = [amount for each, amount in self._held.copy().items() if each.counts]
+        held = [each.amount for each in self._held.copy() if each.counts]
         return self._settled.plus(sum(held), len(held))
 
     @property
@@ -125,6 +82,14 @@ class Spending:
         """The file of what this user's kernels used."""
         self._file = self._file or DayFile()
         return self._file
+
+    def figures(self, endpoint: Endpoint) -> Figures | None:
+        """Return the latest figures of an account's credits; ``None`` before the first.
+
+        Args:
+            endpoint: where its requests go.
+        """
+        return self.ledger.meter(service_of(endpoint)).latest.get(endpoint.account)
 
     def budgets(self) -> list[Budget]:
         """Return the budgets that hold now: the environment's and the kernel's.
@@ -167,56 +132,51 @@ class Spending:
         news, self._news = self._news, []
         return news
 
-    def begin(
-        self, endpoint: Endpoint, *, entry: Entry, cell: str | None, request: str
-    ) -> Reservation:
+    def begin(self, reservation: Reservation) -> None:
         """Reserve what a request may take; called just before it is sent.
 
         Args:
-            endpoint: where it goes.
-            entry: where it was asked.
-            cell: hash of the cell; ``None`` without one.
-            request: digest of the request.
+            reservation: the request.
 
         Raises:
             BudgetError: it does not go into a budget; nothing was sent.
             ChatError: a budget, or the file of the day's, cannot be used.
         """
-        reservation = Reservation(service_of(endpoint), entry, cell, request, datetime.now(UTC))
-        with self._lock:
-            if entry != "map":
-                # A session asks one question at a time: the one before has ended, also where an
-                # interrupt came before that was noted.
-                before, self._ask = self._ask, reservation
-                if before in self._held:
-                    self._settle(before, Reply(""), ChatInterrupted("Interrupted."))
-            amount = self._reserve(reservation) if reservation.counts else 0
-            alone = all(each.service != reservation.service for each in self._held)
-            self.ledger.meter(reservation.service).begin(alone=alone)
-            self._held[reservation] = amount
-        return reservation
+        try:
+            with self._lock:
+                if reservation.counts:
+                    self._reserve(reservation)
+                alone = all(each.service != reservation.service for each in self._held)
+                self.ledger.meter(reservation.service).begin(alone=alone)
+                self._held.add(reservation)
+                reservation.is_begun = True
+        except BaseException:
+            # An interrupt may come when the file has it.
+            with self._lock:
+                self._held.discard(reservation)
+                self._settle_day(reservation, None)
+            raise
 
-    def _reserve(self, reservation: Reservation) -> int:
-        """Return the credits to reserve for a request, which are reserved for the day, too."""
+    def _reserve(self, reservation: Reservation) -> None:
+        """Reserve the credits for a request, of the kernel's budgets and of the day's."""
         service = reservation.service
         dearest = self.ledger.estimate(service).dearest
         budgets = self.budgets()
-        if self.ledger.meter(service).is_blind(dearest):
-            for budget in budgets:
-                budget.refuse_blind()
-        own = [budget for budget in budgets if not budget.daily]
+        meter = self.ledger.meter(service)
+        for budget in budgets if meter.is_blind(dearest) else ():
+            budget.refuse_blind(tells=bool(meter.latest))
         daily = [budget for budget in budgets if budget.daily]
-        needs = _needs(own, self.tally, dearest)
+        needs = _needs([budget for budget in budgets if not budget.daily], self.tally, dearest)
 
-        def reserve(today: Tally) -> Tally:
+        def reserve(today: Tally) -> int:
             reservation.estimate = dearest or today.dearest
             needs.extend(_needs(daily, today, reservation.estimate))
-            return today.plus(min(needs, default=dearest or 0), 1)
+            reservation.amount, reservation.is_daily = min(needs, default=dearest or 0), True
+            return reservation.amount
 
         if daily:
-            self.file.change(service, reservation.day, reserve)
-        reservation.is_daily = bool(daily)
-        return min(needs, default=dearest or 0)
+            self.file.reserve(service, reservation.day, reservation.name, reserve)
+        reservation.amount = min(needs, default=dearest or 0)
 
     def end(
         self,
@@ -235,68 +195,97 @@ class Spending:
             if reservation not in self._held:
                 return
             self._settle(reservation, reply or Reply(""), problem)
-            notices = self._notices(reservation) if reservation.counts else []
-        if reservation.entry == "panel":  # what is printed now would stand in some cell
-            self._news += notices
-            return
-        for notice in notices:
-            with swallowed():  # a warning may be an error here; the reply is not to be lost
-                self._environment().notify(notice)
+            if reservation.counts:
+                self._news += self._notices(reservation)
+        self.tell()
+
+    def settled(self, reservation: Reservation | None, reply: Reply) -> Reply:
+        """Return a reply that has come with what it took.
+
+        Args:
+            reservation: its request; ``None`` where none was sent.
+            reply: the reply; one that is not whole is ended by its problem.
+        """
+        if reply.state == "complete":
+            self.end(reservation, reply)
+        return replace(reply, took=None if reservation is None else reservation.took)
+
+    def tell(self) -> None:
+        """Show the notices that no cell has shown; in the main thread, where cells run.
+
+        What another thread prints would stand in the output of whichever cell runs.
+        """
+        if threading.current_thread() is threading.main_thread():
+            for notice in self.news():
+                with swallowed():  # a warning may be an error here; the reply is not to be lost
+                    self._environment().notify(notice)
 
     def _settle(
         self, reservation: Reservation, reply: Reply, problem: BaseException | None
     ) -> None:
-        charge, turns = self._enter(reservation, reply, problem)
-        more = charge - self._held.pop(reservation)
-        if not reservation.counts:
-            return
-        self._settled = self._settled.plus(charge, turns)
+        cost = self._enter(reservation, reply, problem)
+        self._held.discard(reservation)
+        if reservation.counts and cost is not None:
+            self._settled = self._settled.plus(cost.charge + cost.late, 1)
+        self._settle_day(reservation, cost)
+
+    def _settle_day(self, reservation: Reservation, cost: Cost | None) -> None:
+        """Settle a request in the file of the day; what cannot be written stays reserved.
+
+        Args:
+            reservation: the request.
+            cost: its cost; ``None`` counts nothing.
+        """
         if reservation.is_daily:
-            # What cannot be written stays as it was reserved.
-            dearest = self.ledger.estimate(reservation.service).dearest
-
-            def change(day: Tally) -> Tally:
-                return replace(day.plus(more, turns - 1), dearest=dearest or day.dearest)
-
+            service = reservation.service
+            nothing = Tally(dearest=self.ledger.estimate(service).dearest)
+            taken = nothing if cost is None else nothing.plus(cost.charge, 1)
+            is_priced = cost is None or cost.is_priced
             with swallowed(ChatError):
-                self.file.change(reservation.service, reservation.day, change)
+                self.file.settle(
+                    service, reservation.day, reservation.name, taken if is_priced else None
+                )
 
     def _enter(
         self, reservation: Reservation, reply: Reply, problem: BaseException | None
-    ) -> tuple[int, int]:
-        """Enter a request into the ledger; return the credits and requests that it counts."""
+    ) -> Cost | None:
+        """Enter a request into the ledger; return its cost, ``None`` where it counts nothing."""
         ledger, service = self.ledger, reservation.service
         meter = ledger.meter(service)
-        if not _was_sent(problem):
-            return 0, 0
+        if not reservation.was_sent(problem):
+            return None
         seen: Credits | None = getattr(problem, "credits", None) or reply.credits
         text, usage = reply.text, reply.usage or Usage()
-        meter.answers += bool(text) or (problem is None and reply.state == "complete")
-        if seen is None and (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST:
-            cost = Cost()  # refused: it took nothing
+        is_question = reservation.entry != "models"
+        is_reply = bool(text) or (problem is None and reply.state == "complete")
+        meter.answers += is_reply and is_question
+        is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
+        if seen is None and (is_refused or not is_question):
+            cost = Cost()  # refused, or no question: it took nothing, as far as is told
         else:
-            cost = meter.end(seen, ledger.estimate(service).dearest or reservation.estimate)
-        ledger.add(
-            LedgerRow(
-                number=ledger.count + 1,
-                time=reservation.time,
-                service=service,
-                entry=reservation.entry,
-                cell=reservation.cell,
-                request=reservation.request,
-                reply=digest(text) if text else None,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                total_tokens=usage.total_tokens,
-                before=cost.before,
-                after=cost.after,
-                took=cost.took,
-                each=cost.each,
-                sure=cost.sure,
-                error=None if problem is None else type(problem).__name__,
-            )
+            figures = None if seen is None else Figures(seen, datetime.now(UTC))
+            dearest = ledger.estimate(service).dearest or reservation.estimate
+            cost = meter.end(figures, dearest, reservation.endpoint.account)
+        row = reservation.row = LedgerRow(
+            number=ledger.count + 1,
+            time=reservation.time,
+            service=service,
+            entry=reservation.entry,
+            cell=reservation.cell,
+            request=reservation.request,
+            reply=digest(text) if text else None,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            total_tokens=usage.total_tokens,
+            before=cost.before,
+            after=cost.after,
+            took=cost.took,
+            each=cost.each,
+            sure=cost.sure,
+            error=None if problem is None else type(problem).__name__,
         )
-        return (0, 0) if reply.origin == EMULATOR else (cost.charge, 1)
+        ledger.add(row)
+        return None if reply.origin == EMULATOR else cost
 
     def _notices(self, reservation: Reservation) -> list[str]:
         """Return the lines on budgets that are used to 80 % now, each once."""
@@ -311,15 +300,6 @@ class Spending:
         return notices
 
 
-def service_of(endpoint: Endpoint) -> str:
-    """Return what the ledger calls the service of an endpoint.
-
-    Args:
-        endpoint: where requests go.
-    """
-    return EMULATOR if endpoint.is_emulator else endpoint.origin
-
-
 def _needs(budgets: list[Budget], tally: Tally, dearest: int | None) -> list[int]:
     """Return the credits that each budget in credits reserves for one request.
 
@@ -328,13 +308,6 @@ def _needs(budgets: list[Budget], tally: Tally, dearest: int | None) -> list[int
     """
     needs = [(budget.unit, budget.reserve(tally, dearest)) for budget in budgets]
     return [need for unit, need in needs if unit == "credits"]
-
-
-def _was_sent(problem: BaseException | None) -> bool:
-    """Return whether a request may have reached the service."""
-    if isinstance(problem, AuthenticationError):
-        return problem.status is not None
-    return not isinstance(problem, InputError | ConnectError | NotRecordedError | BudgetError)
 
 
 def _today() -> str:

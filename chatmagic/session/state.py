@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from chatmagic.cassette.active import ActiveCassette
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.session.client_pool import ClientPool
-from chatmagic.session.environment import PlainPython
+from chatmagic.session.environment import PlainPython, of_process
 from chatmagic.session.events import Followers
 from chatmagic.session.lock import AskLock
 from chatmagic.session.secret_check import SecretCheck
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from chatmagic.client.client import Client
     from chatmagic.conversation.request_parts import TokenRate
     from chatmagic.session.environment import Environment
+    from chatmagic.session.ledger import Ledger
+    from chatmagic.session.reservation import Reservation
 
 
 class SessionState:
@@ -26,6 +28,9 @@ class SessionState:
         client: the client that asks; ``None`` makes one as the environment says at each ask.
         environment: where the session runs; ``None`` is plain Python.
     """
+
+    spending = Spending(of_process)
+    """What this process used: its budgets hold for all its sessions together."""
 
     def __init__(
         self, client: Client | None = None, *, environment: Environment | None = None
@@ -38,11 +43,15 @@ class SessionState:
         self.clients = ClientPool(client)
         self.took: int | None = None
         """About how many credits the latest turn took; ``None`` is unknown."""
+        self.request: Reservation | None = None
+        """The latest request of an ask; ``None`` where none was sent."""
         self.token_rate: TokenRate | None = None
         """Tokens of the latest request whose service told them; ``None`` before the first."""
         self.followers = Followers()
         self.lock = AskLock()
         self.secret_check = SecretCheck()
-        self.spending = Spending(lambda: self.environment)
-        self.ledger = self.spending.ledger
-        """The requests of this session that were sent: ``rows``, and ``to_dataframe()``."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The requests of this process that were sent: ``rows``, and ``to_dataframe()``."""
+        return self.spending.ledger

@@ -13,6 +13,7 @@ from chatmagic.cassette.active import CASSETTE
 from chatmagic.cassette.interaction import Interaction
 from chatmagic.cassette.items import Query
 from chatmagic.conversation import suggestions, template
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
@@ -23,6 +24,7 @@ from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
 from chatmagic.session.environment import setup_for
 from chatmagic.session.events import Answer, Began, Fragment
 from chatmagic.session.preview import Preview
+from chatmagic.session.reservation import Reservation
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -178,7 +180,8 @@ class AskSteps:
         extra_body = (setup and setup.extra_body) or {}
         system_role = setup is not None and setup.system_role
         try:
-            state.request = state.ask.request(state.context.messages, extra_body)
+            ask, context = state.ask.as_sent(state.context)
+            state.request = ask.request(context.messages, extra_body)
             if (instructions := state.context.instructions) is not None:
                 messages = instructed(state.request.messages, instructions, system_role=system_role)
                 state.request = replace(state.request, messages=messages)
@@ -192,7 +195,7 @@ class AskSteps:
         if cassette is None:
             return
         state, conversation = self.state, self.session.conversation
-        ask, context = state.ask, state.context
+        ask, context = state.ask.as_sent(state.context)
         messages = (*context.messages, Message("user", ask.prompt))
         asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
@@ -222,7 +225,8 @@ class AskSteps:
         carried, total, panel = len(context.turns), context.total, context.from_panel
         notes = [] if lookup is None else [*lookup.notes]
         if ask.again is not None:
-            notes.append(f"asked again: {one_line(ask.as_typed, _SHOWN)}")
+            does = "asked again" if ask.part is None else "continued"
+            notes.append(f"{does}: {one_line(ask.as_typed, _SHOWN)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if context.hidden:
@@ -259,7 +263,7 @@ class AskSteps:
             state.lookup,
             session.cassette.current,
             lambda: transports.Outcome(
-                replace(stream.reply, took=client.took), client.endpoint.key
+                session.spending.settled(session.request, stream.reply), client.endpoint.key
             ),
         )
         state.added = session.conversation.added
@@ -285,9 +289,9 @@ class AskSteps:
         try:
             state.problem = self._read(show)
             if state.may_be_shortened() and not stream.reply.text:
-                stream = self._send_shortened()
-                state.problem = self._read(show)
-                state.say_shortened()
+                with state.sending_again():
+                    stream = self._send_shortened()
+                    state.problem = self._read(show)
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(stream.reply)
@@ -303,22 +307,26 @@ class AskSteps:
 
     def _read(self, show: Callable[[str], object]) -> BaseException | None:
         """Send the request within the budgets, and show its reply; return what ended it early."""
-        state, spending = self.state, self.session.spending
-        stream, asked, problem = cast("ReplyStream", state.stream), None, None
+        session, state, spending = self.session, self.state, self.session.spending
+        stream, problem = cast("ReplyStream", state.stream), None
+        # Where an interrupt came before the end of the request before was noted.
+        spending.end(session.request, None, ChatInterrupted("Interrupted."))
+        session.request = None
         try:
-            if state.sent_to is not None:
+            if (to := state.sent_to) is not None:
                 entry, cell = state.ask.entry, state.ask.owner
-                asked = spending.begin(state.sent_to, entry=entry, cell=cell, request=state.digest)
+                session.request = Reservation(to, entry, cell, state.digest)
+                spending.begin(session.request)
             problem = read(stream, show)
             return problem
         finally:
-            spending.end(asked, stream.reply, problem)
+            spending.end(session.request, stream.reply, problem)
 
     def _keep(self, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, once, as the last step."""
         session, state = self.session, self.state
-        client, ask = session.clients.latest, state.ask
-        session.took = None if client is None else client.took
+        ask, request = state.ask, session.request
+        session.took = None if request is None else request.took
         if state.lookup is not None and (recorded := state.lookup.interaction) is not None:
             session.took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
@@ -326,11 +334,15 @@ class AskSteps:
         session.token_rate = state.token_rate(reply) or session.token_rate
         if ask.allow_secrets:
             session.secret_check.allow(reply.text)
-        if isinstance(state.problem, ChatError | ChatInterrupted):
-            state.problem.reply = turn.reply
         record = state.record_of(turn, session.conversation)
         record = record if ask.keep_values else record.bare
-        answer = Answer(turn.reply, record.listing(state.context.shown))
+        kept = state.kept(replace(turn, record=record))
+        if isinstance(state.problem, ChatError | ChatInterrupted):
+            state.problem.reply = kept.reply
+            if ask.history and reply.text and reply.state != "complete":
+                state.problem.hint = " ".join(filter(None, [state.problem.hint, GOES_ON]))
+        whole = None if ask.part is None else kept.reply
+        answer = Answer(turn.reply, record.listing(state.context.shown), whole)
         if ask.history and session.conversation.added == state.added:
-            state.put_into(session.conversation, replace(turn, record=record))
+            state.put_into(session.conversation, kept)
         state.answer = answer

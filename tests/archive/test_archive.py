@@ -57,8 +57,8 @@ starts = st.builds(
     ThreadStart,
     st.sampled_from(["main", "x"]),
     st.sampled_from([None, 0, 1]),
-    st.sampled_from(["a", "b", "c", None]),
-    st.sampled_from(["1", "2"]),
+    owner=st.sampled_from(["a", "b", "c", None]),
+    execution=st.sampled_from(["1", "2"]),
 )
 hidings = st.builds(
     Hiding,

@@ -7,7 +7,7 @@ from typing import Any
 
 from pages import cell, output
 from saved_notebooks import page, read, record
-from talks import ask
+from talks import ask, prompts
 
 from chatmagic.archive import notebook_file, restore
 from chatmagic.conversation.conversation import Conversation
@@ -17,7 +17,7 @@ from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
-from chatmagic.models import Reply
+from chatmagic.models import Reply, Usage
 
 
 def restored(*cells: Any, by_id: bool = True) -> Conversation:
@@ -240,6 +240,30 @@ def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
     assert [turn.reply.text for turn in restored(asked, only)] == ["u"]
 
 
+def test_a_continued_reply_is_joined_again() -> None:
+    """As its record says, whatever would be joined today; without its first part it is none."""
+    first, whole = (Turn(prompt="p", reply=Reply(text)).recorded_digest for text in ("on", "on x"))
+    place: dict[str, Any] = {"id": "c", "in_place_of": (first,), "continues": first, "turn": whole}
+    part = page("p", "on x", cut=2, usage=Usage(3, 4, 7), took=2, **place)
+    asked = page("p", "on", id="a", usage=Usage(1, 2, 3), took=1)
+    (turn,) = restored(asked, part)
+    assert (turn.reply.text, turn.recorded_digest, turn.owner) == ("on x", whole, owner_of("c"))
+    assert (turn.reply.usage, turn.reply.took) == (Usage(4, 6, 10), 3)
+    below = page("q", "x", id="b", carried=(whole,))
+    assert restored(asked, part, below).stale_turns() == ()
+    assert [each.prompt for each in restored(page("p", "other", id="a"), part, below)] == ["p", "q"]
+    other = Turn(prompt="p", reply=Reply("other")).recorded_digest
+    late = page("p", "x", id="c", in_place_of=(first, other), continues=first)
+    assert [turn.reply.text for turn in restored(page("p", "other", id="a"), late)] == ["other"]
+    gone = restore.restore(read([part]))
+    assert gone.conversation.turns == ()
+    words = "the part of the reply that it continues is in no output here, so its own was left out."
+    assert gone.problems == (f"cell 1: {words}",)
+    assert restored(page("p", "x", continues=first)).turns == ()
+    undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
+    assert [each.reply.text for each in restored(asked, part, undone)] == ["on"]
+
+
 def test_of_equal_turns_the_one_is_asked_again_that_stood_there() -> None:
     """A request's digests tell it from the other; without either, the reply stands by itself."""
     yes = Turn(prompt="p", reply=Reply("yes")).recorded_digest
@@ -247,6 +271,18 @@ def test_of_equal_turns_the_one_is_asked_again_that_stood_there() -> None:
     retry = page("p", "no", id="r", in_place_of=(yes,))
     assert [turn.reply.text for turn in restored(one, two, retry)] == ["no", "yes"]
     assert [turn.reply.text for turn in restored(retry, page("q", "x", id="b"))] == ["no", "x"]
+    beside = page("p", "yes", id="b", parameters={"thread": "x"})
+    assert [turn.reply.text for turn in restored(one, beside, retry)] == ["no", "yes"]
+
+
+def test_of_equal_replies_the_one_is_put_back_that_took_as_much() -> None:
+    """So what carried the other one is stale, and what carried it is not."""
+    yes = Turn(prompt="p", reply=Reply("yes")).recorded_digest
+    one, again = page("p", "yes", id="a", took=1), page("p", "yes", id="r", in_place_of=(yes,))
+    below = page("q", "x", id="b", carried=(yes,))
+    for took, stale in ((1, ["q"]), (None, [])):
+        pick = page("p", "yes", id="k", took=took, in_place_of=(yes,), picked=True)
+        assert prompts(restored(one, again, below, pick).stale_turns()) == stale
 
 
 def test_a_hidden_turn_is_hidden_again() -> None:

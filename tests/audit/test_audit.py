@@ -238,7 +238,7 @@ def test_a_cell_that_lost_its_output_is_told(
     """Named where the file says that it was run; else by what was asked after it."""
     first = Turn(prompt="p", reply=Reply("r")).digest
     after = page("c", carried=(first, "0" * 64))
-    for asking in ("%chat_fix", "%%chat_fix\nb", "%chat_retry 2", "%chat b"):
+    for asking in ("%chat_fix", "%%chat_fix\nb", "%chat_retry 2", "%chat_continue", "%chat b"):
         stripped = {**cell(asking), "execution_count": 2}
         code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), stripped])])
         assert code == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -74,6 +76,28 @@ def test_a_stop(tmp_path: Path, slow: Slow) -> None:
     assert str(caught.value) == (
         "Stopped. 1 row answered by this run, kept in job.jsonl: the same call goes on."
     )
+
+
+def test_an_interrupt_of_the_wait_stops_nothing(
+    tmp_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so, as rows that are asked are paid for."""
+    handle = made(tmp_path, slow, ["a", "b"])
+    handle.start()
+    sleep = time.sleep
+
+    def interrupted(seconds: float) -> None:
+        monkeypatch.undo()
+        threading.Timer(0.0, _thread.interrupt_main).start()
+        sleep(PATIENCE * seconds)
+
+    monkeypatch.setattr(time, "sleep", interrupted)
+    with pytest.raises(ChatInterrupted) as caught:
+        handle.result()
+    assert str(caught.value) == "Interrupted while waiting: the map goes on. stop() ends it."
+    assert handle.is_running
+    slow.go.set()
+    assert handle.result() == ["A", "B"]
 
 
 def test_an_error_is_raised_where_the_result_is_wanted(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
-from chatmagic.models import Reply
+from chatmagic.models import Credits, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -46,6 +46,10 @@ class Asking:
     Args:
         answer: returns the reply to a prompt, or raises.
     """
+
+    credits: Credits | None = None
+
+    service = "https://a"
 
     def __init__(self, answer: Callable[[str, Halt], str]) -> None:
         """Ask nothing yet."""
@@ -248,6 +252,31 @@ def test_a_second_interrupt_cuts_them_off(rig: Callable[..., Rig]) -> None:
     assert [reply.error for reply in done.kept.values()] == ["Interrupted."] * 2
 
 
+def test_a_third_interrupt_leaves_the_file_to_the_threads(rig: Callable[..., Rig]) -> None:
+    """They are not waited for; the last one to end closes it, and the same call goes on."""
+    sent, go = threading.Semaphore(0), threading.Event()
+
+    def answer(prompt: str, halt: Halt) -> str:
+        del halt  # as of a server that does not answer yet
+        sent.release()
+        assert go.wait(PATIENCE)
+        return prompt.upper()
+
+    made = rig(answer, workers=2)
+    job = made.job(list("abcdefgh"))
+
+    def tick() -> None:
+        if sent._value >= 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job.run(tick)
+    go.set()
+    while job.is_alive:
+        time.sleep(0.01)
+    assert [reply.text for reply in made.kept().values()] == ["A", "B"]
+
+
 def limited(seconds: float) -> RateLimitError:
     """Give a refusal that names a time."""
     return RateLimitError("Wait.", retry_after=datetime.now(UTC) + timedelta(seconds=seconds))
@@ -357,6 +386,7 @@ def test_credits_that_are_used_up_end_it_without_a_refusal(tmp_path: Path) -> No
         def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
             with client.send(request, halt) as stream:
                 list(stream)
+            self.credits = client.credits
             return stream.reply
 
     made = Rig(tmp_path / "job.jsonl", lambda *_: "")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import resource
+import errno
 import sys
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
 from chatmagic.batch import job_file
 from chatmagic.batch.job_file import JobFile, is_in
-from chatmagic.batch.row_reply import RowReply
+from chatmagic.batch.row_reply import RowReply, replay_key
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ KEYS = [f"{number:02x}" * 32 for number in range(9)]
 
 def reply(number: int, text: str = "yes", error: str | None = None) -> RowReply:
     """Give what came of a row."""
-    return RowReply(row=number, key=KEYS[number], text=text, error=error)
+    key = KEYS[number]
+    return RowReply(row=number, key=key, request=key, occurrence=1, text=text, error=error)
 
 
 @pytest.fixture
@@ -68,6 +70,15 @@ def test_a_torn_last_line_is_dropped(path: Path) -> None:
         assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("torn", [b"\0" * 99, reply(2).to_line()[:40] + b"\0" * 99])
+def test_a_power_cut_may_leave_zeros(path: Path, torn: bytes) -> None:
+    """They are dropped as a torn line is."""
+    before = path.read_bytes()
+    path.write_bytes(before + torn)
+    JobFile(path).open().close()
+    assert path.read_bytes() == before
+
+
 def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
     """Its reply was paid for."""
     path.write_bytes(path.read_bytes() + reply(2).to_line().rstrip())
@@ -78,6 +89,27 @@ def test_a_whole_last_line_without_its_end_is_kept(path: Path) -> None:
     assert again.is_answered(KEYS[2])
     assert again.is_answered(KEYS[3])
     again.close()
+
+
+def test_a_replay_only_reads(path: Path) -> None:
+    """Each row is as it was, also one that failed; a torn line stays, and a lost file is none."""
+    path.write_bytes(before := path.read_bytes() + reply(2).to_line()[:40])
+    with path.open("rb") as beside:
+        file = JobFile(path, replays=True).open()
+        keys = [replay_key(KEYS[number], 1) for number in range(3)]
+        assert [file.is_answered(key) for key in keys] == [True, True, False]
+        kept = [each and (each.text, each.error) for each in file.replies(keys)]
+        assert kept == [("yes", None), (None, "No."), None]
+        file.close()
+        assert beside.read() == path.read_bytes() == before
+    path.unlink()
+    lost = JobFile(path, replays=True).open()
+    assert not lost.is_answered(keys[0])
+    lost.close()
+    assert not path.exists()
+    path.mkdir()
+    with pytest.raises(InputError, match=r"job\.jsonl cannot be read: Is a directory"):
+        lost.open()
 
 
 @pytest.mark.parametrize("content", [b"notes", b"notes\n", b'{"a": 1}\n', b'{"key": "x"}\n', b"\n"])
@@ -100,6 +132,14 @@ def test_one_job_at_a_time_has_it(path: Path, file: JobFile) -> None:
         other.open()
     other.close()
     file.close()
+    JobFile(path).open().close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")
+def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else is said to have the file, and nobody is kept from it."""
+    without = OSError(errno.ENOLCK, "No locks available")
+    monkeypatch.setattr("fcntl.flock", Mock(side_effect=without))
     JobFile(path).open().close()
 
 
@@ -128,9 +168,9 @@ def test_one_without_a_line_is_taken_away(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
 def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:
     """The line that did not go in whole is taken back."""
+    resource = pytest.importorskip("resource")
     before = path.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))

@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from chatmagic.batch.pace import Pace, Pause
-from chatmagic.client.credit_tracker import CreditState
 from chatmagic.errors import RateLimitError
 from chatmagic.models import Credits
 from chatmagic.protocol.ratelimit import RequestLimit
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+EMPTY = "No credits are left."
 
 
-def credits(remaining: int | None, resets_at: datetime | None = NOON + HOUR) -> CreditState:
+def credits(remaining: int | None, resets_at: datetime | None = NOON + HOUR) -> Credits:
     """Give what an answer of noon told."""
-    return CreditState(last=Credits(100, remaining, None, resets_at, NOON))
+    return Credits(100, remaining, None, resets_at, NOON)
 
 
-def window(remaining: int, seconds: float) -> CreditState:
+def window(remaining: int, seconds: float) -> RequestLimit:
     """Give what an answer of noon told of its window of requests."""
-    return CreditState(
-        requests=RequestLimit(10, remaining, NOON + timedelta(seconds=seconds), NOON)
-    )
+    return RequestLimit(10, remaining, NOON + timedelta(seconds=seconds), NOON)
 
 
-def noted(*states: CreditState) -> Pace:
-    """Give a pace after answers at the time 1000."""
+def noted(credits: Credits | None = None, window: RequestLimit | None = None) -> Pace:
+    """Give a pace after an answer at the time 1000."""
     pace = Pace()
-    for state in states:
-        pace.note(state, 1000.0)
+    pace.note(credits, window, 1000.0)
     return pace
 
 
 def test_nothing_known_holds_nothing_up() -> None:
     """Nor does an answer without any figure."""
     assert Pace().pause(31, 1, 0.0) is None
-    assert noted(CreditState()).pause(31, 1, 1000.0) is None
+    assert noted().pause(31, 1, 1000.0) is None
 
 
 @pytest.mark.parametrize(
@@ -59,38 +55,38 @@ def test_no_more_go_than_there_are_credits(
 def test_no_credits_until_the_reset() -> None:
     """The reset is as far away as the answer says, by a clock of ours that never jumps."""
     pace = noted(credits(0))
-    assert pace.pause(0, 1, 1000.0) == Pause("No credits are left.", 4600.0)
+    assert pace.pause(0, 1, 1000.0) == Pause(EMPTY, 4600.0)
     assert pace.pause(0, 1, 4600.0) is None
-    assert noted(credits(0, None)).pause(0, 1, 1e9) == Pause("No credits are left.", None)
+    assert noted(credits(0, None)).pause(0, 1, 1e9) == Pause(EMPTY, None)
 
 
-def test_an_answer_that_was_overtaken_adds_no_credits() -> None:
-    """Until the reset the lowest figure is the latest."""
-    pace = noted(credits(0), credits(3))
-    assert pace.credits_left == 0
-    pace.note(credits(50, NOON + 2 * HOUR), 1000.0)
+def test_figures_that_are_known_do_not_move() -> None:
+    """They are as old as they were when they came; others, and those of a reset, count anew."""
+    pace = noted(credits(0))
+    pace.note(credits(0), None, 1020.0)
+    pace.note(None, None, 1030.0)
+    assert (pace.credits_left, pace.pause(0, 1, 1030.0)) == (0, Pause(EMPTY, 4600.0))
+    pace.note(credits(50, NOON + 2 * HOUR), None, 1000.0)
     assert pace.credits_left == 50
-    pace.note(credits(None, NOON + 2 * HOUR), 1000.0)
-    assert pace.credits_left is None
+    assert pace.pause(0, 1, 1000.0) is None
 
 
 def test_a_window_of_requests() -> None:
     """One of a minute is waited for by itself, a longer one only if told."""
-    assert noted(window(0, 30)).pause(0, 1, 1000.0) == Pause(
+    assert noted(None, window(0, 30)).pause(0, 1, 1000.0) == Pause(
         "No requests are left in this window.", 1030.0, is_short=True
     )
-    assert noted(window(2, 30)).pause(1, 1, 1000.0) is None
-    assert noted(window(0, 30)).pause(0, 1, 1030.0) is None
-    long = noted(window(0, 90)).pause(0, 1, 1000.0)
+    assert noted(None, window(2, 30)).pause(1, 1, 1000.0) is None
+    assert noted(None, window(0, 30)).pause(0, 1, 1030.0) is None
+    long = noted(None, window(0, 90)).pause(0, 1, 1000.0)
     assert long is not None
     assert not long.is_short
 
 
 def test_the_same_window_does_not_move() -> None:
     """What an answer without a figure leaves standing was seen before."""
-    state = window(0, 30)
-    pace = noted(state)
-    pace.note(replace(state, last=None), 1020.0)
+    pace = noted(None, window(0, 30))
+    pace.note(None, window(0, 30), 1020.0)
     assert pace.pause(0, 1, 1031.0) is None
 
 

@@ -11,9 +11,12 @@ from chatmagic.batch.row_reply import BEGINNING, RowReply
 from chatmagic.models import Usage
 
 KEY = "ab" * 32
+REQUEST = "cd" * 32
 WHOLE = RowReply(
     row=3,
     key=KEY,
+    request=REQUEST,
+    occurrence=1,
     text="héllo\n\u2028",
     ended_at=datetime(2026, 1, 2, tzinfo=UTC),
     model="m",
@@ -26,9 +29,9 @@ WHOLE = RowReply(
     "reply",
     [
         WHOLE,
-        RowReply(row=0, key=KEY, error="No."),
-        RowReply(row=0, key=KEY, error="No.", text="half"),
-        RowReply(row=0, key=KEY, text=""),
+        RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, error="No."),
+        RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, error="No.", text="half"),
+        RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, text=""),
     ],
 )
 def test_a_line_is_read_as_it_was_written(reply: RowReply) -> None:
@@ -41,10 +44,12 @@ def test_a_line_is_read_as_it_was_written(reply: RowReply) -> None:
 
 def test_each_line_has_all_names() -> None:
     """A table that is read of some lines has the same columns as one of others."""
-    lines = [WHOLE, RowReply(row=0, key=KEY, error="No.")]
+    lines = [WHOLE, RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, error="No.")]
     values = [json.loads(reply.to_line()) for reply in lines]
     assert [*values[0]] == [*values[1]]
-    assert {"key", "row", "text", "error", "model", "prompt_tokens", "total_tokens"} <= {*values[0]}
+    assert {"key", "request", "row", "text", "error", "model", "prompt_tokens", "total_tokens"} <= {
+        *values[0]
+    }
     assert not any(isinstance(item, dict | list) for item in values[0].values())
     assert values[1]["text"] == values[1]["model"] == ""
     assert values[1]["total_tokens"] is None
@@ -52,7 +57,7 @@ def test_each_line_has_all_names() -> None:
 
 def test_half_a_surrogate_pair_is_marked() -> None:
     """It is no text of UTF-8."""
-    line = RowReply(row=0, key=KEY, text="a\ud800").to_line()
+    line = RowReply(row=0, key=KEY, request=REQUEST, occurrence=1, text="a\ud800").to_line()
     assert RowReply.from_line(line).text == "a\ufffd"
 
 

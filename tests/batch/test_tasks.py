@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chatmagic.batch.job_file import JobFile
-from chatmagic.batch.row_reply import RowReply
+from chatmagic.batch.row_reply import RowReply, replay_key
 from chatmagic.batch.rows import Rows
 from chatmagic.batch.tasks import Tasks
 from chatmagic.errors import InputError
@@ -36,7 +36,7 @@ def compose(
     return Request((Message("user", str(row["it"])),), extra={"model": model}), problem
 
 
-def tasks(source: Any, file: JobFile, address: str = "https://a", **more: Any) -> Tasks:
+def tasks(source: Any, file: JobFile, address: str | None = "https://a", **more: Any) -> Tasks:
     """Give the tasks of some rows."""
     return Tasks(Rows(source), more.pop("compose", compose), address, file, **more)
 
@@ -74,6 +74,11 @@ def test_a_key_names_the_whole_request(file: JobFile) -> None:
         return compose(number, row, "n")
 
     assert tasks(["a"], file, compose=other).keys != keys[:1]
+    # In a replay it is known by what a cassette goes by: neither the address nor the model.
+    replayed = tasks(["a", "b", "a"], file, None)
+    assert replayed.keys == tasks(["a", "b", "a"], file, None, compose=other).keys
+    assert replayed.keys == [replay_key(t.request.digest(), t.occurrence) for t in replayed]
+    assert len({*replayed.keys}) == 3
 
 
 def test_a_row_that_is_not_to_be_sent_says_so(file: JobFile) -> None:

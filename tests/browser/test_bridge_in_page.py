@@ -19,6 +19,7 @@ LOAD = "%load_ext chatmagic"
 MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"
 CELL_WITH_MARK = "notebook.widgets.map(cell => Boolean(cell.node.querySelector('.chatmagic-mark')))"
 STATUS = "document.getElementById('chatmagic-status')"
+TAGS = "notebook.widgets.map(cell => cell.model.getMetadata('tags') ?? null)"
 PROSE = "text/x-ipythongfm"
 IN_PAGE, AS_RUN = "in the order of the cells in the page", "in the order of the first run"
 
@@ -61,16 +62,24 @@ def turns(book: Book, index: int) -> list[str]:
 def test_a_cell_between_two_carries_what_is_above_it(
     front: str, request: pytest.FixtureRequest, service: Emulator
 ) -> None:
-    """Run All in the same kernel, and Restart & Run All, then send equal bodies."""
-    book: Book = request.getfixturevalue(front)([LOAD, ask("a"), ask("c"), "%chat_history"])
+    """A button runs the stale one below. Run All again, and after a restart, sends equal bodies.
+
+    Cells that chat, and no others, are tagged for nbstripout where that is set.
+    """
+    load = f"{LOAD}\n%config ChatMagics.keep_output = True"
+    book: Book = request.getfixturevalue(front)([load, ask("a"), ask("c"), "%chat_history"])
     book.run_all()
     bridged(book)
+    book.until(f"JSON.stringify({TAGS}) === given", '[null,["keep_output"],["keep_output"],null]')
     bodies(service)
     book.insert(2, ask("b"))
     book.run(2)
     assert bodies(service) == [["echo:a", "a", "echo:b"]]
     bridged(book, marks=1)
     assert book.js(f"return {CELL_WITH_MARK}") == [False, False, False, True, False]
+    book.page.get_by_role("button", name="Run them again").click()
+    bridged(book)
+    assert bodies(service) == [["echo:a", "a", "echo:b", "b", "echo:c"]]
     book.run_all()
     again = bodies(service)
     assert again == [

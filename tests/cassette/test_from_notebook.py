@@ -10,6 +10,7 @@ from pages import cell, output, save
 
 from chatmagic._json import chain_of, timestamp
 from chatmagic.cassette import from_notebook
+from chatmagic.conversation.continuation import INSTRUCTION
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Credits, Message, Reply, Usage
@@ -103,3 +104,13 @@ def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=said):
             from_notebook.recorded(save(tmp_path / "n.ipynb", cells))
+
+
+def test_a_continued_reply_is_that_to_the_instruction(tmp_path: Path) -> None:
+    """Its request carried the first part, and was not the question once more."""
+    first = record("a", "one ")
+    part = page("a", "two", id="c", carried=(first.request,), continues=first.turn)
+    path = save(tmp_path / "n.ipynb", [page("a", "one "), part])
+    _, asked = from_notebook.recorded(path)
+    assert (asked.prompt, asked.text, asked.typed) == (INSTRUCTION, "two", None)
+    assert asked.before == (first.request[:16], str(first.turn)[:16])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from talks import abc, again, ask, carries, layout, prompts
+from talks import abc, again, ask, carries, go_on, layout, prompts
 
 from chatmagic.conversation import contents, conversation, history
 from chatmagic.conversation import slots as standing
@@ -281,31 +281,35 @@ class Machine(RuleBasedStateMachine):
         self.asked[turn.number] = (turn.carried, last)
 
     @precondition(lambda self: self.live())
-    @rule(data=st.data(), owner=owners, order=orders, is_pick=st.booleans())
+    @rule(
+        data=st.data(), owner=owners, order=orders, how=st.sampled_from(["pick", "retry", "go on"])
+    )
     def retry(
         self,
         data: st.DataObject,
         owner: str | None,
         order: Sequence[str] | None,
         *,
-        is_pick: bool,
+        how: str,
     ) -> None:
-        """Ask a turn again, or put one of its replies back."""
+        """Ask a turn again, continue it, or put one of its replies back."""
         number = data.draw(st.sampled_from(self.live()))
-        replies = self.talk.replies(number)
+        replies = [*self.talk.replies(number)]
         assert number in {turn.number for turn in replies}
         self.executions += 1
-        if is_pick:
+        if how == "pick":
             new = data.draw(st.sampled_from(replies))
             self.talk.replace_reply(new, number, asker=owner, order=order)
         else:
-            new = again(self.talk, owner, str(self.executions), number=number, order=order)
+            asks, execution = again if how == "retry" else go_on, str(self.executions)
+            new = asks(self.talk, owner, execution, number=number, order=order)
             assert new.number not in self.ever
             self.ever.add(new.number)
             self.named[new.number], self.hides[new.number] = new.thread, new.hide
             self.asked[new.number] = (new.carried, new.last)
         self.change()
-        self.row(owner, order)
+        if owner is not None:
+            self.row(owner, order)
         for row in self.rows:
             row.turns[:] = [(new.number if it == number else it, by) for it, by in row.turns]
 
@@ -459,7 +463,7 @@ STARTS = st.tuples(
 DELETES = st.tuples(st.just("delete"), st.sampled_from(["main", "x"]))
 GIVES = st.tuples(st.just("give"), st.sampled_from(["", "one", "two"]))
 UNDO, REDO, RESET = ("undo",), ("redo",), ("reset",)
-RETRY, PICK = ("retry",), ("pick",)
+RETRY, PICK, GO_ON = ("retry",), ("pick",), ("go on",)
 
 
 def notebooks(*commands: st.SearchStrategy[list[Command]]) -> st.SearchStrategy[Notebook]:
@@ -487,10 +491,10 @@ def run_cell(
             talk.add(Instructions.of(command[1], owner=owner, execution=execution), order=order)
         elif command[0] == "start":
             _, name, fork = command
-            talk.add(ThreadStart(name, fork, owner, execution), order=order)
+            talk.add(ThreadStart(name, fork, owner=owner, execution=execution), order=order)
         elif command[0] == "delete":
             talk.delete(command[1])
-        elif command in (RETRY, PICK):
+        elif command in (RETRY, PICK, GO_ON):
             sent += run_retry(talk, command, owner, execution, order)
         elif command[0] == "hide":
             line = talk.context(owner, execution, order=order).line
@@ -515,16 +519,17 @@ def run_retry(
     execution: str,
     order: Sequence[str] | None,
 ) -> Sent:
-    """Ask the last turn above again, or put its first reply back; what it sent."""
+    """Ask the last turn above again, continue it, or put its first reply back; what it sent."""
     above = talk.context(owner, execution, order=order).turns
     if not above:
         reject()  # its cell fails
     old = above[-1]
     if command == PICK:
-        talk.replace_reply(talk.replies(old.number)[0], old.number, asker=owner, order=order)
+        talk.replace_reply(talk.replies(old.number).latest[0], old.number, asker=owner, order=order)
         return []
     carried = talk.context_of(old.number, last=old.last).turns
-    asked = again(talk, owner, execution, order=order)
+    asks = go_on if command == GO_ON else again
+    asked = asks(talk, owner, execution, order=order)
     turns = tuple((turn.prompt, turn.reply.text) for turn in carried)
     return [(asked.reply.text, turns, asked.prompt)]
 
@@ -573,7 +578,7 @@ ANY_PROGRAM = notebooks(
     GIVES.map(lambda one: [one]),
     STARTS.map(lambda one: [one]),
     DELETES.map(lambda one: [one]),
-    st.sampled_from([[RETRY], [PICK]]),
+    st.sampled_from([[RETRY], [PICK], [GO_ON]]),
     HIDES.map(lambda one: [one]),
     st.just([UNDO]),
     st.just([UNDO, REDO]),
@@ -605,7 +610,9 @@ SELF_CONTAINED = notebooks(
     HIDES.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO]),
     ASKS.map(lambda one: [one, UNDO, REDO]),
-    ASKS.map(lambda one: [one, RETRY]),
+    # One that is not hidden, in the thread of its place: it is the one that is asked again.
+    ASKS.map(lambda one: [(*one[:3], None, False), RETRY]),
+    ASKS.map(lambda one: [(*one[:3], None, False), GO_ON]),
     st.lists(ASKS, min_size=2, max_size=3),
     st.just([RESET]),
     st.just([RESET, UNDO]),

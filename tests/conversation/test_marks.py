@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from talks import abc, ask
+from talks import abc, ask, go_on
 
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import Slot
 from chatmagic.conversation.staleness import Causes
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
 
 
 def test_a_cell_wears_the_mark_that_matters_most() -> None:
@@ -35,3 +38,13 @@ def test_what_is_as_it_was_asked_wears_none() -> None:
     talk = abc()
     ask(talk, "panel", entry="panel")
     assert talk.marks() == {}
+
+
+def test_a_reply_at_its_limit_wears_one_where_it_ended() -> None:
+    """The continuing cell instead, if that reached it, too."""
+    talk = Conversation()
+    turn = Turn(prompt="a", reply=Reply("a", finish_reason="length"), owner="a", execution="1")
+    talk.add(turn)
+    assert talk.marks() == {"a": "at its limit"}
+    go_on(talk, "c", "1")
+    assert talk.marks() == {"a": "replaced"}

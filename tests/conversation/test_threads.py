@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from chatmagic.conversation import threads
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.history import Change
 from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import InputError
 
@@ -116,7 +113,7 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | No
 def test_each_change_can_be_undone() -> None:
     """Rules 7, 8, 16 and 18: a start, a reset, a deletion; one of nothing counts, too."""
     talk = abc()
-    assert talk.add(SQL) == Change("thread", (), (), threads=True)
+    assert talk.add(SQL) == Change("thread", (), (), ("thread",))
     ask(talk, "d", "d", "1")
     assert (prompts(talk.delete("sql").went), talk.context().thread) == (["d"], "sql")
     assert talk.delete("sql") == Change("deletion", (), ())
@@ -126,7 +123,7 @@ def test_each_change_can_be_undone() -> None:
     assert talk.context().thread == "sql"
     talk.undo()
     talk.undo()
-    assert talk.undo() == Change("thread", (), (), threads=True)
+    assert talk.undo() == Change("thread", (), (), ("thread",))
     assert (talk.context().thread, talk.marks()["s"]) == ("main", "thread taken back")
 
 
@@ -135,7 +132,7 @@ def test_a_cell_that_is_gone_takes_its_start_along() -> None:
     talk = abc()
     talk.add(SQL)
     change = talk.follow(layout("abc", gone="s"))
-    assert change == Change("set aside", (), (), threads=True)
+    assert change == Change("set aside", (), (), ("thread",))
     assert talk.context().thread == "main"
     talk.follow(layout("sabc"))
     assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
@@ -146,21 +143,9 @@ def test_a_cell_that_is_gone_takes_its_start_along() -> None:
     assert prompts(other.threads["sql"]) == ["a", "b", "c"]
 
 
-def test_the_record_and_back() -> None:
-    """As JSON; a cell's hash is one."""
-    for start in (SQL, ThreadStart("größe_2.b-c", 0)):
-        record = json.loads(json.dumps(start.to_json()))
-        assert record["kind"] == "thread"
-        assert ThreadStart.from_json(record) == dataclasses.replace(start, execution=None)
-    assert SQL.reads != ThreadStart("sql", 1).reads
-
-
 @pytest.mark.parametrize(
     "changes",
     [
-        {"kind": "turn"},
-        {"owner": "a/b"},
-        {"thread": None},
         {"thread": {}},
         *({"thread": {"name": name}} for name in ("", "2", "a b", "-a", "a" * 41, 3, "<b>")),
         *({"thread": {"name": "a", "fork": fork}} for fork in (-1, "x", True)),
@@ -172,19 +157,13 @@ def test_a_record_that_makes_no_sense(changes: dict[str, Any]) -> None:
         ThreadStart.from_json({**SQL.to_json(), **changes})
 
 
-def test_a_record_of_a_later_release() -> None:
-    """It says so."""
-    with pytest.raises(NewerVersionError):
-        ThreadStart.from_json({**SQL.to_json(), "version": 99})
-
-
 @pytest.mark.parametrize(
     ("start", "source"),
     [(SQL, "%chat_thread sql"), (ThreadStart("b", 2), "%chat_thread --fork 2 b")],
 )
 def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
     """As typed."""
-    assert threads.source(start) == source
+    assert start.source == source
     typed = threads.typed_in(f"\n{source} \n")
     assert typed is not None
     assert typed.reads == start.reads
@@ -209,5 +188,5 @@ def test_other_cells_begin_none(source: str) -> None:
 )
 def test_in_words(fork: int | None, more: str) -> None:
     """A fork says with what it begins."""
-    words = threads.in_words(ThreadStart("sql", fork))
+    words = ThreadStart("sql", fork).in_words
     assert words == f"Thread sql for the questions below.{more}"

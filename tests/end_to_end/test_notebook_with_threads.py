@@ -13,6 +13,8 @@ from pages import Paper
 from reruns import sent_each_time, taken
 from shells import FIXED
 
+from chatmagic.conversation.continuation import INSTRUCTION
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -49,6 +51,13 @@ CELLS = [
     ("h2", "%chat_hide 1\n%chat_hide --show 2"),
     ("qb", "%chat echo:qb"),
     ("r3", "%chat_retry"),
+    ("t5", "%chat_thread long"),
+    ("l1", "%chat -n 2 count to 9"),
+    ("g1", "%chat_continue"),
+    ("g2", "for _ in 'ab':\n    %chat_continue 1"),
+    ("p2", "%chat_retry --pick 3 1"),
+    ("l2", "%chat echo:l2"),
+    ("t6", "%chat_thread other"),
 ]
 TERSE = "You are terse.\n\n"
 
@@ -91,7 +100,13 @@ def test_run_twice_and_headless_and_replayed(
         ["echo:q5", "echo:q8", "echo:qa"],
         ["echo:q1", "echo:q5", "echo:q8", "echo:qa", "echo:qb"],
         ["echo:q1", "echo:q5", "echo:q8", "echo:qa", "echo:qb"],
+        ["count to 9"],
+        ["count to 9", INSTRUCTION],
+        ["count to 9", INSTRUCTION],
+        ["count to 9", INSTRUCTION],
+        ["count to 9", "echo:l2"],
     ]
+    assert bodies[-1]["messages"][1]["content"] == "one, two, three, four, five, six, "
     saved, replayed = map(read, (path, path.with_name("again.ipynb")))
     assert Comparison().agrees(replayed, saved)
     assert "Thread other for the questions below. It begins with the first 2" in path.read_text()
@@ -119,10 +134,12 @@ def test_restored_it_goes_on_as_it_was(service: Emulator, tmp_path: Path) -> Non
                 assert "stale" not in running.run(load, cell="again").text
             assert running.run("%chat echo:next", cell="next").status == "ok"
             assert running.run("%chat --thread main echo:more", cell="more").status == "ok"
+            assert running.run("%chat --thread long echo:long", cell="long").status == "ok"
             table = running.run("%chat_thread", cell="list").text
             assert "This cell stands in the thread other." in table
             sent[name] = taken(service)
     assert asked(sent["uninterrupted"][0])[-4:] == ["echo:q8", "echo:qa", "echo:qb", "echo:next"]
     more = ["echo:q1", "echo:q3", "echo:q4", "echo:more"]
     assert asked(sent["uninterrupted"][1]) == more
+    assert sent["uninterrupted"][2]["messages"][1]["content"].endswith(" five, six, ")
     assert all(bodies == sent["uninterrupted"] for bodies in sent.values())

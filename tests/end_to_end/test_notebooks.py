@@ -464,7 +464,10 @@ def test_another_question_is_answered_as_the_lesson_says(
 def test_a_changed_row_is_asked_alone_as_the_lesson_says(
     bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the reader is told to try in 07: one question of the table is asked once more."""
+    """What the reader is told to try in 07: one question of the table is asked once more.
+
+    A second Run All counts its own requests.
+    """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(server, "FRESH", replace(server.FRESH, delay=0.0))
     cells = code(read(NOTEBOOKS / "07-many-prompts.ipynb"))
@@ -477,6 +480,9 @@ def test_a_changed_row_is_asked_alone_as_the_lesson_says(
         cell = cells[place]
         done = bare.page(cell.source.replace("the sky blue", "the sea blue"), cell.id)
     assert done.printed == "9 requests for 8 rows\n"
+    for cell in cells[table : count + 1]:
+        done = bare.run(cell.source, cell=cell.id)
+    assert done.printed == "8 requests for 8 rows\n"
 
 
 def test_a_lesson_is_its_own_cassette(tmp_path: Path) -> None:

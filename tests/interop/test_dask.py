@@ -58,3 +58,6 @@ def test_partitions_in_and_a_file_out(cluster: Any, tmp_path: Path) -> None:
         service.bodies.clear()
         session.map("{{ text }}", rows, keep=False, yes=True, file=path)
         assert service.prompts == ["text 7"]
+        # Kept in memory, they are a list.
+        replies = session.map("{{ text }}", rows, yes=True, file=path)
+        assert [reply.text for reply in replies][6:9] == ["TEXT 6", None, "TEXT 8"]

@@ -14,6 +14,7 @@ from short_service import ShortService
 from chatmagic._json import chain_of
 from chatmagic.client.client import Client
 from chatmagic.conversation import suggestions
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.seal import check
 from chatmagic.errors import (
     ChatInterrupted,
@@ -310,6 +311,7 @@ def test_a_reply_that_is_cut_off(shell: Shell, emulator: Emulator, person: bool)
     cell = "cell" if person else None
     ran = shell.fails("%%chat -o part\necho:one two three", cell=cell, person=person)
     assert isinstance(ran.error, CutOffError)
+    assert str(ran.error.hint).endswith(GOES_ON)
     assert ran.texts == ["one two "]
     assert "Cut off" in ran.html
     assert ran.records[0]["state"] == "cut off"
@@ -333,6 +335,7 @@ def test_an_interrupt(shell: Shell, emulator: Emulator, monkeypatch: pytest.Monk
     ran = shell.fails("%%chat -o part\necho:one two three four", cell="cell")
     assert isinstance(ran.error, ChatInterrupted)
     assert isinstance(ran.error, KeyboardInterrupt)
+    assert ran.error.hint == GOES_ON
     assert ran.texts == ["one two "]
     assert "Interrupted" in ran.html
     assert ran.records[0]["state"] == "interrupted"
@@ -451,3 +454,7 @@ def test_a_conversation_that_is_too_long_goes_once_more_where_the_setting_says_s
     assert service.prompts == ["aaaa", "aaaa bbbb", "aaaa bbbb", "bbbb"]
     assert "sent without the oldest 1 turn." in ran.html
     assert ran.records[0]["left_out"] == 1
+    service.most = 100
+    bare.machine("%chat cccc")
+    service.most = 10
+    assert bare.machine("%chat_retry").records[0]["left_out"] == 2

@@ -17,7 +17,7 @@ from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
 from chatmagic.session.current import current_session
-from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment
+from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -245,6 +245,32 @@ def test_a_page_is_to_run_the_stale_cells(
         assert front.news.wait_for(lambda: any(words in said for said in front.said()), PATIENCE)
 
 
+def test_stale_turns_that_no_cell_of_the_page_asked_are_named(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the panel and of Python; the page runs the others."""
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    for name in "ab":
+        front.ask(name)
+    front.say("abr", opened=True)
+    session = current_session()
+    view = View()
+    session.run(Ask("echo:1", owner="0f", execution="e", entry="panel", asker="the panel"), view)
+    session.run(Ask("echo:2"), view)
+    front.ask("a")
+    front.sent.clear()
+    ran = front.shell.page("%chat_retry --stale", "r")
+    assert ran.texts == ["1 cell for this page to run again."]
+    front.hears({"kind": "run", "page": "p", "key": 1, "cell": "r", "cells": ["b"]})
+    front.widget.say({"kind": "started", "key": 1, "outcome": "started", "count": 1})
+    where = "2 turns asked elsewhere are stale, too: ask again in the panel, Python."
+    with front.news:
+        words = f"Running 1 cell again, in order. {where}"
+        assert front.news.wait_for(lambda: words in front.said(), PATIENCE), front.said()
+    front.ask("b")
+    assert front.shell.page("%chat_retry --stale", "r").texts == [f"{where} Nothing was sent."]
+
+
 def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
     """At an undo, of a re-run too, and at a reset; a redo ends it."""
     for name in "ab":
@@ -267,10 +293,10 @@ def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     front.say("arp", opened=True)
     front.shell.page("%chat_retry", "r")
     front.ask("a", "%chat -n 2 count to 9")
-    words = module.MARKS["replaced"].format(3, 3, "cell [4]")
-    front.hears({"kind": "marks", "marks": {"r": words}})
-    front.shell.page("%chat_retry --pick 1", "p")
-    words = module.MARKS["replaced"].format(1, 3, "cell [2]")
+    words = module.MARKS["replaced"].format("Reply 1 of 1", "cell [4]")
+    front.hears({"kind": "marks", "marks": {"a": module.MARKS["at its limit"], "r": words}})
+    front.shell.page("%chat_retry --pick -2", "p")
+    words = module.MARKS["replaced"].format("Earlier reply -2", "cell [2]")
     front.hears({"kind": "marks", "marks": {"a": words}})
 
 
@@ -288,6 +314,15 @@ def test_a_reply_that_was_held_back_is_told_to_the_page(
     front.ask("b", "%%chat\necho:B")
     front.ask("a", "%%chat\necho:a")
     front.hears({"kind": "marks", "marks": {"b": stale("cell [5] was run again")}})
+
+
+def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
+    """When the bridge opens, and whenever that is set."""
+    front.shell.do("%config ChatMagics.keep_output = True")
+    front.ask("a")
+    assert front.widget.state["keep_output"] is True
+    front.shell.do("%config ChatMagics.keep_output = False")
+    assert front.widget.state["keep_output"] is False
 
 
 def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:

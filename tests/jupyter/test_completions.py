@@ -120,8 +120,10 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
     assert tab(shell, "%chat_history wor") == []
     assert tab(shell, "%chat_connect em") == ["%chat_connect emulator"]
     assert tab(shell, "%chat_connect https://x.example --m") == [
-        "%chat_connect https://x.example --model"
+        "%chat_connect https://x.example --model",
+        "%chat_connect https://x.example --models",
     ]
+    assert tab(shell, "%chat_connect o") == ["%chat_connect ollama"]
     assert tab(shell, "%chat_credits --u") == ["%chat_credits --usage"]
     assert tab(shell, "%chat_connect https://x.example --model em") == []
     assert tab(shell, "%chat_login ") == ["%chat_login --forget"]

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chatmagic.client.halt import Halt
+from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import drawing
 from chatmagic.jupyter.drawing import DrawingLoop, Drawn
+from chatmagic.models import Reply
 from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
 
 if TYPE_CHECKING:
@@ -121,6 +123,18 @@ def test_all_are_shown_the_same_drawing_by_one_thread(loop: DrawingLoop) -> None
     assert "<em>one</em> <em>two</em>" in html
     (worker,) = cell.threads | panel.threads
     assert worker.daemon
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_reply_that_goes_on_in_a_block_of_code_is_drawn_as_code(loop: DrawingLoop) -> None:
+    """Its own text does not tell that it is."""
+    shown = Shown(loop)
+    part = Turn(prompt="why?", reply=Reply("So:\n```python\nx = "))
+    loop.hear(Began(Ask("why?", again=1, part=part), (), (), Halt()))
+    loop.hear(Fragment("1\n# two\n"))
+    html = shown.next()
+    assert "<pre" in html
+    assert "<h1" not in html
 
 
 def test_one_that_fails_silences_no_other(loop: DrawingLoop) -> None:

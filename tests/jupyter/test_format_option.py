@@ -106,6 +106,10 @@ def test_a_reply_that_a_limit_ended_says_so(shell: Shell) -> None:
     ran = shell.fails('%chat --format json -n 1 echo:{"a": 1}', person=False)
     assert isinstance(ran.error, ReplyFormatError)
     assert ran.error.message.endswith("It ended at its limit of tokens.")
+    assert ran.error.hint == (
+        "Its text was paid for and is kept as a turn: %chat_history shows it. "
+        "%chat_continue, in a cell below, goes on with what came."
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from chatmagic.jupyter.usage_view import shown
 from chatmagic.models import Credits, Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.ledger import LedgerRow
+from chatmagic.session.reservation import Reservation
 from chatmagic.session.spending import OTHERS, Spending
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ def spending(entry: Entry, *, count: int, minutes: float) -> Spending:
     """Return what a kernel used that asked so often at this pace."""
     made = Spending(GivenEnvironment)
     for number in range(count):
-        reservation = made.begin(SERVICE, entry=entry, cell=None, request="0" * 64)
+        reservation = Reservation(SERVICE, entry, None, "0" * 64)
+        made.begin(reservation)
         reservation.time = NOW + timedelta(minutes=minutes * number)
         told = Credits(1_000, 900 - 3 * number, None, NOW + timedelta(hours=12), NOW)
         made.end(reservation, Reply("yes", credits=told))

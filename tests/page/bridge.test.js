@@ -61,10 +61,28 @@ test("prompts are shown as prose, and as they were when it stops", () => {
   assert.equal(cell.mimeType, "text/x-ipython");
 });
 
+test("cells with a record are tagged where that is set, and no others", () => {
+  const model = new Model(["reply", "own", "refused", "tagged"]);
+  const outputs = (metadata) => ({ length: 1, get: () => ({ metadata }) });
+  const [reply, own, refused, tagged] = model.cells;
+  for (const cell of [reply, refused, tagged]) cell.outputs = outputs({ chatmagic: {} });
+  own.outputs = outputs({});
+  reply.cell.metadata = { tags: ["mine"] };
+  refused.cell.metadata = { keep_output: false };
+  tagged.cell.metadata = { tags: ["keep_output"] };
+  const { stop } = open(model);
+  assert.deepEqual(reply.cell.metadata.tags, ["mine"]);
+  model.values.keep_output = true;
+  model.listeners["change:keep_output"]();
+  const tags = model.cells.map((cell) => cell.cell.metadata?.tags);
+  assert.deepEqual(tags, [["mine", "keep_output"], undefined, undefined, ["keep_output"]]);
+  stop();
+});
+
 test("a notebook has one bridge; where the page is another one there is none", () => {
   const { model, stop } = open();
   const second = open(model);
-  assert.equal(Object.keys(model.listeners).length, 2);
+  assert.equal(Object.keys(model.listeners).length, 3);
   second.stop();
   stop();
   assert.deepEqual(Object.keys(model.listeners), []);

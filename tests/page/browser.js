@@ -168,6 +168,7 @@ export class Model {
       id, cell, type: cell.cell_type ?? "code", mimeType: "text/x-ipython", executionState: "idle",
       contentChanged: signal, mimeTypeChanged: signal, sharedModel: { getSource: () => cell.source ?? "" },
       getMetadata: (key) => cell.metadata?.[key], deleteMetadata: (key) => delete cell.metadata[key],
+      setMetadata: (key, value) => { cell.metadata = { ...cell.metadata, [key]: value }; },
     });
     const cells = ids.map((id) => made(id));
     const list = { get length() { return cells.length; }, get: (index) => cells[index], changed: signal };

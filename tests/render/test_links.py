@@ -18,6 +18,7 @@ from chatmagic.render.links import around, target
         ("http://0x7f.1/", ""),
         ("http://2130706433/", ""),
         ("http://[::1", ""),
+        ("http://good.example:evil/", ""),
         ("http://[::1]:80/", "::1"),
         ("https://%65vil.example/", ""),
         ("https://good.example%00.evil.example/", ""),

@@ -527,6 +527,7 @@ def test_an_image_is_a_link_and_is_not_fetched() -> None:
     """Nothing but a link is left of an image."""
     assert page("![x](https://evil.example/pixel.png)").links == ["https://evil.example/pixel.png"]
     assert page("[![x](https://a.example)](https://b.example)").links == ["https://b.example"]
+    assert page("[x <https://a.example>](https://b.example)").links == ["https://b.example"]
 
 
 @pytest.mark.parametrize(

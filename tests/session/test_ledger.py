@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from chatmagic.models import Credits
-from chatmagic.session.ledger import KEPT, Ledger, LedgerRow, Meter
+from chatmagic.session.ledger import KEPT, Figures, Ledger, LedgerRow, Meter
 
 if TYPE_CHECKING:
     import pytest
@@ -19,9 +19,9 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def seen(remaining: int | None, resets_at: datetime = RESET) -> Credits:
+def seen(remaining: int | None, resets_at: datetime = RESET) -> Figures:
     """Return an answer's figures."""
-    return Credits(1_000, remaining, None, resets_at, NOW)
+    return Figures(Credits(1_000, remaining, None, resets_at, NOW), NOW)
 
 
 def row(number: int, **facts: object) -> LedgerRow:
@@ -31,14 +31,14 @@ def row(number: int, **facts: object) -> LedgerRow:
 
 
 def run(
-    meter: Meter, *figures: Credits | None, dearest: int | None = None
+    meter: Meter, *figures: Figures | None, dearest: int | None = None
 ) -> list[tuple[int | None, str, int]]:
     """End a request for each figure, one after the other; return what each took."""
     costs: list[tuple[int | None, str, int]] = []
     for figure in figures:
         meter.begin(alone=True)
         cost = meter.end(figure, dearest)
-        costs.append((cost.took, cost.sure, cost.charge))
+        costs.append((cost.took, cost.sure, cost.charge + cost.late))
     return costs
 
 
@@ -66,13 +66,38 @@ def test_an_answer_without_figures_is_charged_once() -> None:
     assert run(Meter(), None, seen(None)) == [(None, "unknown", 1)] * 2
 
 
+def test_each_account_has_figures_of_its_own() -> None:
+    """Those of another one are not compared; what a request takes is known of both."""
+    meter, later = Meter(), seen(40)._replace(came_at=NOW + timedelta(1))
+    assert meter.credits is None
+    for account, figures, cost in [
+        ("a", seen(97), (None, "unknown", 1)),
+        ("b", seen(43), (None, "unknown", 1)),
+        ("a", seen(94), (3, "alone", 3 + 2 * 2)),
+        ("b", later, (3, "alone", 3)),
+    ]:
+        meter.begin(alone=True)
+        told = meter.end(figures, None, account)
+        assert (told.took, told.sure, told.charge + told.late) == cost
+    assert meter.credits == later.credits
+
+
+def test_the_latest_figures_are_the_lowest_until_the_reset() -> None:
+    """An answer that others have overtaken adds no credits."""
+    meter, reset = Meter(), seen(50, RESET + timedelta(1))
+    for alone, figures in [(True, seen(9)), (True, seen(3)), (False, seen(6)), (False, reset)]:
+        meter.begin(alone=alone)
+        meter.end(figures, 3)
+        assert meter.latest[None] == (seen(3) if figures == seen(6) else figures)
+
+
 def test_blind_is_who_is_told_no_cost() -> None:
     """After one answer without figures, or three that tell no cost."""
     meter = Meter()
     assert not meter.is_blind(None)
     meter.answers = 1
     assert meter.is_blind(None)
-    meter.lowest = seen(97)
+    meter.latest[None] = seen(97)
     assert not meter.is_blind(None)
     meter.answers = 3
     assert meter.is_blind(None)
@@ -103,7 +128,7 @@ def test_several_at_once_are_summed_and_never_too_cheap(
             under_way.append(left)
         elif under_way:
             answer = meter.end(seen(under_way.pop(luck.randrange(len(under_way)))), cost)
-            took, charged = took + (answer.took or 0), charged + answer.charge
+            took, charged = took + (answer.took or 0), charged + answer.charge + answer.late
             assert (answer.each or 0) >= cost or answer.sure == "alone"
     assert took == 10**6 - left
     assert charged >= took

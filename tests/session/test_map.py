@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from environments import GivenEnvironment
+from environments import GivenEnvironment, variables
 from libraries import library
 from row_service import RowService
 from shells import KEY
@@ -301,8 +301,7 @@ def test_a_replay_never_sends(service: RowService, tmp_path: Path) -> None:
         session = Session(client)
         file = tmp_path / "rows.jsonl"
         session.map("{{ it }}", ["a"], yes=True, file=file)
-        config = CassetteConfig(tmp_path / "lesson.jsonl", "replay")
-        session.environment = GivenEnvironment(cassette=lambda: CassetteSetup(config))
+        session.environment = replaying(tmp_path)
         assert session.map("{{ it }}", ["a"], file=file)[0].text == "A"
         with pytest.raises(NotRecordedError) as caught:
             session.map("{{ it }}", ["a", "b"], file=file)
@@ -310,6 +309,38 @@ def test_a_replay_never_sends(service: RowService, tmp_path: Path) -> None:
         "lesson.jsonl is replayed here, and row 1 has no answer in rows.jsonl. Nothing was sent."
     )
     assert len(service.bodies) == 1
+
+
+def replaying(folder: Path) -> GivenEnvironment:
+    """Give an environment that replays a cassette, and knows no address and no key."""
+    config = CassetteConfig(folder / "lesson.jsonl", "replay")
+    return GivenEnvironment(cassette=lambda: CassetteSetup(config))
+
+
+def test_a_replay_needs_no_address_and_no_key(asking: Session, service: RowService) -> None:
+    """As on another machine: each row is as it was, also one that failed; nothing is written."""
+    service.refuses = lambda prompt: 500 if prompt == "b" else 200
+    rows = library("pandas").DataFrame({"t": ["a", "b", "a", ""]})
+    made = asking.map("{{ t }}", rows, yes=True)
+    (path,) = Path.cwd().iterdir()
+    path.chmod(0o400)
+    with variables({}):
+        elsewhere = Session(environment=replaying(path.parent))
+        again = elsewhere.map("{{ t }}", rows)
+        assert again.equals(made)
+        assert list(again["error"].isna()) == [True, False, True, False]
+        assert elsewhere.map("{{ t }}", rows, block=False).result().equals(made)
+    assert len(service.bodies) == 3
+    assert files() == [path.name]
+
+
+def test_its_lines_join_with_the_ledger(asking: Session) -> None:
+    """By the digest of the request; the service stands beside it."""
+    path = asking.map("{{ it }}", ["a", "b"], yes=True, keep=False)
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    ledger = {(row.service, row.request) for row in asking.ledger}
+    assert {(line["service"], line["request"]) for line in lines} == ledger
+    assert [line["occurrence"] for line in lines] == [1, 1]
 
 
 def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:

@@ -59,7 +59,10 @@ def test_one_that_fails_is_one_too() -> None:
     other = asker(RowService(), refuse)
     with other.connect() as client, pytest.raises(ReplyFormatError):
         other.ask(client, ASKED, Halt())
-    assert [row.error for row in other.session.spending.ledger.rows] == [None]
+    assert [row.error for row in other.session.spending.ledger.rows] == [
+        "ServiceError",
+        None,
+    ]
 
 
 def test_a_transport_of_the_users_own_is_shared() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment
@@ -26,15 +28,17 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.models import Credits, Reply, Usage
+from chatmagic.session.budget import Tally
 from chatmagic.session.day_file import DayFile
+from chatmagic.session.reservation import Reservation
 from chatmagic.session.session import Session
 from chatmagic.session.spending import Spending
+from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.client.halt import Halt
-    from chatmagic.session.spending import Reservation
 
 CREDITS = 1_000
 SERVICE = Endpoint("https://a.example", "bearer", None, "test")
@@ -71,7 +75,9 @@ class Account:
 
     def begin(self, entry: Any = "cell", endpoint: Endpoint = SERVICE) -> Reservation:
         """Begin a request."""
-        return self.spending.begin(endpoint, entry=entry, cell="c", request=DIGEST)
+        reservation = Reservation(endpoint, entry, "c", DIGEST)
+        self.spending.begin(reservation)
+        return reservation
 
     def ask(self, count: int = 1, **where: Any) -> None:
         """Ask one request after the other."""
@@ -191,6 +197,23 @@ def test_credits_that_nobody_tells(tmp_path: Path) -> None:
     assert account.used == 60
 
 
+def test_credits_whose_reset_moves_tell_no_cost(tmp_path: Path) -> None:
+    """The refusal says so, and names the budget in turns."""
+    account = Account(spending("50", tmp_path))
+    for day in (1, 2, 3):
+        reservation, reply = account.begin(), account.reply()
+        reset = datetime(2026, 1, day, tzinfo=UTC)
+        told = Credits(1_000, account.left, None, reset, reset)
+        account.spending.end(reservation, replace(reply, credits=told))
+    with pytest.raises(BudgetError) as caught:
+        account.begin()
+    assert caught.value.message == (
+        "The credits in the answers do not tell what a request takes, as their reset moves with "
+        "each, or they rise, so a budget of 50 credits cannot be kept. Nothing was sent."
+    )
+    assert '"20 turns"' in str(caught.value.hint)
+
+
 @pytest.mark.parametrize(
     "problem", [ConnectError("no"), InputError("no"), AuthenticationError("no key")]
 )
@@ -223,37 +246,69 @@ def test_one_notice_comes_at_80_percent(tmp_path: Path) -> None:
     assert lines == ["42 of the budget of 50 credits are used."]
 
 
-def test_a_notice_of_the_panel_waits_for_the_next_question(tmp_path: Path) -> None:
+@pytest.mark.parametrize("entry", ["panel", "map", "python"])
+def test_a_notice_of_another_thread_waits(tmp_path: Path, entry: str) -> None:
     """What would be printed now would stand in the output of some cell."""
     lines: list[str] = []
     account = Account(spending("5 turns", tmp_path, lines))
-    account.ask(4, entry="panel")
-    assert account.spending.news() == ["4 of the budget of 5 turns are used."]
-    assert lines == account.spending.news() == []
+    thread = threading.Thread(target=account.ask, args=[4], kwargs={"entry": entry})
+    thread.start()
+    thread.join()
+    assert lines == []
+    account.spending.tell()
+    assert lines == ["4 of the budget of 5 turns are used."]
+    assert account.spending.news() == []
 
 
-def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(tmp_path: Path) -> None:
-    """Its reservation does not stay."""
-    account = Account(spending("50", tmp_path))
-    account.ask(2)
-    account.begin()
-    account.ask()
-    assert account.spending.tally.turns == 4
+class Interrupting(DayFile):
+    """A file of the day in which a person interrupts what was just written.
+
+    Args:
+        folder: where it is.
+    """
+
+    def reserve(self, *args: Any) -> None:
+        """Reserve, and be interrupted."""
+        super().reserve(*args)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_it_is_reserved_reserves_nothing(tmp_path: Path) -> None:
+    """Nothing was sent, so the whole day is left, also for the other kernels."""
+    environment = GivenEnvironment(budget=lambda: "50 a day")
+    account = Account(Spending(lambda: environment, Interrupting(tmp_path)))
+    with pytest.raises(KeyboardInterrupt):
+        account.begin()
     assert account.spending.under_way == ()
-    assert [row.error for row in account.spending.ledger.rows] == [
-        None,
-        None,
-        "ChatInterrupted",
-        None,
-    ]
-    account.spending.end(None)
+    assert account.spending.tally == Tally()
+    other = Account(spending("50 a day", tmp_path))
+    with pytest.raises(BudgetError):
+        other.ask(100)
+    assert other.used == 48
+
+
+def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its reservation does not stay."""
+    with Client(transport=Costly()) as client:
+        session = Session(client)
+        session.ask("Hello?")
+        with monkeypatch.context() as patch:
+            patch.setattr(Spending, "end", Mock(side_effect=[None, KeyboardInterrupt]))
+            with pytest.raises(KeyboardInterrupt):
+                session.ask("Hello?")
+        assert [each.is_begun for each in session.spending.under_way] == [True]
+        session.ask("Hello?")
+    assert not session.spending.under_way
+    errors = [row.error for row in session.ledger.rows]
+    assert errors == [None, "ChatInterrupted", None]
 
 
 def test_an_interrupted_question_tells_nothing_of_a_service(tmp_path: Path) -> None:
     """It is no answer without credits, so the next one is asked."""
     account = Account(spending("50", tmp_path))
     account.spending.end(account.begin(), Reply("", state="interrupted"))
-    account.begin()
     account.ask(3)
     assert account.used == 9
 
@@ -325,17 +380,24 @@ class Costly:
 
 
 @pytest.mark.parametrize(("budget", "asked"), [("10", 3), ("2 turns", 2)])
-def test_a_session_asks_within_its_budget(budget: str, asked: int) -> None:
+def test_all_sessions_of_a_process_ask_within_its_budget(
+    budget: str, asked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One question more is refused before it is sent; its turn is not there."""
     costly = Costly()
+    environment = GivenEnvironment(budget=lambda: budget)
+    monkeypatch.setattr(SessionState, "spending", Spending(lambda: environment))
     with Client(transport=costly) as client:
-        session = Session(client, environment=GivenEnvironment(budget=lambda: budget))
+        session, another = Session(client), Session(client)
         for _ in range(asked):
             session.ask("Hello?")  # the notice that becomes an error here stops none
-        with pytest.raises(BudgetError, match=r"Nothing was sent\."):
-            session.ask("Hello?")
+        for each in (session, another):
+            with pytest.raises(BudgetError, match=r"Nothing was sent\."):
+                each.ask("Hello?")
+            with pytest.raises(BudgetError, match=r"Nothing was sent\."):
+                each.map("{{ it }}", ["Hello?"], yes=True, file=tmp_path / "rows.jsonl")
     assert CREDITS - costly.left == 3 * asked
-    assert [row.took for row in session.ledger.rows] == [None, 3, 3][:asked]
+    assert [row.took for row in another.ledger.rows] == [None, 3, 3][:asked]
     assert [(row.request, row.reply) for row in session.ledger.rows] == [
         (turn.record.request, turn.record.reply) for turn in session.conversation if turn.record
     ]

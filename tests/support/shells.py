@@ -20,6 +20,7 @@ from chatmagic import _startup
 from chatmagic.client import config as settings
 from chatmagic.client import kernel_hook, keystore
 from chatmagic.emulator.server import Settings
+from chatmagic.jupyter.hosts import HOSTS
 from chatmagic.session import current
 
 if TYPE_CHECKING:
@@ -178,16 +179,17 @@ class Shell:
         cell: str | None = None,
         person: bool = True,
         tags: list[Any] | None = None,
+        request: dict[str, Any] | None = None,
     ) -> Ran:
-        """Run a cell as JupyterLab (with ``cell``), a console, or a machine would."""
-        request: dict[str, Any] = {
-            "header": {"msg_id": f"execution-{next(self._count)}"},
+        """Run a cell as JupyterLab (with ``cell``), a console, a machine or ``request`` would."""
+        request = request or {
             "metadata": {} if cell is None else {"cellId": cell, "deletedCells": []},
             "content": {"allow_stdin": person},
         }
+        parent = {**request, "header": {"msg_id": f"execution-{next(self._count)}"}}
         if tags is not None:
-            request["metadata"] = {**request["metadata"], "tags": tags}
-        vars(self.shell)["get_parent"] = lambda: request
+            parent["metadata"] = {**parent["metadata"], "tags": tags}
+        vars(self.shell)["get_parent"] = lambda: parent
         self._now = ran = Ran()
         before = len(self._page.messages)
         out, warned = io.StringIO(), io.StringIO()
@@ -242,6 +244,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     for name in ("CHATMAGIC_AUTH", "CHATMAGIC_CASSETTE", "CHATMAGIC_MODE"):
         monkeypatch.delenv(name, raising=False)
+    for host in HOSTS:
+        monkeypatch.delenv(host.variable, raising=False)
     monkeypatch.setattr(_startup, "BUDGET", "")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))

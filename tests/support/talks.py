@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._json import digest
+from chatmagic.conversation import continuation
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
@@ -62,6 +63,24 @@ def again(
     turn = replace(old, reply=reply, owner=owner, execution=execution, carried=carried, number=0)
     change = talk.replace_reply(turn, old.number, asker=owner, order=order)
     return change.came[-1]
+
+
+def go_on(
+    talk: Conversation,
+    owner: str | None = None,
+    execution: str | None = None,
+    *,
+    number: int | None = None,
+    order: Sequence[str] | None = None,
+) -> Turn:
+    """Continue the reply of a turn, by default of the last one above; a mark comes."""
+    place = talk.context(owner, execution, order=order)
+    old = place.turns[-1] if number is None else talk.known_turns()[number]
+    carried = talk.context_of(old.number, last=old.last).numbers
+    part = replace(old, reply=Reply("+"), owner=owner, execution=execution, carried=carried)
+    record = replace(part.to_record((), digest("request")), continues=old.recorded_digest)
+    turn = continuation.joined(old, replace(part, record=record, number=0))
+    return talk.replace_reply(turn, old.number, asker=owner, order=order).came[-1]
 
 
 def prompts(turns: Sequence[Turn] | Conversation) -> list[str]:

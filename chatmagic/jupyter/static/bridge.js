@@ -5,7 +5,7 @@
 
 import { addCodeTools, copyWords, newCodeCell, placeCode } from "./code.js";
 import { make } from "./dom.js";
-import { BRIDGE, cellList, panelViews, shownIndex } from "./notebook.js";
+import { BRIDGE, cellList, panelViews, shownIndex, tagKept } from "./notebook.js";
 import { noteBelow, runCells, runWords } from "./rerun.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
@@ -157,6 +157,7 @@ export class Bridge {
     this.cells.changed.connect(this.changed);
     context.disposed?.connect(this.stop);
     model.on("msg:custom", this.receive);
+    model.on("change:keep_output", this.draw);
     // What is shown here was said by another kernel.
     model.on("comm_live_update", this.stop);
     context.sessionContext?.kernelChanged?.connect(this.stop);
@@ -212,6 +213,7 @@ export class Bridge {
   draw() {
     if (this.stopped) return;
     const cells = cellList(this.cells);
+    if (this.model.get("keep_output")) tagKept(cells);
     for (const panel of notebookPanels(this.context)) {
       const area = panel.querySelector(".jp-WindowedPanel-viewport") ?? panel;
       this.observer.observe(area, { childList: true });
@@ -272,6 +274,7 @@ export class Bridge {
     if (this.stopped) return;
     this.stopped = true;
     this.model.off("msg:custom", this.receive);
+    this.model.off("change:keep_output", this.draw);
     this.model.off("comm_live_update", this.stop);
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);

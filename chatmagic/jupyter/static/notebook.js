@@ -10,7 +10,7 @@ import { make } from "./dom.js";
  *   set(index: number, output: object): void}} Outputs
  * @typedef {{id: string, type: string, mimeType: string, outputs?: Outputs,
  *   executionState?: string, executionCount?: ?number, getMetadata?: (key: string) => any,
- *   deleteMetadata?: (key: string) => void, sharedModel: {getSource(): string},
+ *   setMetadata?: (key: string, value: any) => void, deleteMetadata?: (key: string) => void, sharedModel: {getSource(): string},
  *   contentChanged: Signal, mimeTypeChanged: Signal}} Cell
  * @typedef {{length: number, get(index: number): Cell, changed: Signal}} Cells
  * @typedef {{insertCell(index: number, cell: object): void, deleteCell(index: number): void,
@@ -40,6 +40,8 @@ import { make } from "./dom.js";
  */
 
 export const BRIDGE = Symbol.for("chatmagic.bridge");
+/** The tag by which nbstripout leaves a cell's outputs. */
+const KEPT = "keep_output";
 const PANELS = Symbol.for("chatmagic.panels");
 const DRAFT = Symbol.for("chatmagic.draft");
 
@@ -84,6 +86,18 @@ export function takeLostDraft(model) {
 /** Return cells from top to bottom. @param {Cells | undefined} cells @returns {Cell[]} */
 export function cellList(cells) {
   return cells ? Array.from({ length: cells.length }, (_, index) => cells.get(index)) : [];
+}
+
+/** Tag the cells whose outputs have a record, so that nbstripout leaves them. @param {Cell[]} cells */
+export function tagKept(cells) {
+  for (const cell of cells) {
+    const outputs = Array.from({ length: cell.outputs?.length ?? 0 }, (_, at) => cell.outputs?.get(at));
+    if (!outputs.some((output) => output?.metadata?.chatmagic)) continue;
+    const tags = cell.getMetadata?.("tags") ?? [];
+    // Whoever has said no there is heard: with the tag, too, nbstripout would fail.
+    if (!Array.isArray(tags) || tags.includes(KEPT) || cell.getMetadata?.(KEPT) === false) continue;
+    cell.setMetadata?.("tags", [...tags, KEPT]);
+  }
 }
 
 /** Return the cells' ids from top to bottom. @param {Model} model */

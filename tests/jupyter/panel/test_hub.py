@@ -216,7 +216,10 @@ def test_stop_ends_the_panels_reply_and_keeps_what_came(
     page.say("stop", key=key)
     over = page.until("snapshot", key=key)
     wait_for(gone)
-    assert over["ended"]["words"] == "Interrupted after 3 words; what came is kept, marked."
+    assert over["ended"]["words"] == (
+        "Interrupted after 3 words; what came is kept, marked. "
+        "%chat_continue, in a cell below, goes on with what came."
+    )
     assert (over["ended"]["fine"], over["ended"]["prompt"]) == (False, None)
     (new,) = over["new"]
     assert new["reply"]["states"] == ["Interrupted: this reply is not complete."]

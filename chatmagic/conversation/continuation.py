@@ -1,0 +1,160 @@
+"""A reply in two parts: whether it may be continued, how the parts are joined, and their turn.
+
+The rule is the 22nd of :mod:`chatmagic.conversation.conversation`. The record of the part that came
+later says how many of its characters say again what the first part says, so that whatever joins
+the two from their outputs joins them as they were.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Final, cast
+
+from chatmagic._json import digest, shared
+from chatmagic.models import ReplyFacts, Usage
+from chatmagic.text import FENCE, open_fence
+
+if TYPE_CHECKING:
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.request_facts import Format
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.models import Reply
+
+INSTRUCTION: Final = (
+    "Continue exactly where your reply above ends. Repeat nothing of it, and say nothing about it."
+)
+"""The message that asks for the rest of a reply: the last one of that request, and of no other."""
+GOES_ON: Final = "%chat_continue, in a cell below, goes on with what came."
+
+_ALIKE: Final = 8
+"""How many letters and digits an overlap has at least; fewer may be alike by chance."""
+_FARTHEST: Final = 20_000
+"""The most characters of an overlap."""
+
+
+def is_incomplete(reply: Reply) -> bool:
+    """Return whether there may be more of a reply: it was ended early, or by its limit."""
+    return reply.state != "complete" or reply.finish_reason == "length"
+
+
+def cut(first: str, second: str) -> int:
+    """Return how many characters of a second part are left out where the parts are joined.
+
+    These are what it repeats of the first part's end, and the line by which it opens once more a
+    block of code that the first part left open.
+
+    Args:
+        first: the part that came first.
+        second: what came when it was continued.
+    """
+    fence = _opened_again(first, second)
+    if fence is None:
+        return _overlap(first, second)
+    code = fence.end() + second.startswith("\n", fence.end())
+    overlap = _overlap(first, second[code:])
+    # A block that is opened again goes on in a line of its own.
+    return code + overlap if overlap or first.endswith("\n") else fence.end()
+
+
+def block(first: str, second: str, format: Format) -> str | None:
+    """Return the line that opens the block of code in which a second part goes on, if any.
+
+    Args:
+        first: the part that came first.
+        second: what came when it was continued.
+        format: the form in which the reply is shown.
+    """
+    fence = open_fence(first) if format in {"markdown", "code"} else None
+    return None if fence is None or _opened_again(first, second) else fence[0].strip()
+
+
+def text_of(first: str, second: str, left_out: int) -> str:
+    """Return the text of both parts.
+
+    Args:
+        first: the part that came first.
+        second: what came when it was continued.
+        left_out: how many of its characters are left out.
+    """
+    rest = second[left_out:]
+    # A fence is one only at the beginning of a line.
+    is_fence = FENCE.match(rest) is not None and not first.endswith("\n")
+    return f"{first}\n{rest}" if is_fence else f"{first}{rest}"
+
+
+def joined(first: Turn, part: Turn) -> Turn:
+    """Return the turn with both parts of its reply.
+
+    Its end is that of the second part, and its owner the cell that asked for that; its tokens and
+    credits are those of both.
+
+    Args:
+        first: the turn with the first part.
+        part: the same question with the second part, and the record of that.
+    """
+    record = cast("Record", part.record)
+    before, came = first.reply, part.reply
+    text = text_of(before.text, came.text, record.cut)
+    reply = replace(
+        came,
+        text=text,
+        model=came.model or before.model,
+        usage=_usage(before.usage, came.usage),
+        took=_sum(before.took, came.took),
+        by_order=before.by_order or came.by_order,
+    )
+    # What its first request carried holds for the turn, and so does that request's record.
+    turn = replace(
+        part,
+        reply=reply,
+        carried=first.carried,
+        last=first.last,
+        instructions=first.instructions,
+    )
+    record = replace(
+        first.record or record,
+        **shared(reply, ReplyFacts),
+        owner=record.owner,
+        reply=digest(text),
+        turn=record.turn if first.missing else turn.digest,
+        in_place_of=record.in_place_of,
+        continues=record.continues,
+        picked=False,
+        cut=0,
+        block=None,
+    )
+    return replace(turn, record=record)
+
+
+def _opened_again(first: str, second: str) -> re.Match[str] | None:
+    """Return the fence with which a second part opens once more the block that is open."""
+    opened, fence = open_fence(first), FENCE.search(second)
+    if opened is None or fence is None or second[: fence.start()].strip("\n"):
+        return None
+    # One without a word ends the block, unless what was said before follows it.
+    is_end = not fence[2].strip() and not _overlap(first, second[fence.end() + 1 :])
+    return fence if fence[1].startswith(opened[1]) and not is_end else None
+
+
+def _overlap(first: str, second: str) -> int:
+    """Return how many characters at the beginning of a second part the first one ends with."""
+    begin = second[:_ALIKE]
+    at = max(0, len(first) - min(len(second), _FARTHEST))
+    while begin and (at := first.find(begin, at)) >= 0:
+        if second.startswith(end := first[at:]) and len(re.findall(r"\w", end)) >= _ALIKE:
+            return len(end)
+        at += 1
+    return 0
+
+
+def _usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Return the tokens of two requests together, as far as both tell them."""
+    if first is None or second is None:
+        return None
+    names = [each.name for each in fields(Usage)]
+    return Usage(*(_sum(getattr(first, name), getattr(second, name)) for name in names))
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second

@@ -1,0 +1,185 @@
+"""What a person has set for a kernel or a command: address, key, cassette, budget, emulator."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from typing import TYPE_CHECKING, Any
+
+from chatmagic.cassette.mode import CassetteOptions, resolve
+from chatmagic.client import config, extras, keystore
+from chatmagic.client.endpoint import ServiceSetup
+from chatmagic.errors import ChatError
+from chatmagic.jupyter.addresses import Addresses
+from chatmagic.protocol.auth import Secret
+
+if TYPE_CHECKING:
+    from chatmagic.cassette.active import CassetteSetup
+    from chatmagic.cassette.mode import CassetteConfig
+    from chatmagic.client.endpoint import Endpoint
+    from chatmagic.emulator.server import Emulator
+    from chatmagic.jupyter.settings import KernelSettings
+
+
+class ConfiguredEnvironment:
+    """What a session needs of its settings, which are read at each use.
+
+    With what its two kinds add, :class:`chatmagic.jupyter.kernel.Kernel` and the shell's, it is an
+    environment (:class:`chatmagic.session.environment.Environment`).
+
+    Args:
+        settings: the settings.
+    """
+
+    def __init__(self, settings: KernelSettings) -> None:
+        """Choose nothing yet; starts nothing."""
+        self.addresses = Addresses(settings)
+        self.settings = settings
+        self.typed: dict[str, Secret] = {}
+        """The keys that were typed here, by origin."""
+        self._emulator: Emulator | None = None
+        self._emulator_at = "", Secret("none")
+
+    def has_person(self) -> bool:
+        """Return whether a person has asked here, so that a cassette records by itself."""
+        raise NotImplementedError
+
+    def notify(self, line: str) -> None:
+        """Print a line where it fails no cell."""
+        print(line, file=sys.stderr)
+
+    def service(self) -> ServiceSetup:
+        """Return where and how the session asks, as things are set now.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        endpoint = config.with_local_emulator(self.endpoint())
+        for warning in config.new_warnings(endpoint.warnings):
+            self.notify(warning)
+        return ServiceSetup(
+            endpoint,
+            self.settings.timeout,
+            self.extra_body(),
+            extras.headers(self.addresses.of_this_address("extra_headers")),
+            self.has_system_role(),
+        )
+
+    def cassette(self) -> CassetteSetup | None:
+        """Return which cassette the session puts in now; ``None`` for no cassette.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+        from chatmagic.cassette.active import CassetteSetup  # noqa: PLC0415 - with the session
+
+        choice = self.choice()
+        if choice is None:
+            return None
+        return CassetteSetup(
+            choice, self.settings.timeout, self.extra_body(), self.has_system_role()
+        )
+
+    def budget(self) -> str | None:
+        """Return the budget that is set; ``None`` for none."""
+        return self.settings.budget
+
+    def start_emulator(self) -> tuple[str, Secret]:
+        """Start the emulator of this place, once; return its address, and a key of its own."""
+        if self._emulator is None:
+            # tornado's server comes with the first practice.
+            from chatmagic.emulator import server  # noqa: PLC0415
+
+            self._emulator = server.Emulator(server.FRESH)
+            self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
+        return self._emulator_at
+
+    def replaying(self) -> str | None:
+        """Return why nothing is sent from here, as a clause; ``None`` where it is.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+        choice = self.choice()
+        if choice is None or choice.mode != "replay":
+            return None
+        return f"{choice.name} is replayed here ({choice.mode_from})"
+
+    def choice(self) -> CassetteConfig | None:
+        """Return which cassette is chosen, as things are set now; ``None`` for no cassette.
+
+        Raises:
+            InputError: what is set does not go together.
+        """
+        return resolve(
+            os.environ,
+            self.settings.chosen_cassette,
+            CassetteOptions(self.settings.cassette, self.settings.mode),
+            changed_later=frozenset(self.settings.changed_later),
+            interactive=self.has_person(),
+        )
+
+    def is_replaying(self) -> bool:
+        """Return whether nothing is sent, or something is wrong with what is set."""
+        try:
+            return self.replaying() is not None
+        except ChatError:
+            return True
+
+    def address(self) -> Endpoint:
+        """Return the address that counts, without a key.
+
+        Raises:
+            ChatError: nothing is connected, or it cannot be used.
+        """
+        return config.address(self.addresses.candidates())
+
+    def endpoint(self) -> Endpoint:
+        """Return where requests go and with which key, as things are set now.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        return config.resolve(
+            self.address(),
+            [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
+            file_url=self.settings.file_url,
+            typed=self.typed,
+            store=keystore.open_store(),
+        )
+
+    def model(self) -> str | None:
+        """Return the model that requests name; ``None`` where none was set for this address."""
+        named = self.extra_body().get("model")
+        return None if named is None else str(named)
+
+    def extra_body(self) -> dict[str, Any]:
+        """Return the fields that requests have beside the interface's own.
+
+        Raises:
+            InputError: two models are named.
+        """
+        return extras.fields(
+            self.settings.extra_body,
+            self.addresses.of_this_address("model"),
+            stream_usage=self.settings.stream_usage or self.addresses.stream_usage(),
+        )
+
+    def has_system_role(self) -> bool:
+        """Return whether the server that is asked takes messages of the role ``system``."""
+        return bool(self.addresses.of_this_address("system_role"))
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known, for whichever address."""
+        try:
+            endpoint = self.endpoint()
+        except ChatError:
+            return (*config.known_keys(), *self.typed.values())
+        return endpoint.known_keys
+
+    def close(self) -> None:
+        """Stop the emulator."""
+        if self._emulator is not None:
+            self._emulator.stop()
+            self._emulator = None

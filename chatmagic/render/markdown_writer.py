@@ -1,0 +1,266 @@
+r"""A reply as Markdown of our own, for paper and for pages that show no HTML.
+
+It is written from what :mod:`chatmagic.render.markdown_parser` read, never copied from the reply:
+each sign that could mean something to CommonMark, GitHub, pandoc, Quarto or MathJax is a
+character reference, pictures are links, headings begin at level 4, and a formula stands in
+dollars if a page may typeset it (:mod:`chatmagic.render.formulas`), or else as code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from markdown_it.renderer import RendererHTML
+from markdown_it.tree import SyntaxTreeNode
+
+from chatmagic._log import log_swallowed
+from chatmagic.render import formulas, links, markdown, markdown_parser
+from chatmagic.text import JOINER, fence, one_line, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from markdown_it.token import Token
+
+_PARSER: Final = markdown_parser.parser(RendererHTML)
+
+_SIGN: Final = re.compile(r"[\\`*_{}\[\]<>&$|~^@#!]|(?<=-)-|-(?=-)|:(?=\S)|(?<=www)\.")
+_IN_ADDRESS: Final = re.compile(r"[\\`*_{}\[\]<>&$|~^!]")
+# What a page's typesetter looks for in the page itself.
+_DELIMITER: Final = re.compile(r"\\(?=[(\[A-Za-z])|\$(?=\$)")
+# What begins a block of pandoc's, too: a list, a definition, a block of metadata.
+_LINE_SIGN: Final = re.compile(r"^[-+=:%]", re.MULTILINE)
+_NUMBER: Final = re.compile(
+    r"^(\(?(?:\d{1,9}|[A-Za-z]|[ivxlcdm]+|[IVXLCDM]+))([.)])(?!\S)", re.MULTILINE
+)
+# What ends a block of code in LaTeX, and what Quarto replaces in code, too.
+_IN_CODE: Final = re.compile(r"\\end(?=\{(?:[Vv]erbatim|lstlisting|minted)\})|\{\{(?=<)")
+# What a page that knows no formulas would take for HTML, a picture or a link.
+_IN_FORMULA: Final = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)|\](?=[\[(])|\{(?=<)")
+_ENDS: Final = re.compile(r"[$`]")
+_BREAKS: Final = {"softbreak": "\n", "hardbreak": "\\\n"}
+_SIDES: Final = {"left": ":--", "center": ":-:", "right": "--:"}
+
+
+def to_markdown(text: str) -> str:
+    """Return a reply as Markdown that cannot act, whatever the reply is.
+
+    Args:
+        text: the reply.
+    """
+    if len(text) >= markdown.MOST_MARKDOWN:
+        return as_typed(text)
+    try:
+        tokens = _PARSER.parse(visible(text))
+        if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
+            return as_typed(text)
+        if markdown.has_too_many_blocks(tokens):
+            return as_typed(text)
+        return visible(_Writer().blocks(SyntaxTreeNode(tokens).children))
+    except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
+        log_swallowed(error)
+        return as_typed(text)
+
+
+def as_typed(text: str) -> str:
+    """Return a text line by line, as Markdown in which no character acts.
+
+    Args:
+        text: any text.
+    """
+    lines = visible(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    paragraphs = "\n".join(line.rstrip() and f"{_typed(line)}\\" for line in lines)
+    return re.sub(r"\\(?=\n\n|\n*\Z)", "", paragraphs).strip("\n")
+
+
+def escaped(text: str) -> str:
+    """Return words as one line of Markdown in which no character acts.
+
+    Args:
+        text: any text.
+    """
+    return _at_line_start(_escaped(" ".join(visible(text).split())))
+
+
+def fenced(code: str, language: str = "") -> str:
+    """Return code as a block.
+
+    Args:
+        code: any text.
+        language: kept if its code is coloured on a page; a page may draw others.
+    """
+    marks = fence(code)
+    language = language.lower() if language.lower() in markdown.COLOURED else ""
+    return f"{marks}{language}\n{_IN_CODE.sub(_apart, visible(code))}\n{marks}"
+
+
+def _typed(line: str) -> str:
+    indent = len(line) - len(line.lstrip())
+    return "&#160;" * indent + _at_line_start(_escaped(line.strip()))
+
+
+def _escaped(text: str) -> str:
+    return _SIGN.sub(_reference, _DELIMITER.sub(_apart, text))
+
+
+def _at_line_start(inline: str) -> str:
+    """Return lines of Markdown of which none begins a block."""
+    inline = _LINE_SIGN.sub(_reference, inline)
+    return _NUMBER.sub(lambda match: f"{match[1]}&#{ord(match[2])};", inline)
+
+
+def _reference(match: re.Match[str]) -> str:
+    return f"&#{ord(match[0])};"
+
+
+def _apart(match: re.Match[str]) -> str:
+    return match[0] + JOINER
+
+
+class _Writer:
+    """Writer of a reply's blocks; it remembers the headings above."""
+
+    def __init__(self) -> None:
+        self._above: list[int] = []
+        self._in_table = False
+        self._writes: dict[str, Callable[[SyntaxTreeNode], str]] = {
+            "heading": self._heading,
+            "hr": lambda _: "___",
+            "fence": _code_block,
+            "code_block": _code_block,
+            "formula": self._formula_block,
+            "blockquote": self._quotation,
+            "bullet_list": self._list,
+            "ordered_list": self._list,
+            "table": self._table,
+        }
+
+    def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> str:
+        """Return blocks below one another."""
+        written = ""
+        for place, node in enumerate(nodes):
+            # The words of a tight list's item, and the list below them.
+            is_tight = place and nodes[place - 1].hidden and node.type.endswith("_list")
+            written += ("\n" if is_tight else "\n\n") * bool(place) + self._block(node)
+        return written
+
+    def _block(self, node: SyntaxTreeNode) -> str:
+        write = self._writes.get(node.type, self._words)
+        return write(node)
+
+    def _heading(self, node: SyntaxTreeNode) -> str:
+        level = int(node.tag[1])
+        self._above = [*(other for other in self._above if other < level), level]
+        return f"{'#' * int(markdown.heading(self._above)[1])} {self._words(node)}"
+
+    def _quotation(self, node: SyntaxTreeNode) -> str:
+        return _indented("> ", "> ", self.blocks(node.children))
+
+    def _formula_block(self, node: SyntaxTreeNode) -> str:
+        [token] = node.to_tokens()
+        return self._formula(token) or fenced(token.markup)
+
+    def _words(self, node: SyntaxTreeNode) -> str:
+        """Return what a block holds that holds no others."""
+        inline = (self._inline(child.to_tokens()[0].children or []) for child in node.children)
+        return _at_line_start("".join(inline))
+
+    def _list(self, node: SyntaxTreeNode) -> str:
+        first = int(node.attrs.get("start", 1))
+        items = []
+        for number, item in enumerate(node.children, first):
+            mark = f"{number if node.type == 'ordered_list' else ''}{item.markup} "
+            items.append(_indented(mark, " " * len(mark), self.blocks(item.children)))
+        is_tight = all(child.hidden for item in node.children for child in item.children[:1])
+        return ("\n" if is_tight else "\n\n").join(items)
+
+    def _table(self, node: SyntaxTreeNode) -> str:
+        self._in_table = True
+        rows = [row.children for part in node.children for row in part.children]
+        lines = [f"| {' | '.join(map(self._words, row))} |" for row in rows]
+        self._in_table = False
+        styles = (str(cell.attrs.get("style", "")).rpartition(":")[2] for cell in rows[0])
+        lines.insert(1, f"|{'|'.join(_SIDES.get(style, '---') for style in styles)}|")
+        return "\n".join(lines)
+
+    def _inline(self, tokens: Sequence[Token]) -> str:
+        written = ""
+        ends: list[str] = []  # of the links that are open
+        for place, token in enumerate(tokens):
+            if token.type == "link_open":
+                text = markdown.text_of_link(tokens[place:])
+                part, end = ("", "") if ends else _link(str(token.attrs["href"]), text)
+                ends.append(end)
+            elif token.type == "link_close":
+                part = ends.pop()
+            elif token.type == "image":
+                part = _image(token, in_link=bool(ends))
+            else:
+                part = self._part(token)
+            if written.endswith("$") and part[:1].isdigit():
+                part = f"&#{ord(part[0])};{part[1:]}"  # else no dollar ends the formula
+            # Two formulas are not one in "$$".
+            written += JOINER * (written.endswith("$") and part.startswith("$")) + part
+        return written
+
+    def _part(self, token: Token) -> str:
+        match token.type:
+            case "text":
+                return _escaped(token.content)
+            case "code_inline":
+                return self._code(token.content)
+            case "formula":
+                return self._formula(token) or self._code(token.markup)
+            case "footnote":
+                return _escaped(f"[{token.content}]")
+            case "task":
+                return f"[{'x' if token.meta['done'] else ' '}]"
+        return _BREAKS.get(token.type, token.markup)
+
+    def _code(self, code: str) -> str:
+        code = code.replace("\n", " ")
+        runs = set(map(len, re.findall("`+", code)))
+        if not code.strip():
+            return "&#160;"
+        if len(runs) > 1 or (self._in_table and "|" in code):
+            return _escaped(code.strip())
+        marks = "`" if 1 not in runs else "``"
+        pad = " " if code[0] in " `" or code[-1] in " `" else ""
+        return f"{marks}{pad}{_IN_CODE.sub(_apart, code)}{pad}{marks}"
+
+    def _formula(self, token: Token) -> str:
+        """Return a formula in dollars; empty if no page may typeset it."""
+        tex = token.content
+        ends_early = _ENDS.search(tex) or (self._in_table and "|" in tex)
+        if ends_early or not formulas.typesettable(tex):
+            return ""
+        tex = formulas.without_going_back(" ".join(tex.split()))
+        marks = "$$" if token.meta["display"] else "$"
+        return f"{marks}{_IN_FORMULA.sub(lambda match: f'{match[0]} ', tex)}{marks}"
+
+
+def _code_block(node: SyntaxTreeNode) -> str:
+    return fenced(node.content.removesuffix("\n"), markdown.language(node.info))
+
+
+def _indented(first: str, rest: str, block: str) -> str:
+    """Return a block with a mark before its first line, and as much before each other one."""
+    return (first + block.replace("\n", f"\n{rest}")).replace(f"\n{rest}\n", f"\n{rest.rstrip()}\n")
+
+
+def _link(href: str, text: str) -> tuple[str, str]:
+    """Return what stands before and after a link's text; no link if it may lead nowhere."""
+    note = _escaped(links.note(text, href))
+    if not links.target(href):
+        return "", note
+    return "[", f"{note}](<{_IN_ADDRESS.sub(_reference, href)}>)"
+
+
+def _image(token: Token, *, in_link: bool) -> str:
+    """Return a picture as a link to it."""
+    href = str(token.attrs["src"])
+    alt = RendererHTML().renderInlineAsText(token.children, _PARSER.options, {}).strip()
+    alt = alt or one_line(href, 80)
+    before, after = ("", "") if in_link else _link(href, alt)
+    return f"{before}{_escaped(f'image: {alt}')}{after}"

@@ -1,0 +1,48 @@
+"""Request for the list of a server's models, counted by the ledger and the budgets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from chatmagic._json import digest
+from chatmagic.errors import NotRecordedError
+from chatmagic.models import Reply
+from chatmagic.session.reservation import Reservation
+
+if TYPE_CHECKING:
+    from chatmagic.client.model_list import ModelList
+    from chatmagic.session.session import Session
+
+
+def models(session: Session) -> ModelList:
+    """Ask the session's service for its models, while no other ask is under way.
+
+    Args:
+        session: the session.
+
+    Raises:
+        ChatError: there is no list, or nothing may be sent.
+    """
+    return session.lock.alone("the list of models", lambda: _ask(session))
+
+
+def _ask(session: Session) -> ModelList:
+    cassette = session.environment.cassette()
+    if cassette is not None and cassette.config.mode == "replay":
+        raise NotRecordedError(
+            f"{cassette.config.name} is replayed here, and holds no list of models. Nothing was "
+            "sent."
+        )
+    client = session.clients.client("service", session.environment.service)
+    asked = Reservation(client.endpoint, "models", session.environment.cell()[0], digest("models"))
+    reply, problem = Reply(""), cast("BaseException | None", None)
+    try:
+        session.spending.begin(asked)
+        listed = client.models()
+        reply = Reply("", credits=listed.credits, origin=listed.origin)
+    except BaseException as error:
+        problem = error
+        raise
+    finally:
+        session.spending.end(asked, reply, problem)
+    return listed

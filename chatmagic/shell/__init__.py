@@ -1,0 +1,1 @@
+"""The command ``chatmagic ask``: a question from a shell, its reply on standard output."""

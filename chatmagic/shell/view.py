@@ -1,0 +1,66 @@
+"""View of a reply in a shell: the reply on standard output, all else on standard error."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from chatmagic.archive import output
+from chatmagic.render import gauge
+from chatmagic.session.events import HELD_BACK, View
+from chatmagic.text import to_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.session.events import Answer
+
+
+class ShellView(View):
+    """View that writes each fragment as it comes, into a terminal and a pipe alike.
+
+    No character of a reply acts in a terminal, as a pipe may end in one.
+    """
+
+    def __init__(self) -> None:
+        """Write nothing yet."""
+        self.is_broken = False
+        """Whether nobody reads standard output any more."""
+        self._end = "\n"
+
+    def began(self, notes: Sequence[str]) -> None:
+        """Say what is particular about this question."""
+        for note in notes:
+            _say(f"({to_terminal(note)})")
+
+    def fragment(self, text: str) -> None:
+        """Write a fragment."""
+        shown = to_terminal(text)
+        self._write(shown)
+        self._end = shown[-1:] or self._end
+
+    def ended(self, answer: Answer) -> None:
+        """End the reply's last line, and say what is known of it."""
+        if self._end != "\n":
+            self._write("\n")
+        reply = answer.reply
+        settings = output.settings_words(answer.record)
+        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
+        if reply.held_back:
+            lines.append(HELD_BACK)
+        if not self.is_broken:
+            for line in lines:
+                _say(f"({line})")
+
+    def _write(self, text: str) -> None:
+        if self.is_broken:
+            return
+        try:
+            print(text, end="", flush=True)
+        except BrokenPipeError:
+            self.is_broken = True
+            raise
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

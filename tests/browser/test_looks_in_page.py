@@ -1,0 +1,65 @@
+"""Colours and sizes in pages that are not Jupyter's: text can be read in both themes of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from contrast import CONTRAST
+from looks import JUPYTER, PAGES, sheet
+
+from chatmagic.jupyter import assets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+    from rig import Tabs
+
+PALE: Final = f"() => ({CONTRAST})(document.body)"
+WIDER: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+"""By how many pixels the page is wider than its window."""
+
+GAUGE: Final = """<div class="cm-gauge {}" data-level="{}"><span class="cm-figure">58 left</span>
+<div class="cm-bar"><div class="cm-fill" style="width: 58%"></div></div>
+<span class="cm-words">58 of 100 credits left</span> <span class="cm-reset">resets in 3 h</span>
+<span class="cm-requests">9 requests left</span> <span class="cm-details">Details.</span></div>"""
+PANEL: Final = """<div class="chatmagic-panel"><div class="cm-composer">
+<div class="cm-banner">A banner.</div><div class="cm-row">
+<textarea class="cm-input">A question</textarea><button class="cm-button cm-send">Send</button>
+<button class="cm-button cm-stop">Stop</button></div><div class="cm-under">
+<span class="cm-status">Sent.</span><span class="cm-wrong">Wrong.</span></div></div>
+<div class="cm-frame"><div class="cm-log"><p class="cm-empty">Nothing yet.</p>
+<article class="cm-turn"><div class="cm-prompt"><h3 class="cm-who">You</h3>
+<div class="cm-text">Why?</div></div><div class="cm-notes">t 0.2</div>
+<div class="cm-reply">Because.</div><div class="cm-foot"><span class="cm-meta">3 tokens</span>
+<button class="cm-button">Copy</button></div></article><article class="cm-turn cm-failed">
+<div class="cm-what"><strong>Failed</strong> Nothing was sent.</div></article>
+<p class="cm-waiting">Waiting</p></div></div><details class="cm-settings" open>
+<summary>Settings</summary><dl><dt>Model</dt><dd>m</dd></dl></details><div class="cm-head">
+<span class="cm-title">Chat</span><span class="cm-badge">live</span>
+<select class="cm-thread"><option>main</option></select></div></div>"""
+"""The parts of the panel that have a colour of their own."""
+WIDGETS: Final = PANEL + "".join(
+    GAUGE.format(size, level) for size in ("", "cm-large") for level in ("ok", "low", "empty")
+)
+
+
+@pytest.fixture
+def page(tabs: Tabs) -> Iterator[Page]:
+    """Give an empty page of the one browser."""
+    opened = tabs.front("lab").tab()
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("name", [*PAGES, *JUPYTER])
+def test_the_panel_and_the_gauges_can_be_read(page: Page, name: str) -> None:
+    """Each text has a contrast of 4.5, also where colours are forced, and in 320 pixels."""
+    sheets = assets.styles("code.css", "panel.css", "gauge.css")
+    page.set_content(f"<style>{sheet(name)}{sheets}</style>{WIDGETS}")
+    assert page.evaluate(PALE) == []
+    page.set_viewport_size({"width": 320, "height": 600})
+    assert page.evaluate(WIDER) <= 0
+    page.emulate_media(forced_colors="active")
+    assert page.evaluate(PALE) == []

@@ -1,0 +1,160 @@
+"""Replies in two parts: what is left out where they are joined, and the turn with both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from talks import abc, ask, carries, go_on, prompts
+
+from chatmagic._json import digest
+from chatmagic.conversation import continuation
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply, Usage
+
+WORDS = "The mean of an empty list is not defined.\n\n"
+CODE = "```python\ndef mean(values):\n    return sum(values) / len(values)\n```\n"
+TEXT = f"{WORDS}{CODE}\nThat is all."
+
+pieces = st.text("ab `~\n", max_size=12) | st.sampled_from([WORDS, CODE, "```", "```py\n", "x" * 9])
+texts = st.lists(pieces, max_size=5).map("".join)
+
+
+def join(first: str, second: str) -> str:
+    """Join two parts."""
+    return continuation.text_of(first, second, continuation.cut(first, second))
+
+
+@pytest.mark.parametrize("at", range(len(TEXT) + 1))
+def test_a_text_that_is_cut_anywhere_is_whole_again(at: int) -> None:
+    """Where the rest comes as it is, and where it says the last forty characters again."""
+    first = TEXT[:at]
+    assert join(first, TEXT[at:]) == TEXT
+    if at >= 40:
+        assert join(first, TEXT[at - 40 :]) == TEXT
+    assert join(first, TEXT) == TEXT or at < 10
+
+
+@pytest.mark.parametrize("fence", ["```python\n", "```\n", "\n```py\n"])
+@pytest.mark.parametrize("again", [0, 20])
+def test_a_block_that_is_opened_once_more_stays_one_block(fence: str, again: int) -> None:
+    """Also in the middle of a line; without a word, only where what was said before follows."""
+    begin, end = (TEXT.index(words) for words in ("    return", "```\n\nThat"))
+    for at in range(begin, end):
+        is_line = TEXT[at - 1] == "\n"
+        if again or (is_line and "py" in fence):
+            assert join(TEXT[:at], fence + TEXT[at - again :]) == TEXT
+    assert join("```python\nx", fence + "y = 1") == f"```python\nx\n{fence.strip()}\ny = 1".replace(
+        "\n```python\n" if "python" in fence else "\n```py\n", "\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [
+        ("```\nx = 1", "```\nDone.", "```\nx = 1\n```\nDone."),
+        ("See:", "```\nx\n```", "See:\n```\nx\n```"),
+        ("````md\n", "```py\nx\n```\n````", "````md\n```py\nx\n```\n````"),
+        ("the the", "the end", "the thethe end"),
+        ("|--------", "--------|", "|----------------|"),
+        ("", "all", "all"),
+    ],
+)
+def test_what_is_no_overlap(first: str, second: str, both: str) -> None:
+    """The end of a block, a new one, a block in a block, short words and rules all stay."""
+    assert join(first, second) == both
+
+
+@given(texts, texts)
+def test_nothing_but_a_repetition_is_left_out(first: str, second: str) -> None:
+    """The first part stays whole; of the second goes what the first ends with, or a fence."""
+    cut, both = continuation.cut(first, second), join(first, second)
+    assert both.startswith(first)
+    assert both.endswith(second[cut:])
+    assert len(both) - len(first) - len(second[cut:]) in {0, 1}
+    left_out = second[:cut]
+    lines = left_out.lstrip("\n").split("\n", 1)
+    without_fence = lines[1] if len(lines) > 1 else ""
+    is_fence = lines[0].lstrip().startswith(("```", "~~~"))
+    assert first.endswith(left_out) or (is_fence and first.endswith(without_fence))
+
+
+@given(texts, texts)
+def test_a_part_is_shown_in_the_block_that_it_goes_on_in(first: str, second: str) -> None:
+    """But not one that opens it once more, nor where a reply is shown as it stands."""
+    line = continuation.block(first, second, "markdown")
+    assert continuation.block(first, second, "text") is None
+    assert line is None or line in first
+
+
+def test_the_block_is_that_which_is_open() -> None:
+    """With its language."""
+    assert continuation.block("a\n```python\nx", "\ny", "markdown") == "```python"
+    assert continuation.block("a\n```python\nx", "```python\nx", "code") is None
+    assert continuation.block(TEXT, "more", "markdown") is None
+
+
+def part(first: Turn, text: str, **facts: Any) -> Turn:
+    """Give the turn with the second part of a reply, as it is asked for."""
+    turn = replace(first, reply=Reply(text, **facts), owner="c", record=None)
+    record = replace(turn.to_record((), digest("later")), continues=first.recorded_digest)
+    return replace(turn, record=record)
+
+
+def test_the_turn_with_both_parts() -> None:
+    """The end is the second's, the figures are summed, and the record is that of the question."""
+    first = Turn(
+        prompt="p",
+        reply=Reply("a", usage=Usage(1, 2, 3), took=4, model="m", finish_reason="length"),
+        owner="a",
+        carried=(7,),
+        asker="cell [1]",
+    )
+    first = replace(first, record=first.to_record([digest("above")], digest("first")))
+    turn = continuation.joined(first, part(first, "b", usage=Usage(10, None, 30), took=5))
+    assert turn.reply == Reply("ab", usage=Usage(11, None, 33), took=9, model="m")
+    assert (turn.owner, turn.carried) == ("c", (7,))
+    assert turn.record is not None
+    assert turn.record.continues == first.digest
+    assert (turn.record.request, turn.record.carried) == (digest("first"), (digest("above"),))
+    assert (turn.record.reply, turn.record.turn) == (digest("ab"), turn.digest)
+    unknown = continuation.joined(first, part(first, "b"))
+    assert (unknown.reply.usage, unknown.reply.took) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_incomplete"),
+    [
+        (Reply("a"), False),
+        (Reply("a", finish_reason="stop"), False),
+        (Reply("a", finish_reason="length"), True),
+        (Reply("a", state="interrupted"), True),
+        (Reply("a", state="cut off"), True),
+    ],
+)
+def test_which_replies_may_be_continued(reply: Reply, *, is_incomplete: bool) -> None:
+    """Those that ended early, and those that their limit ended."""
+    assert continuation.is_incomplete(reply) is is_incomplete
+
+
+def test_the_turn_stands_where_the_first_part_stood() -> None:
+    """Rule 22: what carried the first part is stale; an undo brings that back."""
+    talk = abc()
+    first = talk.turns[1]
+    whole = go_on(talk, "c1", "1", number=first.number)
+    assert whole.reply.text == f"{first.reply.text}+"
+    assert prompts(talk.stale_turns()) == ["c"]
+    assert carries(talk, "c1") == ["a", "b", "c"]
+    assert tuple(talk.replies(whole.number)) == (first, whole)
+    ask(talk, "a", "a", "2")
+    # What its first request carried is another turn now.
+    assert prompts(talk.stale_turns()) == ["b", "c"]
+    more = go_on(talk, "c2", "1", number=whole.number)
+    assert more.carried == (1,)
+    for _ in range(3):
+        talk.undo()
+    assert talk.turns[1] == first
+    assert talk.stale_turns() == ()

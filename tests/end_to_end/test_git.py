@@ -1,0 +1,107 @@
+"""Chats in git, as the manual says: what nbstripout leaves, and what nbdime shows."""
+
+from __future__ import annotations
+
+import json
+import os
+from copy import deepcopy
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from comparison import code
+from lessons import NOTEBOOKS, read, write
+from project import ROOT
+
+from chatmagic import cli
+from chatmagic.archive import notebook_file, restore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nbformat import NotebookNode
+
+LESSON = "02-conversations"
+
+
+def tool(name: str) -> Any:
+    """Give a tool's module; skip where it is not installed."""
+    package = name.partition(".")[0]
+    if find_spec(package) is None:
+        assert not os.environ.get("CI"), f"{package} is not installed"
+        pytest.skip(f"{package} is not installed")
+    return import_module(name)
+
+
+def stripped(notebook: NotebookNode) -> NotebookNode:
+    """Give what nbstripout leaves of a notebook, as its users have it."""
+    strip = tool("nbstripout").strip_output
+    keeps = dict.fromkeys(("keep_output", "keep_count", "keep_id"), False)
+    return cast("NotebookNode", strip(deepcopy(notebook), **keeps))
+
+
+def test_what_is_stripped_is_told_as_stripped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No outputs, and other ids; nothing of it is damaged."""
+    path = tmp_path / "x.ipynb"
+    write(stripped(read(NOTEBOOKS / f"{LESSON}.ipynb")), path)
+    assert cli.main(["audit", str(path)]) == 1
+    first, *rest = capsys.readouterr().out.splitlines()[1:]
+    assert first == (
+        "! no cell that asks has an output: the notebook was never run, or it was stripped."
+    )
+    assert rest[0].endswith("ask and have no output: not run yet, run with --quiet, or stripped.")
+    assert len(restore.restore(notebook_file.read(path)).conversation) == 0
+
+
+def test_tagged_cells_keep_the_conversation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is restored as from the notebook itself, and an audit finds it in order."""
+    notebook = read(NOTEBOOKS / f"{LESSON}.ipynb")
+    for cell in code(notebook):
+        if any("chatmagic" in output.get("metadata", {}) for output in cell.outputs):
+            cell.metadata.setdefault("tags", []).append("keep_output")
+    kept = stripped(notebook)
+    assert [cell.id for cell in kept.cells] != [cell.id for cell in notebook.cells]
+    assert any(not cell.outputs for cell in code(kept))
+    write(kept, tmp_path / "x.ipynb")
+    assert cli.main(["audit", str(tmp_path / "x.ipynb")]) == 0, capsys.readouterr().out
+    own, theirs = (
+        restore.restore(notebook_file.read(path)).conversation
+        for path in (NOTEBOOKS / f"{LESSON}.ipynb", tmp_path / "x.ipynb")
+    )
+    assert [turn.prompt for turn in own] == [turn.prompt for turn in theirs]
+
+
+def test_two_runs_differ_in_what_was_asked_and_replied() -> None:
+    """With the settings of the manual's page nbdime leaves the rest aside."""
+    diffing = tool("nbdime.diffing.notebooks")
+    page = (ROOT / "notebooks/reference/git.md").read_text("utf-8")
+    settings = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    notebook = read(NOTEBOOKS / f"{LESSON}.ipynb")
+    other = deepcopy(notebook)
+    for number, cell in enumerate(code(other)):
+        cell.id, cell.execution_count = f"other{number}", 100 + number
+        cell.metadata.execution = {"iopub.status.busy": "2026-01-01"}
+        for output in cell.outputs:
+            if "chatmagic" in output.get("metadata", {}):
+                output.metadata.chatmagic = {**output.metadata.chatmagic, "seal": "0" * 64}
+    other.metadata.language_info = {"version": "3.99"}
+    assert diffing.diff_notebooks(notebook, other)
+    diffing.set_notebook_diff_ignores(settings["Diff"]["Ignore"])
+    try:
+        assert diffing.diff_notebooks(notebook, other) == []
+        asked = next(cell for cell in code(other) if cell.source.startswith("%%chat"))
+        asked.source += "?"
+        asked.outputs[0].data["text/plain"] += "\nMore."
+        [cells] = diffing.diff_notebooks(notebook, other)
+        [cell] = cells.diff
+        assert {entry.key for entry in cell.diff} == {"source", "outputs"}
+        [output] = next(entry for entry in cell.diff if entry.key == "outputs").diff
+        [data] = output.diff
+        assert [entry.key for entry in data.diff] == ["text/plain"]
+    finally:
+        diffing.reset_notebook_differ()

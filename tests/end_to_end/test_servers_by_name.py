@@ -1,0 +1,154 @@
+"""Servers by name: connected, listed and asked, with a scripted Ollama on loopback."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from loopback import DONE, Peer, Server, document, event, playing, stream
+from shells import KEY, Shell
+
+from chatmagic.errors import NotRecordedError, RequestRejectedError
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+MODELS = {
+    "object": "list",
+    "data": [
+        {"id": "llama3.2:latest", "object": "model", "created": 1, "owned_by": "library"},
+        {"id": "\x1b[2Jdata:text/html,x", "object": "model"},
+    ],
+}
+NO_MODEL = {
+    "error": {"message": "model is required", "type": "invalid_request_error", "code": None}
+}
+USAGE = {"prompt_tokens": 26, "completion_tokens": 2, "total_tokens": 28}
+USED = b"data: %s\n\n" % json.dumps({"model": "llama3.2", "choices": [], "usage": USAGE}).encode()
+
+
+def ollama(peer: Peer) -> None:
+    """Answer as Ollama documents it: it calls for a model, and counts tokens where asked to."""
+    while asked := peer.request():
+        if asked.target == "/v1/models":
+            peer.send(document(MODELS))
+        elif asked.target != "/v1/chat/completions":
+            peer.send(document({}, "404 Not Found"))
+        elif not asked.body.get("model"):
+            peer.send(document(NO_MODEL, "400 Bad Request"))
+        else:
+            told = asked.body.get("stream_options") == {"include_usage": True}
+            chunks = [event("Hel"), event("lo"), event("", finish_reason="stop")]
+            peer.send(stream(*chunks, *([USED] if told else []), DONE))
+
+
+def known_as(tmp_path: Path, name: str, origin: str) -> None:
+    """Say in the user's file that a server by this name is elsewhere."""
+    folder = tmp_path / "config" / "chatmagic"
+    folder.mkdir(parents=True)
+    (folder / "servers.toml").write_text(
+        f'[{name}]\nbase_url = "{origin}"\nneeds_model = true\nstream_usage = true\n'
+    )
+
+
+def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key goes there, its models are listed, and its streams tell their tokens."""
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "https://chat.example.org")
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
+    with Server(ollama) as server:
+        known_as(tmp_path, "ollama", server.origin)
+        said = bare.do("%chat_connect ollama").printed
+        assert f"Connected to ollama at {server.origin} (%chat_connect), without a key." in said
+        assert "ollama answers only what names a model: %chat_connect ollama --model NAME." in said
+        assert server.asked == []
+        listed = bare.do("%chat_connect --models").printed
+        assert listed == (
+            f"2 models at {server.origin}:\n"
+            "  llama3.2:latest\n"
+            "  ␛[2Jdata\u2060:text/html,x\n"
+            "One request was sent. Whether such a request takes credits is not documented; its "
+            "answer does not tell.\n"
+        )
+        error = bare.fails("%chat hello").error
+        assert isinstance(error, RequestRejectedError)
+        assert error.hint is not None
+        assert "No model was named" in error.hint
+        said = bare.do("%chat_connect ollama --model llama3.2").printed
+        assert "Model: llama3.2." in said
+        assert "answers only what names a model" not in said
+        ran = bare.machine("%chat hello")
+        assert ran.texts == ["Hello"]
+        assert ran.records[0]["usage"] == USAGE
+        assert "without a key" in bare.do("%chat").printed
+        assert not [asked for asked in server.asked if KEY.encode() in asked.raw]
+        assert not [asked for asked in server.asked if "authorization" in asked.headers]
+        before = len(server.asked)
+        # Elsewhere nothing of it holds: neither its model nor its way without a key.
+        said = bare.do("%chat_connect https://chat.example.org").printed
+        assert "key from CHATMAGIC_API_KEY, sent as x-api-key" in bare.do("%chat").printed
+        assert "so not used here: model." in said
+        assert len(server.asked) == before
+    entries = [row.entry for row in current_session().ledger]
+    assert entries == ["models", "cell", "cell"]
+
+
+def test_it_is_known_wherever_an_address_is_set(
+    bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the environment, by ``%config``, and with the list in one line."""
+    with Server(ollama) as server:
+        known_as(tmp_path, "ollama", server.origin)
+        bare.do('%config ChatMagics.base_url = "ollama"')
+        bare.do('%config ChatMagics.model = "llama3.2"')
+        assert bare.machine("%chat hello").records[0]["usage"] == USAGE
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", "ollama")
+        assert bare.machine("%chat again").texts == ["Hello"]
+        assert "llama3.2:latest" in bare.do("%chat_connect ollama --models").printed
+
+
+def test_a_long_list_and_an_empty_one(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as can be read are shown; none is said."""
+    monkeypatch.setattr("chatmagic.jupyter.connect_command.MOST_LISTED", 1)
+    bare.do('%config ChatMagics.auth = "none"')
+    lists = [document({"data": [{"id": "a"}, {"id": "b"}]}), document({"data": []})]
+    with Server(playing(*lists)) as server:
+        said = bare.do(f"%chat_connect {server.origin} --models").printed
+        assert f"2 models at {server.origin}:\n  a\n  … and 1 more.\n" in said
+        said = bare.do("%chat_connect --models").printed
+        assert f"No model at {server.origin}.\n" in said
+
+
+def test_no_list(bare: Shell) -> None:
+    """The emulator speaks the interface alone, which has none; where nothing is set, nor."""
+    assert "Not connected yet" in bare.fails("%chat_connect --models").traceback[0]
+    bare.do("%chat_connect emulator")
+    ran = bare.fails("%chat_connect --models")
+    assert "lists no models (HTTP 404)." in ran.traceback[0]
+    assert len(ran.traceback) == 2
+
+
+def test_a_replay_sends_nothing(bare: Shell, tmp_path: Path) -> None:
+    """Nor does it need the server whose name stands in the notebook."""
+    tape = tmp_path / "tape.jsonl"
+    with Server(ollama) as server:
+        known_as(tmp_path, "ollama", server.origin)
+        bare.do("%chat_connect ollama --model llama3.2")
+        bare.do(f"%chat_cassette {tape} --record")
+        bare.machine("%chat hello")
+        bare.do(f"%chat_reset\n%chat_cassette {tape} --replay")
+        before = len(server.asked)
+        assert isinstance(bare.fails("%chat_connect --models").error, NotRecordedError)
+        assert bare.machine("%chat hello").texts == ["Hello"]
+        assert len(server.asked) == before
+
+
+def test_a_list_that_says_the_key_back(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not show it."""
+    with Server(playing(document({"data": [{"id": f"x {KEY}"}]}))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        assert "  x [key removed]\n" in bare.do("%chat_connect --models").printed

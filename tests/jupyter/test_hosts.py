@@ -1,0 +1,86 @@
+"""Hosts of notebooks, each with its request as recorded or documented, through the real magic."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chatmagic.conversation.seal import check
+from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.hosts import HOSTS, cell_named, host
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from logged import Emulator
+    from shells import Ran, Shell
+
+SAMPLES = Path(__file__).parents[1] / "samples" / "requests.json"
+REQUESTS = json.loads(SAMPLES.read_text(encoding="utf-8"))
+"""Execute requests of front ends; ``source`` says where each was read."""
+PAGE = Path(__file__).parents[2] / "notebooks" / "reference" / "hosts.md"
+
+
+@pytest.fixture(params=REQUESTS, ids=lambda sample: sample["host"])
+def sample(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Give a host's request, in the host's environment."""
+    given: dict[str, Any] = request.param
+    for name, value in given["environment"].items():
+        monkeypatch.setenv(name, value)
+    return given
+
+
+def ask(shell: Shell, sample: dict[str, Any]) -> Ran:
+    """Run the same cell as the host would."""
+    return shell.do("%%chat\necho:one two", request=sample)
+
+
+def test_a_host_is_shown_what_it_saves(
+    shell: Shell, emulator: Emulator, sample: dict[str, Any]
+) -> None:
+    """A page gets its reply as a display with a record, live where it names the cell."""
+    ran = ask(shell, sample)
+    assert running(shell.shell).audience == sample["audience"]
+    assert any(message["kind"] == "update" for message in ran.messages) == sample["live"]
+    if sample["audience"] == "text":
+        assert (ran.printed.count("one two"), ran.messages) == (1, [])
+    else:
+        (output,) = ran.outputs
+        assert (ran.printed, ran.texts, len(ran.records)) == ("", ["one two"], 1)
+        assert check(ran.records[0], output["data"]) == "sealed"
+    assert (shell.kernel.page.bridge is not None) == sample["live"]
+    again = ask(shell, sample)
+    names_cell = cell_named(sample["metadata"]) is not None
+    assert len(current_session().conversation) == (1 if names_cell else 2)
+    assert ("owner" in (again.records or [{}])[0]) == names_cell
+    assert len(emulator.requests) == 2
+
+
+def test_what_needs_a_live_page_is_shown_as_saved_elsewhere(
+    shell: Shell, sample: dict[str, Any]
+) -> None:
+    """The panel and the live gauge are widgets where a cell is named, else what they save."""
+    panel = shell.do("%chat_panel", request=sample)
+    gauge = shell.do("%chat_credits --live", request=sample)
+    widgets = ["application/vnd.jupyter.widget-view+json" in repr(ran) for ran in (panel, gauge)]
+    assert widgets == [sample["live"]] * 2
+    assert ("needs a live page" in panel.printed) == (sample["audience"] == "text")
+    assert shell.do("%chat_retry --stale", request=sample).texts == [
+        "No cell is stale. Nothing was sent."
+    ]
+
+
+def test_the_table_of_hosts_is_the_manuals() -> None:
+    """Each host's variable stands on the reference page; a request's cell is looked for first."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert {each.variable for each in HOSTS} <= set(page.replace("`", " ").split())
+    assert [host({each.variable: each.value or "x"}) for each in HOSTS] == list(HOSTS)
+    assert host({}) is host({"VSCODE_PID": ""}) is None
+
+
+@pytest.mark.parametrize("metadata", [{}, {"colab": 1}, {"colab": {"cell_id": 2}}, {"cellId": ""}])
+def test_a_request_without_a_cell(metadata: dict[str, Any]) -> None:
+    """What is no text names no cell."""
+    assert cell_named(metadata) is None

@@ -1,0 +1,246 @@
+"""``chatmagic ask``: what it sends, where its reply goes, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from commands import HERE, with_signals
+from logged import Emulator
+from loopback import DONE, EVENTS, Peer, Server, chunked, document, event, head, playing, stream
+from served import LIMIT
+from shells import FIXED, KEY, asked, bodies
+
+from chatmagic.client import kernel_hook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from shell_asking import Asked
+
+    Run = Callable[..., Asked]
+
+
+def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> None:
+    """All else is on the other, and nothing of the process is left changed."""
+    ran = ask("echo:one", "{{ two }}  three")
+    assert (ran.code, ran.out) == (0, "one {{ two }}  three\n")
+    assert ran.err == "(99 of 100 credits left · resets 2026-01-02 00:00 UTC · 5 + 5 tokens)\n"
+    assert bodies(emulator)[0]["stream"] is True
+    assert emulator.requests[0].ways == ("bearer",)
+    assert kernel_hook.find_kernel is None
+    assert KEY not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "prompt"),
+    [
+        ((), "echo:ä\nb\n", "echo:ä\nb"),
+        (("-",), "echo:a\n\n", "echo:a\n"),
+        (("Review", "this:", "-"), "a\n", "Review this:\n\na"),
+        (("echo:a",), "not read", "echo:a"),
+        (("--", "-t is an option?"), "", "-t is an option?"),
+    ],
+)
+def test_where_the_question_comes_from(
+    ask: Run, emulator: Emulator, words: tuple[str, ...], given: str, prompt: str
+) -> None:
+    """Words, standard input, or both; all of it as it is but for the last line's end."""
+    assert ask(*words, given=given.encode()).code == 0
+    assert asked(emulator) == [[prompt]]
+
+
+def test_options_and_settings_are_those_of_a_kernel(
+    ask: Run, emulator: Emulator, tmp_path: Path
+) -> None:
+    """IPython's configuration file holds, and an option counts before it."""
+    profile = tmp_path / "ipython" / "profile_default"
+    profile.mkdir(parents=True)
+    (profile / "ipython_config.py").write_text(
+        "c.ChatMagics.temperature = 0.5\nc.ChatMagics.model = 'small'\n"
+        "c.ChatMagics.no_stream = True\nc.InteractiveShellApp.extensions = ['chatmagic']\n"
+    )
+    ask("echo:a")
+    ask("echo:b", "-t", "0", "-n", "9", "--stream", "--model", "large")
+    facts = ("stream", "temperature", "max_tokens", "model")
+    assert [[body.get(fact) for fact in facts] for body in bodies(emulator)] == [
+        [False, 0.5, None, "small"],
+        [True, 0, 9, "large"],
+    ]
+    (profile / "ipython_config.py").write_text("c.ChatMagics.temperature = 'hot'\n")
+    ran = ask("echo:a")
+    assert (ran.code, len(emulator.requests)) == (2, 2)
+    assert ran.err.startswith("chatmagic: IPython's configuration file: ")
+
+
+def test_it_goes_on_with_the_last_conversation(ask: Run, emulator: Emulator) -> None:
+    """Only where it is asked to; with it each turn is kept, and without it each conversation."""
+    assert ask("echo:a", "--continue").code == 2
+    ask("echo:a")
+    ask("echo:b", "--continue")
+    ask("echo:alone", "--no-history", "--continue")
+    ask("echo:c")
+    ask("echo:d", "--continue", "--last", "0")
+    ran = ask("echo:e", "--continue")
+    assert asked(emulator) == [
+        ["echo:a"],
+        ["echo:a", "a", "echo:b"],
+        ["echo:alone"],
+        ["echo:c"],
+        ["echo:d"],
+        ["echo:c", "c", "echo:d", "d", "echo:e"],
+    ]
+    assert ran.out == "e\n"
+
+
+def test_a_dry_run(ask: Run, emulator: Emulator) -> None:
+    """The request is on standard output, and nothing is sent or kept."""
+    ask("echo:a")
+    ran = ask("b\x1b[2J", "--dry", "--continue", "--thread", "side")
+    sent = json.loads(ran.out)
+    assert [message["content"] for message in sent["messages"]] == ["b\x1b[2J"]
+    assert "\x1b" not in ran.out
+    assert ran.err == f"(It would go to {emulator.url}/v1/chat/completions. Nothing was sent.)\n"
+    assert len(emulator.requests) == 1
+
+
+def test_a_cassette_answers_without_a_service(
+    ask: Run, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It records and replays as in a kernel."""
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "tape.jsonl"))
+    monkeypatch.setenv("CHATMAGIC_MODE", "record")
+    ask("echo:a")
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    assert ask("echo:a").out == "a\n"
+    ran = ask("echo:b")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Nothing was sent" in ran.err
+    assert len(emulator.requests) == 1
+
+
+def test_an_emulator_of_its_own(ask: Run, emulator: Emulator) -> None:
+    """Where no account is."""
+    assert ask("echo:a", "--connect", "emulator").out == "a\n"
+    assert emulator.requests == []
+
+
+HOSTILE, SAFE = "a\x1b]0;x\x07b\rc\u202ed\n", "a␛]0;x␇bc\ufffdd\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "ends", "words"),
+    [
+        (stream(event(HOSTILE, finish_reason="stop"), DONE), (0, SAFE), "unknown"),
+        (stream(event("Hel")), (3, "Hel\n"), "The reply was cut off"),
+        (document(LIMIT, "429 No"), (4, ""), "No credits left"),
+        (document({}, "500 No"), (1, ""), "failed"),
+        (document({"error": "\x1b[2J"}, "401 No"), (1, ""), "did not accept the key"),
+        (stream(event("no JSON", finish_reason="stop"), DONE), (3, "no JSON\n"), "JSON"),
+    ],
+)
+def test_how_it_ends(
+    ask: Run, monkeypatch: pytest.MonkeyPatch, script: bytes, ends: tuple[int, str], words: str
+) -> None:
+    """The exit code says what happened; nothing that a server sends acts in a terminal."""
+    with Server(playing(script)) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        options = ["--format", "json"] if "JSON" in words else []
+        ran = ask("hello", *options)
+    assert (ran.code, ran.out) == ends
+    assert words in ran.err
+    assert "\x1b" not in ran.err
+    assert KEY not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "part"),
+    [
+        ((), b"", "The prompt is empty"),
+        ((), b"\xff\xfe", "no text in UTF-8"),
+        (("a", "-t", "hot"), b"", "-t/--temperature: it takes a finite number"),
+        (("a", "--above", "2"), b"", "--above"),
+        (("a", "--connect", "nowhere"), b"", "is not a URL"),
+        (("--schema", "x", "a"), b"", "--schema"),
+        ((f"the key {KEY}",), b"", "holds your API key"),
+    ],
+)
+def test_nothing_is_sent(
+    ask: Run, emulator: Emulator, words: tuple[str, ...], given: bytes, part: str
+) -> None:
+    """For what is wrong before that the code is 2, with one line."""
+    ran = ask(*words, given=given)
+    assert (ran.code, ran.out) == (2, "")
+    assert part in ran.err
+    assert ran.err.startswith("chatmagic: ")
+    assert emulator.requests == []
+
+
+def test_a_budget_holds(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a day counts from one question to the next; 4 is the code."""
+    monkeypatch.setattr("chatmagic._startup.BUDGET", "1 turn a day")
+    with Server(playing(stream(event("a", finish_reason="stop"), DONE))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        assert ask("a").code == 0
+        ran = ask("a")
+        assert (ran.code, len(server.asked)) == (4, 1)
+    assert "The budget of 1 turn a day is not enough" in ran.err
+
+
+def process(url: str, folder: Path, *words: str, **how: Any) -> subprocess.Popen[bytes]:
+    """Start the command as a process of its own."""
+    env = {
+        **os.environ,
+        "CHATMAGIC_BASE_URL": url,
+        "CHATMAGIC_API_KEY": KEY,
+        "XDG_STATE_HOME": str(folder),
+        "PYTHONPATH": str(HERE),
+    }
+    command = [sys.executable, "-m", "chatmagic", "ask", *words]
+    return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, **how)
+
+
+def beginning(peer: Peer) -> None:
+    """Begin a reply, and say no more."""
+    peer.request()
+    peer.send(head(headers={**EVENTS, "Transfer-Encoding": "chunked"}), chunked(event("One two")))
+    peer.gone()
+
+
+@with_signals
+def test_an_interrupt_keeps_what_came(tmp_path: Path) -> None:
+    """Ctrl-C ends it with 130; the turn is kept, marked, and privately."""
+    with Server(beginning) as server:
+        running = process(server.origin, tmp_path, "hello", stdout=subprocess.PIPE)
+        assert running.stdout is not None
+        assert running.stdout.read(7) == b"One two"
+        running.send_signal(signal.SIGINT)
+        rest, complaint = running.communicate(timeout=10)
+    assert (running.returncode, rest) == (130, b"\n")
+    assert b"Interrupted after 2 words; what came is kept, marked." in complaint
+    assert b"Traceback" not in complaint
+    (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")
+    assert file.stat().st_mode & 0o777 == 0o600
+    (turn,) = json.loads(file.read_text())["turns"]
+    assert (turn["reply"], turn["record"]["state"]) == ("One two", "interrupted")
+
+
+@with_signals
+def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
+    """As with ``… | head -1``: it ends quietly, and what came is kept."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with Emulator(replace(FIXED, delay=0.0)) as emulator:
+        running = process(emulator.url, tmp_path, "echo:a b c", stdout=writer)
+        os.close(writer)
+        _, complaint = running.communicate(timeout=10)
+    assert (running.returncode, complaint) == (128 + signal.SIGPIPE, b"")
+    (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")
+    assert json.loads(file.read_text())["turns"]

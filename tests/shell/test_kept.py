@@ -1,0 +1,78 @@
+"""Conversations from a shell: private files, of which none is removed or half written."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Turn
+from chatmagic.errors import ChatError, InputError
+from chatmagic.models import Reply
+from chatmagic.shell.kept import KeptConversations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> KeptConversations:
+    """Give the files of an empty state folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return KeptConversations()
+
+
+def conversation(*prompts: str) -> Conversation:
+    """Give a conversation of these questions."""
+    made = Conversation()
+    for prompt in prompts:
+        made.add(Turn(prompt, reply=Reply(prompt.upper())))
+    return made
+
+
+def test_the_last_one_is_read_back(kept: KeptConversations) -> None:
+    """Each is a file of its own, which only its owner can read; the last one is by its time."""
+    with pytest.raises(InputError, match="no conversation from a shell"):
+        kept.latest()
+    first, second = kept.new(), kept.new()
+    kept.save(first, conversation("a"))
+    kept.save(second, conversation("b"))
+    os.utime(second, ns=(1, 1))
+    kept.save(first, conversation("a", "c"))
+    assert kept.latest() == first
+    assert [turn.prompt for turn in kept.load(first)] == ["a", "c"]
+    assert len(list(kept.folder.iterdir())) == 2
+    if os.name == "posix":
+        modes = [path.stat().st_mode & 0o777 for path in (kept.folder, first, second)]
+        assert modes == [0o700, 0o600, 0o600]
+
+
+@pytest.mark.parametrize("content", ["", "[", "{}", "[" * 100_000, '{"chatmagic": "other"}'])
+def test_a_damaged_file(kept: KeptConversations, content: str) -> None:
+    """It is named in one line."""
+    path = kept.new()
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"cannot be read: .* Nothing was sent"):
+        kept.load(path)
+
+
+def test_what_cannot_be_written(kept: KeptConversations, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named, and leaves no empty file that would be the last conversation."""
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("chatmagic.shell.kept.replace_content", fail)
+    with pytest.raises(ChatError, match="No space left"):
+        kept.save(kept.new(), conversation("a"))
+    assert list(kept.folder.iterdir()) == []
+
+
+def test_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where none can be made, nothing is asked."""
+    (tmp_path / "chatmagic").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(ChatError, match="cannot be written"):
+        KeptConversations()
