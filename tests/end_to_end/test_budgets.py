@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -16,7 +17,8 @@ from loopback import PATIENCE, Server
 from test_many_prompts import Counting, in_file
 
 import chatmagic
-from chatmagic.errors import BudgetError
+from chatmagic.errors import BudgetError, RateLimitError
+from chatmagic.jupyter.usage_view import shown
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
 from chatmagic.session.spending import Spending
@@ -135,12 +137,60 @@ def test_what_a_turn_took_is_told_where_it_was_alone(tmp_path: Path) -> None:
     assert [turn.record and turn.record.took for turn in session.conversation] == took
 
 
+def forecast(service: Counting) -> tuple[tuple[int, int], int]:
+    """Ask 12 times, then until no credits are left.
+
+    Returns:
+        Between how many and how many turns were left, as ``%chat_credits --usage`` said then,
+        and how many were.
+    """
+    with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
+        session = Session(client)
+        for _ in range(12):
+            session.ask("ask", history=False)
+        words = shown(session.spending, server.origin)[1]
+        told = re.search(
+            r"about ([\d,]+)(?: to ([\d,]+))? more turns like these; others may", words
+        )
+        with contextlib.suppress(RateLimitError):
+            while True:
+                session.ask("ask", history=False)
+    assert told is not None
+    return (int(told[1]), int(told[2] or told[1])), service.asked.total() - 13
+
+
+@pytest.mark.parametrize(
+    ("cost", "others"),
+    [(lambda _: 3, 0), (varying, 0), (lambda _: 3, 3)],
+    ids=["constant", "varying", "others share the quota"],
+)
+def test_a_forecast_covers_how_many_turns_are_left(cost: Callable[[int], int], others: int) -> None:
+    """What others take of the quota is in it, as they took it lately."""
+    service, luck = Counting(300, cost), Random(1)  # noqa: S311
+
+    def take(_: str) -> None:
+        service.credits = max(service.credits - luck.randint(0, others), 0)
+
+    service.before = take
+    (fewest, most), were = forecast(service)
+    assert fewest <= were <= most
+    assert most < 2.5 * fewest
+
+
+def test_a_forecast_is_of_turns_like_the_last_ones() -> None:
+    """Where each takes more, as a conversation grows, fewer are left: it says "like these"."""
+    (fewest, most), were = forecast(Counting(600, lambda number: number))
+    assert fewest > were
+    assert most > fewest
+
+
 PROGRAM: Final = """
 import os, signal, sys
 import chatmagic
 from chatmagic import _startup
 from chatmagic.client import stream, transport
-from chatmagic.errors import BudgetError
+from chatmagic.errors import BudgetError, RateLimitError
+from chatmagic.jupyter.usage_view import shown
 from chatmagic.session import day_file, steps
 
 origin, *plan = sys.argv[1:]
