@@ -33,9 +33,10 @@ MAY_IMPORT = {
     **dict.fromkeys(("cassette", "batch"), ("top", "protocol", *MIDDLE, "archive")),
     "audit": BELOW_SESSION,
     "session": BELOW_SESSION,
-    "jupyter": (*BELOW_SESSION, "audit", "session"),
-    "shell": (*BELOW_SESSION, "audit", "session", "jupyter"),
-    "cli": (*BELOW_SESSION, "audit", "session", "jupyter", "shell"),
+    "doctor": (*BELOW_SESSION, "session"),
+    "jupyter": (*BELOW_SESSION, "audit", "session", "doctor"),
+    "shell": (*BELOW_SESSION, "audit", "session", "doctor", "jupyter"),
+    "cli": (*BELOW_SESSION, "audit", "session", "doctor", "jupyter", "shell"),
 }
 """Which folders each folder imports from, besides itself."""
 PACKAGES = {
@@ -44,6 +45,7 @@ PACKAGES = {
     "emulator": {"tornado"},
     "archive": {"nbformat"},
     "session": {"platformdirs"},
+    "doctor": {"platformdirs", "requests"},
     "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
@@ -217,12 +217,13 @@ class Above:
             self.instructions, self.instructed_by = item.in_force, item.owner
         elif isinstance(item, Hiding):
             self.hidden = self.hidden - {item.turn} if item.show else self.hidden | {item.turn}
-        elif isinstance(item, ThreadStart):
-            if item.fork is not None:
+        else:
+            start = cast("ThreadStart", item)
+            if start.fork is not None:
                 # The list of before stays with the turns that stand in it.
-                self.lines[item.name] = self.lines[self.thread][: item.fork]
-            self.thread = item.name
-            self.lines.setdefault(item.name, [])
+                self.lines[start.name] = self.lines[self.thread][: start.fork]
+            self.thread = start.name
+            self.lines.setdefault(start.name, [])
 
     def numbered(self, item: Item) -> Item:
         """Go past an item, and return it; a hiding with the number that its turn has there."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -99,15 +98,6 @@ def test_a_record_names_a_turn_by_its_digest() -> None:
     assert FIRST.among(line).turn == 0
     talk.add(FIRST.among(line))
     assert carries(talk) == ["a", "b", "c"]
-
-
-def test_the_record_and_back() -> None:
-    """As JSON; the turn's number in this kernel is not in it."""
-    for hiding in (FIRST, dataclasses.replace(FIRST, show=True, owner=None)):
-        record = json.loads(json.dumps(hiding.to_json()))
-        assert record["kind"] == "hiding"
-        assert Hiding.from_json(record) == dataclasses.replace(hiding, turn=0, execution=None)
-    assert FIRST.reads != dataclasses.replace(FIRST, show=True).reads
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -165,13 +164,9 @@ def test_they_go_in_front_of_the_first_message() -> None:
     assert instructed(HELLO, value, system_role=True) == (Message("system", text), *HELLO)
 
 
-def test_the_record_and_back() -> None:
-    """As JSON; the text is that of the digest, and a cell's hash is one."""
-    record = json.loads(json.dumps(TERSE.to_json()))
-    assert record["kind"] == "instructions"
-    assert Instructions.from_json(record) == dataclasses.replace(TERSE, execution=None)
+def test_empty_ones_end_those_above() -> None:
+    """Their cell shows nothing of them."""
     lone = Instructions.of("", "empty.md")
-    assert Instructions.from_json(lone.to_json()) == lone
     assert (lone.in_force, lone.reads) == (None, ("",))
 
 
@@ -207,5 +202,9 @@ def test_other_cells_hold_none(source: str) -> None:
 def test_in_words() -> None:
     """Their size, and their file where they have one."""
     assert instructions.in_words(TERSE.value) == "with instructions of 9 characters"
-    named = Instructions.of("Be terse.", "a\nb.md").value
-    assert instructions.in_words(named) == "with instructions from a b.md of 9 characters"
+    named = Instructions.of("Be terse.", "a\nb.md")
+    assert instructions.in_words(named.value) == "with instructions from a b.md of 9 characters"
+    words = "Instructions from a b.md for the questions below: 9 characters."
+    assert named.in_words == words
+    assert TERSE.in_words == "Instructions for the questions below: 9 characters."
+    assert Instructions.of("").in_words == "No instructions for the questions below."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -143,15 +141,6 @@ def test_a_cell_that_is_gone_takes_its_start_along() -> None:
     other = abc()
     other.load(talk)
     assert prompts(other.threads["sql"]) == ["a", "b", "c"]
-
-
-def test_the_record_and_back() -> None:
-    """As JSON; a cell's hash is one."""
-    for start in (SQL, ThreadStart("größe_2.b-c", 0)):
-        record = json.loads(json.dumps(start.to_json()))
-        assert record["kind"] == "thread"
-        assert ThreadStart.from_json(record) == dataclasses.replace(start, execution=None)
-    assert SQL.reads != ThreadStart("sql", 1).reads
 
 
 @pytest.mark.parametrize(
