@@ -199,8 +199,9 @@ def strict(
 ) -> subprocess.CompletedProcess[str]:
     """Run nbval over notebooks."""
     command = ["-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-W", "default"]
-    words = [*command, "-c", os.devnull, *options, *map(str, where)]
-    return run(words, cwd, known)
+    words = [*command, "-p", "nbval.plugin", "-c", os.devnull, *options, *map(str, where)]
+    # Who checks notebooks has no other plugins, and it takes a second to load these tests'.
+    return run(words, cwd, {**known, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
 
 
 def by_tool(tool: str, folder: Path, known: Mapping[str, str]) -> dict[str, NotebookNode] | None:
