@@ -96,6 +96,7 @@ WATCHED: Final = {
         "jupyter/instructions_command",
         "jupyter/thread_command",
         "jupyter/page",
+        "jupyter/configured",
         "jupyter/kernel",
         "jupyter/status",
         "jupyter/magics",
