@@ -35,7 +35,7 @@ def examine(
         try:
             answered, clock = one_question.ask(session)
         except ChatError as error:
-            found = replace(found, answered=Answered(trouble_of(error)))
+            found = replace(found, answered=Answered(trouble_of(error), is_sent=False))
         else:
             clock = clock if clock.is_compared else found.clock
             found = replace(found, answered=answered, clock=clock)

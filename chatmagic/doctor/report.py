@@ -32,7 +32,8 @@ def report(found: Observations, keys: Iterable[Secret], home: str = "") -> tuple
         if line.todo:
             shown.append(f"     -> {one_line(line.todo, _SHOWN)}")
     wrong = sum(line.mark == "!!" for line in lines)
-    sent = "No request was sent." if found.answered is None else "One question was sent."
+    is_sent = found.answered is not None and found.answered.is_sent
+    sent = "One question was sent." if is_sent else "No request was sent."
     shown.append(f"{counted(wrong, 'thing') if wrong else 'Nothing'} wrong. {sent}")
     text = redacted("\n".join(shown), keys)
     return (text.replace(home, "~") if len(home) > 1 else text), not wrong
