@@ -174,7 +174,7 @@ _WAY: Final[dict[Step, Callable[[Network], str]]] = {
 def clock(seen: Clock) -> Line:
     """Return the line on the clock."""
     if not seen.is_compared:
-        return Line("?", "clock", "no answer has told the service's time yet", _ASK)
+        return Line("?", "clock", "not compared with the service's time", _ASK)
     if seen.off is None:
         return Line("ok", "clock", "right within a minute, by the service's time")
     minutes = round(abs(seen.off).total_seconds() / 60)
