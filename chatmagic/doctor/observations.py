@@ -153,6 +153,7 @@ class Answered:
         fragments: how many fragments the reply has.
         is_kept: whether the connection can serve again; ``None`` is unknown.
         cost: what its headers told of the credits.
+        is_sent: whether the question may have been sent.
     """
 
     trouble: Trouble | None = None
@@ -163,6 +164,7 @@ class Answered:
     fragments: int = 0
     is_kept: bool | None = None
     cost: str = ""
+    is_sent: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

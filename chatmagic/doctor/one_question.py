@@ -73,6 +73,7 @@ def _ask(session: Session) -> tuple[Answered, Clock]:
     seen = replace(
         watched.seen,
         fragments=fragments,
+        is_sent=reservation.was_sent(problem),
         cost=credits_in_words(client.took, None if credits is None else credits.remaining),
     )
     if isinstance(problem, ChatError):

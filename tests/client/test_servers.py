@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+from project import ROOT
 
 from chatmagic.client import config, servers
 from chatmagic.client.client import Client
@@ -38,11 +40,33 @@ def test_the_table_of_ours() -> None:
     assert [name for name, server in ours.items() if server.needs_model] == ["ollama", "lmstudio"]
 
 
+def test_the_page_says_the_same() -> None:
+    """Each server has its row, in the same order."""
+    page = (ROOT / "notebooks" / "reference" / "servers.md").read_text("utf-8")
+    told = "where the request asks for them"
+    assert re.findall(r"^\| `.*", page, re.MULTILINE) == [
+        f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing more'} "
+        f"| {told if server.stream_usage else 'always'} |"
+        for name, server in servers.tables()[1].items()
+    ]
+
+
 @pytest.mark.parametrize("word", ["https://ollama", "", "emulator", "chat.example.org"])
 def test_what_is_no_name(word: str) -> None:
     """An address stays as it is."""
     assert servers.find(word) is None
     assert servers.address_of(word) == word
+
+
+def test_a_name_that_is_not_known(own: Path) -> None:
+    """Those that are known are named; a URL that cannot be used has a hint of its own."""
+    own.write_text('[lab]\nbase_url = "http://127.0.0.1:7"\n')
+    with pytest.raises(InputError, match="is not a URL") as caught:
+        config.address([("olama", "test")])
+    assert caught.value.hint == "Known by name: emulator, ollama, llama.cpp, lmstudio, vllm, lab."
+    with pytest.raises(InputError, match="leave them out") as caught:
+        config.address([("https://a/?b=c", "test")])
+    assert "Known by name" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["ollama", " Ollama "])

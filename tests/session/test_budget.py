@@ -89,7 +89,10 @@ def test_a_notice_comes_at_80_percent() -> None:
     """Not before."""
     budget = Budget.parse("50", SETTING)
     assert budget.notice(Tally(39, 1)) is None
-    assert budget.notice(Tally(40, 1)) == "40 of the budget of 50 credits are used."
+    assert (
+        budget.notice(Tally(40, 1))
+        == "40 of the budget of 50 credits are used; others may share the quota."
+    )
 
 
 def test_a_tally_does_not_fall_below_0() -> None:

@@ -83,6 +83,7 @@ def test_a_key_for_another_place(doctor: Doctor, monkeypatch: pytest.MonkeyPatch
     assert marks(text)["key"] == "!!"
     assert "the environment's key belongs to https://chat.example.org:443" in text
     assert "run %chat_login here" in text
+    assert "(--connect)" in text
 
 
 def test_a_port_that_is_closed(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +94,7 @@ def test_a_port_that_is_closed(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) 
     found = marks(text)
     assert (found["connection"], found["answer"]) == ("!!", "!!")
     assert "refused the connection" in text
+    assert text.endswith(" wrong. No request was sent.\n")
 
 
 def test_a_name_that_is_not_known(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +175,7 @@ def test_a_cassette_that_is_damaged(
     found = marks(text)
     assert (found["cassette"], found["answer"]) == ("!!", "!!")
     assert "tape.jsonl" in text
+    assert text.endswith(" wrong. No request was sent.\n")
 
 
 def test_what_answers_is_a_web_page(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
