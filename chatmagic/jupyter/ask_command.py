@@ -185,7 +185,7 @@ def send(
         ChatInterrupted: the same.
     """
     view = _view(kernel, ask, execution)
-    if not (ask.background and isinstance(view, views.Live)):
+    if ask.background is None or not isinstance(view, views.Live):
         return _send(kernel, ask, execution, view, output=output)
     if kernel.background is None:
         from chatmagic.jupyter.background import Background  # noqa: PLC0415 - few ask so
@@ -232,6 +232,8 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
     if front and not text.strip():
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)
+    is_in_page = execution.audience == "page" and not parsed.quiet
+    is_shown_live = is_in_page and _is_updated(kernel, execution)
     sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
     return Ask(
         sent,
@@ -247,10 +249,7 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         entry="cell",
         asker=execution.label,
         shown=not parsed.quiet,
-        background=parsed.background
-        and not parsed.quiet
-        and execution.audience == "page"
-        and _is_updated(kernel, execution),
+        background=execution.name if parsed.background and is_shown_live else None,
     )
 
 

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
+import comm
 from traitlets import Bool, Unicode, dlink
 
 from chatmagic.conversation.cell_order import Pages, report_from
@@ -70,6 +71,11 @@ COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
 STARTED: Final = "Reply started."
+STOP: Final = "chatmagic.stop"
+"""Target of the comm that a page opens to end the reply in the background.
+
+What a page says to a widget waits behind the cells that run, one of which may wait for the reply.
+"""
 ANSWERS: Final = frozenset(["coded", "started"])
 """The kinds of a page's messages that answer one of the kernel's."""
 _SHOWN: Final = 40
@@ -82,6 +88,7 @@ class _Hidden(anywidget.AnyWidget):
     _css = assets.styles("code.css")
     # A message would come before the page listens.
     first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
+    asking = Unicode(help="The cell that has ended while its reply comes.").tag(sync=True)
     keep_output = Bool(help="Whether to tag cells with a record, for nbstripout.").tag(sync=True)
 
 
@@ -120,14 +127,14 @@ class Bridge:
         if ended is not None:
             self._to_say.append({"kind": "say", "text": ended, "first": True})
         self._began = began
-        self._asking: list[str] = []
         self._marked: dict[str, str] | None = None
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
         self._quiet = True
         first = STARTED if ended is None else ""
-        self._hidden = _Hidden(first=first, keep_output=settings.keep_output)
+        self._hidden = _Hidden(first=first, keep_output=settings.keep_output, asking=_asking(began))
+        comm.get_comm_manager().register_target(STOP, self._stop)
         self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))
         self._hidden.on_msg(self._heard)
         # In its thread, so that nothing is heard of what was put before.
@@ -137,6 +144,7 @@ class Bridge:
         """Close the bridge; the page takes away what it has put into it."""
         self._drawing.leave(self._hear)
         self._keeps.unlink()
+        comm.get_comm_manager().unregister_target(STOP, self._stop)
         self._hidden.close()
 
     def put_code(
@@ -213,8 +221,6 @@ class Bridge:
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
         """Take note of a page's message."""
         report = report_from(content)
-        if content == {"kind": "stop"} and (began := self._in_background()) is not None:
-            began.halt.stop()
         if report is None and isinstance(content, dict) and content.get("kind") in ANSWERS:
             heard = self._awaited.pop(content.get("key", 0), None)
             if heard is not None:
@@ -244,10 +250,10 @@ class Bridge:
                     self._say(event.words)
         self._publish_later()
 
-    def _in_background(self) -> Began | None:
-        """Return how the question began that is under way, whose cell has ended, if one is."""
-        began = self._began
-        return began if began is not None and began.ask.background else None
+    def _stop(self, *_: object) -> None:
+        """End the reply that comes in the background; may be called in any thread."""
+        if (began := self._began) is not None and began.ask.background is not None:
+            began.halt.stop()
 
     def _say(self, text: str) -> None:
         """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""
@@ -258,6 +264,7 @@ class Bridge:
 
     def _publish(self) -> None:
         """Send what has changed, in the drawing loop's thread."""
+        self._hidden.asking = _asking(self._began)
         with self._lock:
             opened, self._opened = self._opened, False
         if opened or not self.pages.reports:
@@ -284,11 +291,6 @@ class Bridge:
         if opened or marked != self._marked:
             self._marked = marked
             self._send({"kind": "marks", "marks": marked})
-        began = self._in_background()
-        asking = [] if began is None else [*self.pages.by_id({str(began.ask.owner): began})]
-        if asking != self._asking or (asking and opened):
-            self._asking = asking
-            self._send({"kind": "asking", "cells": asking})
         while self._to_say:
             self._send(self._to_say.pop(0))
 
@@ -307,6 +309,11 @@ class Bridge:
 
     def _send(self, message: ToBridge) -> None:
         self._hidden.send(message)
+
+
+def _asking(began: Began | None) -> str:
+    """Return the page's name of the cell that has ended while its reply comes; empty for none."""
+    return "" if began is None else began.ask.background or ""
 
 
 def _in_force(cell: str, conversation: Conversation) -> str:

@@ -75,14 +75,7 @@ class Run(TypedDict):
     cells: list[str]
 
 
-class Asking(TypedDict):
-    """The ids of the cells that have ended while their replies still come."""
-
-    kind: Literal["asking"]
-    cells: list[str]
-
-
-ToBridge = Marks | Below | Say | Tell | Code | Run | Asking
+ToBridge = Marks | Below | Say | Tell | Code | Run
 
 # From a page to the kernel.
 
@@ -118,10 +111,4 @@ class Started(TypedDict):
     count: int
 
 
-class Stop(TypedDict):
-    """Stop the question in the background."""
-
-    kind: Literal["stop"]
-
-
-FromBridge = Cells | Coded | Started | Stop
+FromBridge = Cells | Coded | Started

@@ -41,7 +41,8 @@ class Ask(RequestFacts):
         again: number of the live turn whose question it asks again; ``None`` for none.
         part: the turn whose reply it continues, where ``again`` stands; ``None`` asks anew.
         notes: lines on what went into the prompt, to show while the reply is awaited.
-        background: whether its cell ends when the request is sent.
+        background: the page's name of its cell where that ends when the request is sent, empty
+            where it is not known; ``None`` for a cell that waits for the reply.
     """
 
     _: KW_ONLY
@@ -54,7 +55,7 @@ class Ask(RequestFacts):
     again: int | None = None
     part: Turn | None = None
     notes: tuple[str, ...] = ()
-    background: bool = False
+    background: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Mark lone surrogates as the request does: else no output could hold the record.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+import comm
 import pytest
 from comms import WidgetComm, Widgets
 from logged import Emulator
@@ -419,21 +420,19 @@ def test_a_reply_in_the_background_is_stopped_from_its_page(
 
     monkeypatch.setattr(LivePage, "open_bridge", opening)
     service.settings = Settings(fault="hold", fault_after=1)
-    asking, none = ({"kind": "asking", "cells": cells} for cells in (["a"], []))
     for _ in range(2):
         front.ask("a", "%%chat --background\necho:one two")
         assert opened.wait(PATIENCE)
-        front.say("a", opened=True)
-        front.hears(asking)
-        front.widget.say({"kind": "stop"})
-        front.hears(none)
-        front.shell.kernel.background.wait()  # type: ignore[union-attr]
-        front.sent.clear()
+        while front.widget.state["asking"] != "a":
+            pass
+        comm.get_comm_manager().targets[module.STOP](front.widget, {})
+        while front.widget.state["asking"]:
+            pass
+    front.shell.kernel.background.wait()  # type: ignore[union-attr]
     assert [turn.state for turn in current_session().conversation] == ["interrupted"]
     service.settings = Settings()
     front.ask("b")
-    front.widget.say({"kind": "stop"})
-    assert asking not in front.sent
+    comm.get_comm_manager().targets[module.STOP](front.widget, {})
 
 
 def test_what_cannot_be_read_changes_nothing(front: Front) -> None:

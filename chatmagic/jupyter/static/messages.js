@@ -65,13 +65,11 @@
  *   below a cell
  * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
  *   to run for a cell
- * @typedef {{kind: "asking", cells: string[]}} Asking cells that have ended and whose replies come
- * @typedef {Marks|Below|Say|Tell|Code|Run|Asking} ToBridge
+ * @typedef {Marks|Below|Say|Tell|Code|Run} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
  *   count: number}} Started
- * @typedef {{kind: "stop"}} Stop the question in the background
  */
 
 export {};

@@ -7,7 +7,7 @@ import { cellList, notebookModel, shownIndex } from "./notebook.js";
 
 const STALE_BELOW = "chatmagic-below";
 const ASKING = "chatmagic-asking";
-const STOP = "Stop";
+const STOP_REPLY = "Stop";
 const RUN_AGAIN = "Run them again";
 /** The key by which JupyterLab and Notebook 7 run a cell; that they have no public call for. */
 const RUN_KEY = {
@@ -28,7 +28,7 @@ const NOTE_STYLE =
  */
 export function noteBelow(node, below, run) {
   const now = below && run ? JSON.stringify(below) : undefined;
-  note(node, STALE_BELOW, now, () => [
+  putNote(node, STALE_BELOW, now, () => [
     make("span", "", below?.words),
     button("retry", RUN_AGAIN, () => below && run?.(below.cells), RUN_AGAIN),
   ]);
@@ -41,9 +41,9 @@ export function noteBelow(node, below, run) {
  * @param {() => void} stop
  */
 export function noteAsking(node, comes, stop) {
-  note(node, ASKING, comes ? "" : undefined, () => [
+  putNote(node, ASKING, comes ? "" : undefined, () => [
     make("span", "", "The reply comes in the background."),
-    button("stop", STOP, stop, STOP),
+    button("stop", STOP_REPLY, stop, STOP_REPLY),
   ]);
 }
 
@@ -54,7 +54,7 @@ export function noteAsking(node, comes, stop) {
  * @param {string | undefined} now what it depends on; none takes it away
  * @param {() => Node[]} content
  */
-function note(node, kind, now, content) {
+function putNote(node, kind, now, content) {
   /** @type {HTMLElement | null} */
   const old = node.querySelector(`:scope > .${kind}`);
   if (old?.dataset.now === now) return;
