@@ -15,6 +15,7 @@ client, conversation, render, emulator         client: platformdirs, requests, u
 archive                                        nbformat
 cassette, batch
 audit, session                                 session: platformdirs
+doctor                                         platformdirs, requests
 jupyter                                        IPython, anywidget, ipywidgets, traitlets
 shell                                          platformdirs
 cli, demo, install

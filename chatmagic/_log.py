@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 LOGGER: Final = logging.getLogger("chatmagic")
 LOGGER.addHandler(logging.NullHandler())
+
+LAST: Final[deque[str]] = deque(maxlen=5)
+"""The exceptions that were set aside last, by type and the innermost frame of ours."""
 
 
 class swallowed(suppress):  # noqa: N801 - used as contextlib.suppress is
@@ -49,8 +53,19 @@ def log_swallowed(error: BaseException) -> None:
     Args:
         error: the exception, as caught.
     """
+    LAST.append(_brief(error))
     if LOGGER.isEnabledFor(logging.DEBUG):
         LOGGER.debug("%s", describe(error))
+
+
+def _brief(error: BaseException) -> str:
+    """Return an exception's type, and the function and line of ours that it came through last."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("chatmagic") and frame.f_code.co_filename != __file__:
+            place = f" in {module}:{line}"
+    return f"{_kind(error)}{place}"
 
 
 def describe(error: BaseException) -> str:

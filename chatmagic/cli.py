@@ -77,7 +77,15 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"chatmagic {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (_add_ask, _add_demo, _add_install, _add_emulator, _add_audit, _add_sanitize_file):
+    for add in (
+        _add_ask,
+        _add_doctor,
+        _add_demo,
+        _add_install,
+        _add_emulator,
+        _add_audit,
+        _add_sanitize_file,
+    ):
         add(commands.add_parser)
     return parser
 
@@ -91,6 +99,23 @@ def _add_ask(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     )
     shell_arguments.add(parser)
     parser.set_defaults(run=_ask)
+
+
+def _add_doctor(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    parser = add_parser(
+        "doctor",
+        help="say what is set, what works and what to do, as lines to paste into a report",
+        description="Look at versions, address, key, network, clock, files and cassette. "
+        "Connections are tried; no request is sent without --ask. No key is shown. The exit "
+        "status is 1 if something is wrong.",
+    )
+    shell_arguments.add_place(parser)
+    parser.add_argument(
+        "--ask",
+        action="store_true",
+        help="send one short question, which costs what a short question costs",
+    )
+    parser.set_defaults(run=_doctor)
 
 
 def _add_audit(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
@@ -256,6 +281,13 @@ def _ask(given: Mapping[str, Any]) -> int:
     from chatmagic.shell import command  # noqa: PLC0415
 
     return command.run(given)
+
+
+def _doctor(given: Mapping[str, Any]) -> int:
+    # As for a question.
+    from chatmagic.shell import doctor_command  # noqa: PLC0415
+
+    return doctor_command.run(given)
 
 
 def _audit(arguments: Mapping[str, Any]) -> int:

@@ -33,9 +33,10 @@ MAY_IMPORT = {
     **dict.fromkeys(("cassette", "batch"), ("top", "protocol", *MIDDLE, "archive")),
     "audit": BELOW_SESSION,
     "session": BELOW_SESSION,
-    "jupyter": (*BELOW_SESSION, "audit", "session"),
-    "shell": (*BELOW_SESSION, "audit", "session", "jupyter"),
-    "cli": (*BELOW_SESSION, "audit", "session", "jupyter", "shell"),
+    "doctor": (*BELOW_SESSION, "session"),
+    "jupyter": (*BELOW_SESSION, "audit", "session", "doctor"),
+    "shell": (*BELOW_SESSION, "audit", "session", "doctor", "jupyter"),
+    "cli": (*BELOW_SESSION, "audit", "session", "doctor", "jupyter", "shell"),
 }
 """Which folders each folder imports from, besides itself."""
 PACKAGES = {
@@ -44,6 +45,7 @@ PACKAGES = {
     "emulator": {"tornado"},
     "archive": {"nbformat"},
     "session": {"platformdirs"},
+    "doctor": {"platformdirs", "requests"},
     "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},
 }
@@ -154,7 +156,8 @@ def test_the_top_level_holds_what_it_should() -> None:
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     names = {name.split("/")[0] for name in listed.stdout.splitlines()}
     visible = {name for name in names if not name.startswith(".")}
-    assert visible <= {"pyproject.toml", "README.md", "chatmagic", "notebooks", "tests", "binder"}
+    files = {"pyproject.toml", "hatch_build.py", "README.md"}
+    assert visible <= files | {"chatmagic", "notebooks", "tests", "binder"}
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -73,7 +73,7 @@ def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
     html = f'<p style="{gauge.QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
     if item.text:
         html = _folded(escape(plain.visible(words)), item.text)
-    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="{item.label}"'
+    box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="{item.kind.capitalize()}"'
     return note(f"<div {box}>{html}</div>", words, item.to_json())
 
 

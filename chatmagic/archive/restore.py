@@ -163,9 +163,9 @@ class Replay:
         record = cast("Record", turn.record)
         earlier = record.in_place_of
         turns = reversed(self.conversation.turns if earlier else ())
-        olds = [each.number for each in turns if each.recorded_digest in earlier]
+        olds = [each for each in turns if each.recorded_digest in earlier]
         # Of equal turns, the one that stood below what this one's request carried.
-        old = next((each for each in olds if self._carries(each, turn)), next(iter(olds), 0))
+        old = max(olds, key=lambda each: self._likeness(each, turn)).number if olds else 0
         if not old and all(each.as_typed != turn.as_typed for each in self.conversation.turns):
             earlier = ()  # No output holds the reply that it took the place of.
         stand = (
@@ -184,8 +184,9 @@ class Replay:
         asker = turn.owner
         if record.picked:
             known = self.conversation.replies(old)
-            same = (each for each in known if each.recorded_digest == turn.recorded_digest)
-            turn = next(same, turn)
+            same = [each for each in known if each.recorded_digest == turn.recorded_digest]
+            # Of equal texts, the one with the same credits.
+            turn = max(same, key=lambda each: each.reply == turn.reply, default=turn)
         self.conversation.replace_reply(turn, old, asker=asker)
 
     def _joined(self, turn: Turn, old: int) -> tuple[Turn, int]:
@@ -198,11 +199,12 @@ class Replay:
         self.lost.append(self.conversation.added + 1)
         return turn, 0
 
-    def _carries(self, number: int, turn: Turn) -> bool:
-        """Return whether a live turn carries what the request of one from an output did."""
-        now = self.conversation.context_of(number, last=turn.last).numbers
+    def _likeness(self, live: Turn, turn: Turn) -> int:
+        """Return in how much a live turn is asked as one from an output was; 2 is in all."""
+        now = self.conversation.context_of(live.number, last=turn.last).numbers
         carried = self._listed(cast("Record", turn.record)).carried
-        return carried == tuple(self._digests[each] for each in now)
+        is_below = carried == tuple(self._digests[each] for each in now)
+        return is_below + (live.parameters == turn.parameters)
 
     def _carrying(self, turn: Turn, context: tuple[int, ...]) -> Turn:
         """Return a turn with the numbers of those that it carried.

@@ -100,7 +100,11 @@ def address(addresses: Iterable[Setting]) -> Endpoint:
             return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
         if word:
             server = servers.find(word)
-            base_url, warnings = usable(word if server is None else server.base_url, name)
+            try:
+                base_url, warnings = usable(word if server is None else server.base_url, name)
+            except InputError as error:
+                error.hint = error.hint or servers.known()
+                raise
             return Endpoint(base_url, "bearer", None, url_from, warnings=warnings, server=server)
     raise ConnectError(
         "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "

@@ -23,12 +23,13 @@ from urllib3.exceptions import (
     NameResolutionError,
     NewConnectionError,
 )
+from urllib3.util.wait import wait_for_read
 
-from chatmagic.client.reuse import ConnectionUse, IdleConnections, ReusePolicy
+from chatmagic.client.reuse import WATCH, ConnectionUse, IdleConnections, ReusePolicy
 from chatmagic.client.sockets import reach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from urllib3 import HTTPResponse
 
@@ -129,6 +130,16 @@ def keyed_pools(
     for kind in (Plain, Tls):
         kind.auth, kind.key, kind.current, kind.reuse = auth, key, current, reuse
     return {"http": PlainPool, "https": TlsPool}
+
+
+def any_open(pools: Iterable[HTTPConnectionPool]) -> bool:
+    """Return whether a connection rests in a pool that its server does not close.
+
+    Args:
+        pools: the pools, whose connections are not touched.
+    """
+    socks = [held.sock for pool in pools if pool.pool for held in pool.pool.queue if held]
+    return any(sock is not None and not wait_for_read(sock, WATCH) for sock in socks)
 
 
 class _Response(http.client.HTTPResponse):

@@ -68,6 +68,17 @@ def address_of(name: str) -> str:
     return name if server is None else server.base_url
 
 
+def known() -> str:
+    """Return a line with the names that stand for an address.
+
+    Raises:
+        InputError: the user's file cannot be read.
+    """
+    own, ours = tables()
+    names = one_line(", ".join({EMULATOR: None, **ours, **own}), _SHOWN * 4)
+    return f"Known by name: {names}."
+
+
 def tables() -> tuple[dict[str, Server], dict[str, Server]]:
     """Return the servers by name: those of the user's file, which count first, and ours.
 

@@ -28,7 +28,7 @@ from requests.utils import get_environ_proxies
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
-from chatmagic.client.connections import Clock, Current, keyed_pools
+from chatmagic.client.connections import Clock, Current, any_open, keyed_pools
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
@@ -184,6 +184,10 @@ class HttpTransport:
             log_swallowed(error)
             problem = _reported(error, clock, self._url)
         raise problem
+
+    def keeps_connection(self) -> bool:
+        """Return whether a connection waits for its next use."""
+        return any_open(self._opened)
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""

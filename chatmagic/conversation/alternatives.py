@@ -1,7 +1,6 @@
-"""Replies to one question: the one in force, the earlier ones, and how another takes its place.
+"""Replies to one question: the one in force, the others, and how another takes its place.
 
-The rules are those of :mod:`chatmagic.conversation.conversation`, 20 and 21. The earlier replies
-are kept nowhere else than in the changes that can be taken back.
+The rules are those of :mod:`chatmagic.conversation.conversation`, 20 and 21.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from chatmagic.conversation.slots import live, with_slot
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from chatmagic.conversation.history import Change, Kind, Snapshot
-    from chatmagic.conversation.slots import Item
+    from chatmagic.conversation.slots import Item, Replies
 
 
 def replaced(
@@ -36,8 +35,15 @@ def replaced(
     old = next((each for each in live(now.slots) if each.number == number), turn)
     # What the cell that owns the place asks on in this execution carries it (rule 3).
     turn = replace(turn, number=turn.number or now.next_number, execution=old.execution)
-    slots, index = with_slot(now.slots, asker, order)
-    slots = (*slots[:index], replace(slots[index], newest=turn), *slots[index + 1 :])
+    slots = now.slots
+    if asker is not None:
+        slots, index = with_slot(slots, asker, order)
+        slots = (*slots[:index], replace(slots[index], newest=turn), *slots[index + 1 :])
+    if kind == "retry":
+        slots = tuple(
+            replace(slot, replies=tuple(each.joined_by(turn, number) for each in slot.replies))
+            for slot in slots
+        )
     after = {
         slot.key: tuple(turn if _is(item, number) else item for item in slot.items)
         for slot in slots
@@ -47,48 +53,20 @@ def replaced(
     return replace(then, next_number=now.next_number + 1), change
 
 
-def replies(now: Snapshot, number: int) -> tuple[Turn, ...]:
-    """Return a live turn, and the turns with the earlier replies to its question, oldest first.
+def in_force(now: Snapshot) -> dict[int, tuple[Turn, Replies]]:
+    """Return by each reply's number the live turn in its question's place, and all its replies.
 
-    Args:
-        now: the conversation.
-        number: of the live turn; one that is not live has none.
+    Those to a question without a live turn are left out.
     """
-    slot = next((slot for slot in now.slots if any(_is(item, number) for item in slot.items)), None)
-    if slot is None:
-        return ()
-    index = next(index for index, item in enumerate(slot.items) if _is(item, number))
-    question = slot.items[index]
-    others = {turn.number for turn in slot.turns} - {number}
-    known = {
-        item.number: item
-        for items in (slot.items, *_earlier(now, slot.key))
-        for item in items[index : index + 1]
-        if isinstance(item, Turn)
-        and isinstance(question, Turn)
-        and item.as_typed == question.as_typed
-        and item.number not in others
-    }
-    return tuple(known[each] for each in sorted(known))
-
-
-def in_force(now: Snapshot, turn: Turn) -> Turn | None:
-    """Return the live turn that another reply to a turn's question stands in; ``None`` for none."""
-    same = (each for each in live(now.slots) if each.as_typed == turn.as_typed)
-    return next((each for each in same if turn.number in _numbers(now, each)), None)
-
-
-def _earlier(now: Snapshot, key: int) -> Iterator[tuple[Item, ...]]:
-    """Yield what stood in a slot before each change since it began anew, the newest first."""
-    for step in reversed(now.done):
-        if step.kind in {"reset", "load"}:
-            return
-        if key in step.before:
-            yield step.before[key]
-
-
-def _numbers(now: Snapshot, turn: Turn) -> list[int]:
-    return [each.number for each in replies(now, turn.number)]
+    known: dict[int, tuple[Turn, Replies]] = {}
+    for slot in now.slots:
+        turns = {turn.number: turn for turn in slot.turns}
+        for replies in slot.replies:
+            numbers = [each.number for each in replies]
+            turn = next((turns[each] for each in numbers if each in turns), None)
+            if turn is not None:
+                known |= dict.fromkeys(numbers, (turn, replies))
+    return known
 
 
 def _is(item: Item, number: int) -> bool:

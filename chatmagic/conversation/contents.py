@@ -14,6 +14,7 @@ from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import (
     Above,
+    Replies,
     above,
     live,
     of_execution,
@@ -185,13 +186,18 @@ class ConversationContents:
                 return Context(newest(turns, last), total, each.instructions, each.thread, line)
         raise InputError("That turn is not in the conversation any more. Nothing was sent.")
 
-    def replies(self, number: int) -> tuple[Turn, ...]:
-        """Return a live turn and those with earlier replies to its question, oldest first.
+    def all_replies(self) -> dict[int, Replies]:
+        """Return the replies to the question of each live turn, by its number (rule 21)."""
+        known = alternatives.in_force(self._whole or self._all)
+        return {turn.number: replies for turn, replies in known.values()}
+
+    def replies(self, number: int) -> Replies:
+        """Return the replies to the question of a live turn (rule 21).
 
         Args:
-            number: the live turn's.
+            number: the turn's; there are none of one that is not live.
         """
-        return alternatives.replies(self._whole or self._all, number)
+        return self.all_replies().get(number, Replies())
 
     def in_force(self, owner: str) -> Turn | None:
         """Return the live turn with a reply to the question whose reply a cell shows, if any.
@@ -200,7 +206,9 @@ class ConversationContents:
             owner: hash of the cell.
         """
         newest = next((slot.newest for slot in self._all.slots if slot.owner == owner), None)
-        return alternatives.in_force(self._all, newest) if isinstance(newest, Turn) else None
+        number = newest.number if isinstance(newest, Turn) else 0
+        turn, _ = alternatives.in_force(self._all).get(number, (None, None))
+        return turn
 
     def marks(self, layout: Layout | None = None) -> dict[str, Mark]:
         """Return what is to be known of what cells show, by their hashes (rules 9 and 14).

@@ -41,7 +41,7 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
     cut and pasted. A copied cell brings the record along too, and is a new cell.
 14. A cell shows what it asked last. Where that is not live in its slot, nor a turn with the
     same question and reply, its reply is *taken back*: by an undo, also of a re-run, a
-    reset, or a load.
+    reset, or a load; or *replaced*, where another reply to its question is live in its place.
 15. Instructions hold for the turns below them, up to the next ones; empty ones end those
     above. A request carries the ones that hold for its turn, however few turns it carries,
     and a turn is stale, too, when they are not the ones that it carried. A reset leaves them.
@@ -61,8 +61,9 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
 20. The question of a live turn may be asked again, also from another cell: with what stands above
     the turn, which the new one replaces where it stands, whatever cell owns that place. The cell
     that asked has a place without turns; what it asked is not set aside with it.
-21. A turn has the replies that came to its question in its place since the last reset or load, as
-    far as changes can be taken back; any of them can be put back, which is a change.
+21. A place keeps the replies that came to each of its questions, also those that were taken back,
+    up to a load; any of them can be put back, which is a change. They are counted anew each time
+    that the place's own cell asks: the earlier ones count backwards, from -1.
 22. A reply that ended early, or at its limit of tokens, may be continued. The request carries,
     behind what stands above the turn now, its question, what came, and an instruction to go on,
     which no later request carries. The turn with both parts takes the place of the turn, as rule
@@ -85,6 +86,7 @@ from typing import TYPE_CHECKING
 from chatmagic.conversation import alternatives, history
 from chatmagic.conversation.contents import ConversationContents
 from chatmagic.conversation.history import Snapshot
+from chatmagic.conversation.slots import Replies
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -157,7 +159,10 @@ class Conversation(ConversationContents):
 
     def forget_changes(self) -> None:
         """Keep what is live alone: no change can be taken back, and no cell shows any of them."""
-        kept = tuple(replace(slot, newest=None) for slot in self._all.slots)
+        kept = tuple(
+            replace(slot, newest=None, replies=tuple(Replies((), (turn,)) for turn in slot.turns))
+            for slot in self._all.slots
+        )
         self._all = Snapshot(kept, next_number=self._all.next_number)
 
     def set_aside(self, owners: Collection[str]) -> Change | None:

@@ -33,7 +33,6 @@ class Hiding(Steering):
     turn: int = 0
 
     kind = "hiding"
-    label = "Hiding"
 
     @property
     def reads(self) -> tuple[str, ...]:

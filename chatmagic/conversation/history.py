@@ -10,18 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import (
+    STEERING,
     Slot,
     arranged,
     live,
     of_execution,
     ordered,
+    renumbered,
     standings,
     with_slot,
+    with_turns,
 )
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Kind as Steers
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
@@ -31,9 +33,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
-_Steering = Literal["instructions", "thread", "hiding"]
 _Asking = Literal["ask", "re-run", "retry", "pick"]
-Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | _Steering
+Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | Steers
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
@@ -48,17 +49,13 @@ class Change:
         kind: the kind of change that was done, taken back, or done again.
         went: the turns that were live before the step and are not now, in their order.
         came: the turns that are live since the step, in their order.
-        instructions: whether other standing instructions are live since the step.
-        threads: whether other starts of threads are live since the step.
-        hidings: whether other hidings are live since the step.
+        steered: the kinds of what steers the turns of which other items are live since the step.
     """
 
     kind: Kind
     went: tuple[Turn, ...]
     came: tuple[Turn, ...]
-    instructions: bool = False
-    threads: bool = False
-    hidings: bool = False
+    steered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +87,6 @@ class Snapshot:
     away: frozenset[str] = frozenset()
 
 
-_STEERS: Final[Mapping[type, Kind]] = {
-    Instructions: "instructions",
-    ThreadStart: "thread",
-    Hiding: "hiding",
-}
-
-
 def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snapshot, Change]:
     """Put an item into its cell's slot, instead of those of older executions (rules 3, 4).
 
@@ -110,27 +100,26 @@ def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snaps
     kept = of_execution(slot, item.execution)
     is_turn = isinstance(item, Turn)
     item = replace(item, number=now.next_number) if isinstance(item, Turn) else item
-    slots = (*slots[:index], replace(slot, newest=item), *slots[index + 1 :])
-    kind = _STEERS.get(type(item), "ask" if kept == slot.items else "re-run")
+    replies = slot.asked(item, kept) if isinstance(item, Turn) else slot.replies
+    slots = (*slots[:index], replace(slot, newest=item, replies=replies), *slots[index + 1 :])
+    asks: Kind = "ask" if kept == slot.items else "re-run"
+    kind = asks if isinstance(item, Turn) else item.kind
     then, change = changed(replace(now, slots=slots), kind, {slot.key: (*kept, item)})
     return replace(then, next_number=now.next_number + is_turn), change
 
 
 def known_turns(now: Snapshot) -> dict[int, Turn]:
-    """Return by number the turns that are live, and those of the changes that are kept."""
-    return {item.number: item for item in _known(now) if isinstance(item, Turn)}
+    """Return by number the turns that are live, and all replies to choose from."""
+    replies = (turn for slot in now.slots for each in slot.replies for turn in each)
+    return {turn.number: turn for turn in (*replies, *live(now.slots))}
 
 
 def known_instructions(now: Snapshot) -> dict[str, Value]:
     """Return by digest the instructions that are live, and those of the changes that are kept."""
-    given = (item.value for item in _known(now) if isinstance(item, Instructions))
-    return {value.sha256: value for value in given}
-
-
-def _known(now: Snapshot) -> list[Item]:
     sides = [side for step in (*now.done, *now.undone) for side in (step.before, step.after)]
     lists = [*(items for side in sides for items in side.values()), *(s.items for s in now.slots)]
-    return [item for items in lists for item in items]
+    given = (item.value for items in lists for item in items if isinstance(item, Instructions))
+    return {value.sha256: value for value in given}
 
 
 def reset(now: Snapshot) -> tuple[Snapshot, Change]:
@@ -165,11 +154,12 @@ def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     }
     held = {slot.key: slot for slot in now.slots}
     after: dict[int, tuple[Item, ...]] = {slot.key: () for slot in now.slots if slot.items}
-    for slot in other.slots:
+    for slot in (renumbered(slot, now.next_number - 1) for slot in other.slots):
         key = keys.get(slot.owner, len(held))
-        # Its own order counts, so what was there before moves behind it.
-        held[key] = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
-        after[key] = tuple(_renumbered(item, now.next_number - 1) for item in slot.items)
+        mine = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
+        # Its own order counts, so what was there before moves behind it; and its replies.
+        held[key] = replace(mine, replies=slot.replies + mine.replies)
+        after[key] = slot.items
     moved = len(held) - len(other.slots)
     slots = tuple(held.values())
     slots = (*slots[moved:], *slots[:moved])
@@ -208,24 +198,21 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
         owner: the cell's hash.
     """
 
-    def handed(items: tuple[Item, ...]) -> tuple[Item, ...]:
-        return tuple(
-            replace(item, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
-            if isinstance(item, Turn) and item.number == number
-            else item
-            for item in items
-        )
+    def handed(turn: Turn) -> Turn:
+        if turn.number != number:
+            return turn
+        return replace(turn, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
 
     def rewritten(step: Step) -> Step:
         before, after = (
-            {key: handed(items) for key, items in side.items()}
+            {key: with_turns(items, handed) for key, items in side.items()}
             for side in (step.before, step.after)
         )
         return replace(step, before=before, after=after)
 
     slots = tuple(
         # The cell has asked nothing yet.
-        replace(slot, owner=owner, items=handed(slot.items), newest=None)
+        replace(slot.with_turns(handed), owner=owner, newest=None)
         if any(turn.number == number for turn in slot.turns)
         else slot
         for slot in now.slots
@@ -260,16 +247,6 @@ def followed(now: Snapshot, layout: Layout) -> tuple[Snapshot, Change | None]:
         now = _brought_back(now, owner)
     now, change = set_aside(now, layout.gone - now.away)
     return replace(now, slots=arranged(now.slots, layout.order), away=layout.gone), change
-
-
-def _renumbered(item: Item, by: int) -> Item:
-    """Move a turn's number, and those it carried; 0 stands for a turn that is not known."""
-    if isinstance(item, Hiding):
-        return replace(item, turn=item.turn + by if item.turn else 0)
-    if not isinstance(item, Turn):
-        return item
-    carried = tuple(number + by if number else 0 for number in item.carried)
-    return replace(item, number=item.number + by, carried=carried)
 
 
 def _taken_over(now: Snapshot, layout: Layout) -> Snapshot:
@@ -339,10 +316,11 @@ def _moved(
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)
     came = tuple(turn for turn in after if turn.number not in was)
-    others = (_of(each, slots) != _of(each, moved) for each in _STEERS)
-    return moved, Change(kind, went, came, *others)
+    steered = tuple(each for each in STEERING if _of(each, slots) != _of(each, moved))
+    return moved, Change(kind, went, came, steered)
 
 
-def _of(kind: type, slots: tuple[Slot, ...]) -> list[Item]:
+def _of(kind: str, slots: tuple[Slot, ...]) -> list[Item]:
     """Return the items of a kind that are live in these slots, in their order."""
-    return [item for slot in slots for item in slot.items if isinstance(item, kind)]
+    items = (item for slot in slots for item in slot.items)
+    return [item for item in items if not isinstance(item, Turn) and item.kind == kind]

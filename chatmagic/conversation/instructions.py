@@ -37,7 +37,6 @@ class Instructions(Steering):
     value: Value
 
     kind = "instructions"
-    label = "Instructions"
 
     @classmethod
     def of(cls, text: str, file: str = "", **place: str | None) -> Self:

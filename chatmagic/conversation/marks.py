@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.conversation.alternatives import in_force
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import live
-from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chatmagic.conversation.history import Snapshot
-    from chatmagic.conversation.slots import Slot
+    from chatmagic.conversation.slots import Replies, Slot
     from chatmagic.conversation.staleness import Causes
+    from chatmagic.conversation.steering import Kind
 
 Mark = Literal[
     "stale",
@@ -29,11 +27,10 @@ Mark = Literal[
     "hiding taken back",
 ]
 
-
-_TAKEN_BACK: Final[Mapping[type, Mark]] = {
-    Instructions: "instructions taken back",
-    ThreadStart: "thread taken back",
-    Hiding: "hiding taken back",
+_TAKEN_BACK: Final[Mapping[Kind, Mark]] = {
+    "instructions": "instructions taken back",
+    "thread": "thread taken back",
+    "hiding": "hiding taken back",
 }
 
 
@@ -51,7 +48,9 @@ def marks(now: Snapshot, causes: Causes) -> dict[str, Mark]:
     marks |= {turn.owner: "at its limit" for turn in turns if turn.reply.finish_reason == "length"}
     marks |= dict.fromkeys(causes.by_cell(), "stale")
     numbers = {turn.number for turn in turns}
-    lost = {slot.owner: _lost(now, slot) for slot in now.slots if _lacks(slot, numbers)}
+    lacking = [slot for slot in now.slots if _lacks(slot, numbers)]
+    others = in_force(now) if lacking else {}
+    lost = {slot.owner: _lost(slot, others) for slot in lacking}
     marks |= {owner: mark for owner, mark in lost.items() if mark is not None}
     return {owner: mark for owner, mark in marks.items() if owner is not None}
 
@@ -62,10 +61,12 @@ def _lacks(slot: Slot, numbers: set[int]) -> bool:
     return slot.lacks_newest and not (isinstance(newest, Turn) and newest.number in numbers)
 
 
-def _lost(now: Snapshot, slot: Slot) -> Mark | None:
+def _lost(slot: Slot, others: Mapping[int, tuple[Turn, Replies]]) -> Mark | None:
     """Return the mark of a cell whose newest item is not live; ``None`` where its like is."""
     newest = slot.newest
-    other = in_force(now, newest) if isinstance(newest, Turn) else None
-    if newest is not None and other is not None:
+    if isinstance(newest, Turn) and newest.number in others:
+        other, _ = others[newest.number]
         return None if other.reads == newest.reads else "replaced"
-    return _TAKEN_BACK.get(type(newest), "taken back")
+    if newest is None or isinstance(newest, Turn):
+        return "taken back"
+    return _TAKEN_BACK[newest.kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
@@ -13,7 +13,7 @@ from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from chatmagic.conversation.request_facts import Value
 
@@ -26,11 +26,53 @@ Item = Turn | Steering
 
 
 @dataclass(frozen=True, slots=True)
+class Replies:
+    """Turns with the replies to one question in one slot, oldest first (rule 21).
+
+    Args:
+        earlier: those from before the slot's own cell asked the question last.
+        latest: that cell's last one, and those since.
+    """
+
+    earlier: tuple[Turn, ...] = ()
+    latest: tuple[Turn, ...] = ()
+
+    def __iter__(self) -> Iterator[Turn]:
+        """Go through all of them."""
+        return chain(self.earlier, self.latest)
+
+    def __len__(self) -> int:
+        """Count all of them."""
+        return len(self.earlier) + len(self.latest)
+
+    @property
+    def by_place(self) -> dict[int, Turn]:
+        """The turns by their numbers for people: from 1 those since, and up to -1 the earlier."""
+        return dict(enumerate(self.earlier, -len(self.earlier))) | dict(enumerate(self.latest, 1))
+
+    def name(self, number: int) -> str:
+        """Return which one the turn of a number is, in words."""
+        place = next(place for place, turn in self.by_place.items() if turn.number == number)
+        return f"reply {place} of {len(self.latest)}" if place > 0 else f"earlier reply {place}"
+
+    def joined_by(self, turn: Turn, number: int) -> Replies:
+        """Return them with one more that was asked again, if they have the turn of a number.
+
+        Args:
+            turn: with the new one.
+            number: of the turn that was asked again.
+        """
+        is_here = any(each.number == number for each in self)
+        return replace(self, latest=(*self.latest, turn)) if is_here else self
+
+
+@dataclass(frozen=True, slots=True)
 class Slot:
     """A slot: its key for life, the cell it belongs to, and what is live there, in order.
 
     ``earlier`` are the cells that it belonged to before (rule 13); ``newest`` is what its cell
-    put there last, live or not (rule 14).
+    put there last, live or not (rule 14); ``replies`` are all turns that ever stood there, by
+    their questions, which no undo takes away (rule 21).
     """
 
     key: int
@@ -38,6 +80,36 @@ class Slot:
     items: tuple[Item, ...] = ()
     earlier: frozenset[str] = frozenset()
     newest: Item | None = None
+    replies: tuple[Replies, ...] = ()
+
+    def asked(self, turn: Turn, kept: Sequence[Item]) -> tuple[Replies, ...]:
+        """Return the replies with a turn that the slot's own cell has asked.
+
+        Args:
+            turn: the turn.
+            kept: the items that it joins: of equal questions, one of theirs is another one.
+        """
+        stand = {item.number for item in kept if isinstance(item, Turn)}
+        for index, each in enumerate(self.replies):
+            is_same = each.latest[0].as_typed == turn.as_typed
+            if is_same and stand.isdisjoint(reply.number for reply in each):
+                new = Replies(tuple(each), (turn,))
+                return (*self.replies[:index], new, *self.replies[index + 1 :])
+        return (*self.replies, Replies((), (turn,)))
+
+    def with_turns(self, change: Callable[[Turn], Turn]) -> Slot:
+        """Return the same with each turn changed, live or not.
+
+        Args:
+            change: returns what takes the place of a turn.
+        """
+        newest = change(self.newest) if isinstance(self.newest, Turn) else self.newest
+        replies = tuple(
+            Replies(tuple(map(change, each.earlier)), tuple(map(change, each.latest)))
+            for each in self.replies
+        )
+        items = with_turns(self.items, change)
+        return replace(self, items=items, newest=newest, replies=replies)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -50,6 +122,29 @@ class Slot:
         return self.newest is not None and all(
             item.reads != self.newest.reads for item in self.items
         )
+
+
+def with_turns(items: tuple[Item, ...], change: Callable[[Turn], Turn]) -> tuple[Item, ...]:
+    """Return the items with each turn changed."""
+    return tuple(change(item) if isinstance(item, Turn) else item for item in items)
+
+
+def renumbered(slot: Slot, by: int) -> Slot:
+    """Return a slot of another conversation; a turn's number 0 stands for one that is not known."""
+
+    def moved(number: int) -> int:
+        return number + by if number else 0
+
+    slot = slot.with_turns(
+        lambda turn: replace(
+            turn, number=moved(turn.number), carried=tuple(map(moved, turn.carried))
+        )
+    )
+    items = (
+        replace(item, turn=moved(item.turn)) if isinstance(item, Hiding) else item
+        for item in slot.items
+    )
+    return replace(slot, items=tuple(items))
 
 
 def live(slots: Sequence[Slot]) -> tuple[Turn, ...]:
@@ -122,12 +217,13 @@ class Above:
             self.instructions, self.instructed_by = item.in_force, item.owner
         elif isinstance(item, Hiding):
             self.hidden = self.hidden - {item.turn} if item.show else self.hidden | {item.turn}
-        elif isinstance(item, ThreadStart):
-            if item.fork is not None:
+        else:
+            start = cast("ThreadStart", item)
+            if start.fork is not None:
                 # The list of before stays with the turns that stand in it.
-                self.lines[item.name] = self.lines[self.thread][: item.fork]
-            self.thread = item.name
-            self.lines.setdefault(item.name, [])
+                self.lines[start.name] = self.lines[self.thread][: start.fork]
+            self.thread = start.name
+            self.lines.setdefault(start.name, [])
 
     def numbered(self, item: Item) -> Item:
         """Go past an item, and return it; a hiding with the number that its turn has there."""

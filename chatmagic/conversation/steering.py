@@ -31,8 +31,6 @@ class Steering(ABC):
 
     kind: ClassVar[Kind]
     """The kind, as records and messages name it."""
-    label: ClassVar[str]
-    """The name of its output for a screen reader."""
 
     @classmethod
     def from_json(cls, value: object) -> Self:

@@ -30,7 +30,6 @@ class ThreadStart(Steering):
     fork: int | None = json_field(exact_count)
 
     kind = "thread"
-    label = "Thread"
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -27,14 +27,16 @@ class Addresses:
     def __init__(self, settings: KernelSettings) -> None:
         """Choose nothing yet."""
         self.chosen: str | None = None
-        """The address that ``%chat_connect`` chose."""
+        """The address that ``%chat_connect``, or an option of a command, chose."""
+        self.chosen_by = "%chat_connect"
+        """What chose it, in words."""
         self._settings = settings
 
     def candidates(self) -> list[config.Setting]:
         """Return the addresses that may be set, the one that counts first before the others."""
         base_url, file_url = self._settings.base_url, self._settings.file_url
         return [
-            (self.chosen, "%chat_connect"),
+            (self.chosen, self.chosen_by),
             config.variable(config.URL_VARIABLE),
             (base_url if base_url != file_url else None, "%config"),
             (file_url, "configuration file"),

@@ -57,7 +57,7 @@ MARKS: Final[Mapping[Mark, str]] = {
     "undo or a load. Run the cell again to give them anew.",
     "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
     "Run the cell again to begin it anew.",
-    "replaced": "Reply {} of {} to this question is in force, asked by {}; what this cell shows is "
+    "replaced": "{} to this question is in force, asked by {}; what this cell shows is "
     "kept. %chat_retry --list tells them all, and --pick puts one back.",
     "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
     "Run the cell again to hide or show the turn anew.",
@@ -295,7 +295,5 @@ def _in_force(cell: str, conversation: Conversation) -> str:
     turn = conversation.in_force(cell)
     if turn is None:
         return MARKS["taken back"]
-    numbers = [each.number for each in conversation.replies(turn.number)]
-    place = numbers.index(turn.number) + 1
-    asker = one_line(turn.asker or IN_NOTEBOOK, _SHOWN)
-    return MARKS["replaced"].format(place, len(numbers), asker)
+    name = conversation.replies(turn.number).name(turn.number).capitalize()
+    return MARKS["replaced"].format(name, one_line(turn.asker or IN_NOTEBOOK, _SHOWN))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.conversation.slots import STEERING
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ CHANGES: Final = {
     "re-run": "the new reply to",
     "retry": "the new reply to",
     "pick": "the pick of a reply to",
-    "instructions": "the instructions",
-    "thread": "the thread",
-    "hiding": "the hiding",
+    **{kind: f"the {kind}" for kind in STEERING},
     "reset": "the reset",
     "deletion": "the deletion",
     "set aside": "the setting aside",
@@ -41,10 +40,9 @@ def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
     what = f"{did} {CHANGES[change.kind]}"
     if change.kind in {"reset", "deletion", "set aside", "load"}:
         count = len(change.came or change.went)
-        others = ["instructions"] * change.instructions + ["threads"] * change.threads
-        others += ["hidings"] * change.hidings
+        others = [f"{kind.removesuffix('s')}s" for kind in change.steered]
         parts = [counted(count, "turn")] if count or not others else []
         return f"{what} ({' and '.join([*parts, *others])})."
-    if change.kind in {"instructions", "thread", "hiding"}:
+    if change.kind in STEERING:
         return f"{what}."
     return f"{what} {', '.join(f'“{one_line(turn.as_typed, _SHOWN)}”' for turn in turns[-1:])}."

@@ -127,6 +127,14 @@ class ConfiguredEnvironment:
         except ChatError:
             return True
 
+    def address(self) -> Endpoint:
+        """Return the address that counts, without a key.
+
+        Raises:
+            ChatError: nothing is connected, or it cannot be used.
+        """
+        return config.address(self.addresses.candidates())
+
     def endpoint(self) -> Endpoint:
         """Return where requests go and with which key, as things are set now.
 
@@ -134,7 +142,7 @@ class ConfiguredEnvironment:
             ChatError: nothing is connected, or a setting cannot be used.
         """
         return config.resolve(
-            config.address(self.addresses.candidates()),
+            self.address(),
             [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,

@@ -35,11 +35,19 @@ def connect(kernel: Kernel, line: str) -> None:
     Raises:
         InputError: the line names no address that can be used; nothing was changed.
     """
-    word, given = read("chat_connect", line, "--models", valued=["--model"], hint=USAGE)
-    if word or "--models" not in given:
+    flags = ("--models", "--check", "--ask")
+    word, given = read("chat_connect", line, *flags, valued=["--model"], hint=USAGE)
+    if "--ask" in given and "--check" not in given:
+        raise InputError("--ask goes with --check: %chat_connect --check --ask.")
+    if word or not given.keys() & {*flags}:
         _connect(kernel, word, given.get("--model"))
     if "--models" in given:
         _list_models(kernel)
+    if "--check" in given:
+        _lazy.load("chatmagic.jupyter.check_command")
+        from chatmagic.jupyter import check_command  # noqa: PLC0415 - few ask for it
+
+        print(text.unlinked(check_command.check(kernel, ask="--ask" in given)))
 
 
 def _connect(kernel: Kernel, word: str, model: str | None) -> None:

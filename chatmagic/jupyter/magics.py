@@ -281,7 +281,8 @@ class ChatMagics(KernelSettings, Magics):
         account, and says what it is. Servers on this machine are known by name:
         ``%chat_connect ollama``, ``%chat_connect lmstudio``, ``%chat_connect vllm``, and
         ``%chat_connect llama.cpp``. ``--models`` asks for the server's list of models, which is
-        one request.
+        one request. ``--check`` says what is set and what works, as lines to paste into a report,
+        without a request; ``--check --ask`` sends one short question.
         """
         self._run("connect", line)
 

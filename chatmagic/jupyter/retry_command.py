@@ -10,6 +10,7 @@ from chatmagic._json import shared
 from chatmagic.archive import output
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.slots import Replies
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
 
 _EXCERPT: Final = 60
+_EARLIER: Final = "Below 0: from before its own cell asked last; this kernel alone has them."
 _UNCHANGED: Final = "Nothing was sent or changed."
 _HINT: Final = "%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --pick 1 2; --stale."
 
@@ -126,23 +128,26 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     """Put a reply back, and show it with a record for the notebook."""
     execution = running(kernel.shell)
     picked = turn
-    earlier: tuple[Turn, ...] = ()
+    replies = Replies()
 
     def put_back(conversation: Conversation) -> Change:
-        nonlocal picked, earlier
-        earlier = conversation.replies(turn.number)
-        if not word.isdecimal() or not 1 <= int(word) <= len(earlier):
+        nonlocal picked, replies
+        replies = conversation.replies(turn.number)
+        places = {str(place): each for place, each in replies.by_place.items()}
+        if word not in places:
+            earlier = f" or from -{len(replies.earlier):,} to -1" if replies.earlier else ""
+            count = f"from 1 to {len(replies.latest):,}{earlier}"
             raise InputError(
-                f"--pick takes the number of a reply, from 1 to {len(earlier):,}. {_UNCHANGED}",
+                f"--pick takes the number of a reply, {count}. {_UNCHANGED}",
                 hint="%chat_retry --list shows them; %chat_retry asks for another one.",
             )
-        picked = earlier[int(word) - 1]
+        picked = places[word]
         layout = kernel.layout(execution.cell)
         order = None if layout is None else layout.order
         return conversation.replace_reply(picked, turn.number, asker=execution.cell, order=order)
 
     kernel.session.change(put_back)
-    digests = dict.fromkeys(each.recorded_digest for each in earlier)
+    digests = dict.fromkeys(each.recorded_digest for each in replies.latest)
     if picked.record is not None:
         above = kernel.session.conversation.context_of(picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
@@ -161,12 +166,15 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     replies = conversation.replies(turn.number)
     rows = [
         (str(count), one_line(each.reply.text, _EXCERPT), "; ".join(_notes(each, turn)))
-        for count, each in enumerate(replies, 1)
+        for count, each in replies.by_place.items()
     ]
-    end = f"Turn {number:,}: {one_line(turn.as_typed, _EXCERPT)}"
-    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}<p>{escape(end)}</p>")
+    ends = [f"Turn {number:,}: {one_line(turn.as_typed, _EXCERPT)}"]
+    if replies.earlier:
+        ends.append(_EARLIER)
+    html = "".join(f"<p>{escape(end)}</p>" for end in ends)
+    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}{html}")
     text = [f"{count}. {said}" + (f" ({notes})" if notes else "") for count, said, notes in rows]
-    views.show_html(html, "\n".join([*text, end]))
+    views.show_html(html, "\n".join([*text, *ends]))
 
 
 _HEAD: Final = ("Reply", "Text", "Notes")

@@ -14,7 +14,7 @@ from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.slots import Standing
@@ -36,27 +36,30 @@ _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
 
 
 def marks(
-    conversation: Conversation, turn: Turn, notebooks: Mapping[str, str] | None = None
-) -> list[str]:
-    """Return what is particular about a turn, in words.
+    conversation: Conversation, notebooks: Mapping[str, str] | None = None
+) -> Callable[[Turn], str]:
+    """Return what gives in words what is particular about a turn.
 
     Args:
         conversation: the conversation.
-        turn: one of its turns.
         notebooks: which notebook a cell stands in, in words, by the cell's hash.
     """
-    notes: list[str] = [] if turn.state == "complete" else [turn.state]
-    if notebook := (notebooks or {}).get(turn.owner or ""):
-        notes.append(notebook)
-    numbers = [each.number for each in conversation.replies(turn.number)]
-    if len(numbers) > 1:
-        notes.append(f"reply {numbers.index(turn.number) + 1} of {len(numbers)}")
-    is_hidden = turn.number in conversation.hidden
-    cause = conversation.causes().of(turn.number)
-    notes += output.turn_notes(turn, cause, is_hidden=is_hidden)
-    if turn.reply.took is not None:
-        notes.append(f"took about {turn.reply.took:,}")
-    return notes
+    hidden, causes, replies = conversation.hidden, conversation.causes(), conversation.all_replies()
+
+    def of(turn: Turn) -> str:
+        notes: list[str] = [] if turn.state == "complete" else [turn.state]
+        if notebook := (notebooks or {}).get(turn.owner or ""):
+            notes.append(notebook)
+        mine = replies[turn.number]
+        if len(mine.latest) > 1 or turn.number != mine.latest[0].number:
+            notes.append(mine.name(turn.number))
+        cause = causes.of(turn.number)
+        notes += output.turn_notes(turn, cause, is_hidden=turn.number in hidden)
+        if turn.reply.took is not None:
+            notes.append(f"took about {turn.reply.took:,}")
+        return "; ".join(notes)
+
+    return of
 
 
 def table(
@@ -116,14 +119,12 @@ def _rows(
     pattern: re.Pattern[str] | None = None,
 ) -> list[tuple[str, str, str, str]]:
     """Return number, prompt, reply and notes of each turn, or of those that a pattern matches."""
-    rows = []
+    rows, notes = [], marks(conversation, notebooks)
     for number, turn in enumerate(conversation.turns, 1):
         texts = turn.as_typed, turn.reply.text
         if pattern is None or any(map(pattern.search, texts)):
             prompt, reply = (_excerpt(text, pattern) for text in texts)
-            rows.append(
-                (str(number), prompt, reply, "; ".join(marks(conversation, turn, notebooks)))
-            )
+            rows.append((str(number), prompt, reply, notes(turn)))
     return rows
 
 
@@ -177,10 +178,10 @@ def whole(
         notebooks: which notebook a cell stands in, in words, by the cell's hash.
     """
     numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
-    parts = []
+    parts, notes = [], marks(conversation, notebooks)
     for turn in turns:
-        notes = "; ".join(marks(conversation, turn, notebooks))
-        title = f"{numbers[turn.number]}. You{f' ({notes})' if notes else ''}"
+        words = notes(turn)
+        title = f"{numbers[turn.number]}. You{f' ({words})' if words else ''}"
         prompt = f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
         parts.append(in_full(title, prompt, turn))
     if not turns:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.jupyter.drawing import Drawn
 from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, View
@@ -152,6 +153,8 @@ class Printed(View):
         lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
         if reply.held_back and not self._in_page:
             lines.append(HELD_BACK)  # what is printed into a page is saved
+        if reply.finish_reason == "length" and not self._in_page:
+            lines.append(GOES_ON)
         self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
 
     def _write(self, text: str) -> None:

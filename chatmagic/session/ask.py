@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -16,7 +17,7 @@ from chatmagic.session import forms
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.cassette import Lookup
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Answer, Ask, View
 
+_UNSENT: Final = "Nothing was sent."
+_NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
 NOTHING: Final = Context(turns=(), total=0)
 """What an ask without history carries."""
 
@@ -91,11 +94,25 @@ class AskState:
             self.left_out += 1
         self.context = replace(self.context, turns=turns[self.left_out :])
 
-    def say_shortened(self) -> None:
-        """Say with an error that the request was sent a second time, and without what."""
-        if self.left_out and isinstance(self.problem, ChatError):
-            again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
-            self.problem.hint = " ".join(filter(None, [again, self.problem.hint]))
+    @contextlib.contextmanager
+    def sending_again(self) -> Iterator[None]:
+        """Say with what goes wrong that the request was sent before, and what is sent again."""
+        was_sent = self.sent_to is not None
+        try:
+            yield
+        except ChatError as error:
+            self.problem = error
+            raise
+        finally:
+            if isinstance(self.problem, ChatError) and was_sent:
+                self._say_sent_before(self.problem)
+
+    def _say_sent_before(self, problem: ChatError) -> None:
+        if _UNSENT in problem.message:
+            problem.message = problem.message.replace(_UNSENT, _NOT_SENT_AGAIN)
+            return
+        again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
+        problem.hint = " ".join(filter(None, [again, problem.hint]))
 
     def turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.
@@ -125,7 +142,8 @@ class AskState:
             conversation: it, before the turn is put into it.
         """
         record = turn.to_record(self.context.digests, self.digest)
-        earlier = () if self.ask.again is None else conversation.replies(self.ask.again)
+        again = self.ask.again
+        earlier = () if again is None else conversation.replies(again).latest
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
         record = replace(record, in_place_of=tuple(digests))
         if (part := self.ask.part) is None:
@@ -246,7 +264,5 @@ def set_aside_note(change: Change | None) -> list[str]:
     if change is None:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []
-    other = ["the instructions"] * change.instructions + ["the thread"] * change.threads
-    other += ["the hiding"] * change.hidings
-    what = " and ".join([*turns, *other])
+    what = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
     return [f"set aside {what} of cells gone from the page"]

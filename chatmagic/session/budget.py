@@ -126,17 +126,25 @@ class Budget:
             return f"{where} {self.setting} sets another budget."
         return f"{where} {self.setting} counts as it was when chatmagic was first imported."
 
-    def refuse_blind(self) -> None:
+    def refuse_blind(self, *, tells: bool) -> None:
         """Refuse a budget in credits, as answers do not tell what a request takes.
+
+        Args:
+            tells: whether they tell credits, which cannot be compared.
 
         Raises:
             BudgetError: it is in credits.
         """
         if self.unit == "credits":
+            why = "The answers tell no credits"
+            if tells:
+                why = (
+                    "The credits in the answers do not tell what a request takes, as their reset "
+                    "moves with each, or they rise"
+                )
             another = "20 turns a day" if self.daily else "20 turns"
             raise BudgetError(
-                f"The answers tell no credits, so a budget of {self} cannot be kept. Nothing was "
-                "sent.",
+                f"{why}, so a budget of {self} cannot be kept. Nothing was sent.",
                 hint=f'Set one in turns: {self.setting} = "{another}".',
             )
 

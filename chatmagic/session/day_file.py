@@ -80,14 +80,15 @@ class DayFile:
 
         self._change(service, day, reserve)
 
-    def settle(self, service: str, day: str, name: str, taken: Tally) -> None:
+    def settle(self, service: str, day: str, name: str, taken: Tally | None) -> None:
         """Replace a reservation by what was used; one that is not there is left as it is.
 
         Args:
             service: its origin.
             day: the UTC day.
             name: the reservation's.
-            taken: what the request took, and the estimate that other kernels go by.
+            taken: what the request took, and the estimate that other kernels go by; ``None``
+                counts as what a request takes, once a kernel knows that.
 
         Raises:
             InputError: the file cannot be read.
@@ -95,7 +96,12 @@ class DayFile:
         """
 
         def settle(_: dict[str, Any], entry: dict[str, Any]) -> None:
-            if entry.get("held", {}).pop(name, None) is not None:
+            held = entry.get("held", {})
+            if name not in held:
+                return
+            held[name] = {}
+            if taken is not None:
+                del held[name]
                 used = _used(entry).plus(taken.credits, taken.turns)
                 facts = known(credits=used.credits, turns=used.turns, dearest=taken.dearest)
                 entry.update(facts)
@@ -159,8 +165,9 @@ def _tally(days: dict[str, Any], day: str) -> Tally:
 def _reserved(held: Any, dearest: int | None) -> int:
     """Return the credits that a reservation counts."""
     held = held if isinstance(held, dict) else {}
-    credits = whole_number(held.get("credits")) or 0
-    return credits if _is_under_way(held) else min(credits, dearest or 1)
+    likely = dearest or 1
+    credits = whole_number(held.get("credits", likely)) or 0
+    return credits if _is_under_way(held) else min(credits, likely)
 
 
 def _is_under_way(held: dict[str, Any]) -> bool:

@@ -81,6 +81,8 @@ class Cost(NamedTuple):
         each: as in :class:`LedgerRow`.
         sure: as in :class:`LedgerRow`.
         charge: the credits that a budget is charged with.
+        late: those for requests before, whose cost was not known.
+        is_priced: whether ``charge`` is final, and no later one has more of it.
     """
 
     before: int | None = None
@@ -89,6 +91,8 @@ class Cost(NamedTuple):
     each: int | None = None
     sure: Sure = "unknown"
     charge: int = 0
+    late: int = 0
+    is_priced: bool = True
 
 
 class Figures(NamedTuple):
@@ -164,7 +168,7 @@ class Meter:
         if last is seen or _period(last) != _period(seen) or (is_alone and not is_lower):
             self.latest[account], self.fallen, self.figures, self.advance = seen, 0, 0, 0
             self.unpriced += dearest is None
-            return Cost(after=after, charge=dearest or 1)
+            return Cost(after=after, charge=dearest or 1, is_priced=dearest is not None)
         # Of answers that were overtaken the fall is 0: the sum of all falls is right.
         took = before - after if is_lower else 0
         self.latest[account] = seen if is_lower else last
@@ -176,9 +180,9 @@ class Meter:
             return cost
         # Rounded up: what has ended has taken no more than the whole fall.
         each = took if is_alone else -(-self.fallen // self.figures)
-        charge += self.unpriced * max(each - 1, 0)
+        late = self.unpriced * max(each - 1, 0)
         self.advance = self.unpriced = 0
-        return cost._replace(each=each, sure="alone" if is_alone else "several", charge=charge)
+        return cost._replace(each=each, sure="alone" if is_alone else "several", late=late)
 
     def is_blind(self, dearest: int | None) -> bool:
         """Return whether the answers so far do not tell what a request takes.
@@ -189,12 +193,10 @@ class Meter:
         return self.answers >= (3 if self.latest else 1) and dearest is None
 
     def _untold(self, dearest: int | None, account: object) -> Cost:
-        charge = dearest or 1
-        if account in self.latest:
-            self.advance += charge
-        else:
-            self.unpriced += dearest is None
-        return Cost(charge=charge)
+        charge, is_priced = dearest or 1, account in self.latest or dearest is not None
+        self.advance += charge if account in self.latest else 0
+        self.unpriced += not is_priced
+        return Cost(charge=charge, is_priced=is_priced)
 
 
 @dataclass(slots=True, repr=False)

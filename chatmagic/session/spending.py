@@ -154,7 +154,7 @@ class Spending:
             # An interrupt may come when the file has it.
             with self._lock:
                 self._held.discard(reservation)
-                self._settle_day(reservation, 0, 0)
+                self._settle_day(reservation, None)
             raise
 
     def _reserve(self, reservation: Reservation) -> None:
@@ -162,9 +162,9 @@ class Spending:
         service = reservation.service
         dearest = self.ledger.estimate(service).dearest
         budgets = self.budgets()
-        if self.ledger.meter(service).is_blind(dearest):
-            for budget in budgets:
-                budget.refuse_blind()
+        meter = self.ledger.meter(service)
+        for budget in budgets if meter.is_blind(dearest) else ():
+            budget.refuse_blind(tells=bool(meter.latest))
         daily = [budget for budget in budgets if budget.daily]
         needs = _needs([budget for budget in budgets if not budget.daily], self.tally, dearest)
 
@@ -223,28 +223,37 @@ class Spending:
     def _settle(
         self, reservation: Reservation, reply: Reply, problem: BaseException | None
     ) -> None:
-        charge, turns = self._enter(reservation, reply, problem)
+        cost = self._enter(reservation, reply, problem)
         self._held.discard(reservation)
-        if reservation.counts:
-            self._settled = self._settled.plus(charge, turns)
-            self._settle_day(reservation, charge, turns)
+        if reservation.counts and cost is not None:
+            self._settled = self._settled.plus(cost.charge + cost.late, 1)
+        self._settle_day(reservation, cost)
 
-    def _settle_day(self, reservation: Reservation, charge: int, turns: int) -> None:
-        """Settle a request in the file of the day; what cannot be written stays reserved."""
+    def _settle_day(self, reservation: Reservation, cost: Cost | None) -> None:
+        """Settle a request in the file of the day; what cannot be written stays reserved.
+
+        Args:
+            reservation: the request.
+            cost: its cost; ``None`` counts nothing.
+        """
         if reservation.is_daily:
             service = reservation.service
-            taken = Tally(charge, turns, self.ledger.estimate(service).dearest)
+            nothing = Tally(dearest=self.ledger.estimate(service).dearest)
+            taken = nothing if cost is None else nothing.plus(cost.charge, 1)
+            is_priced = cost is None or cost.is_priced
             with swallowed(ChatError):
-                self.file.settle(service, reservation.day, reservation.name, taken)
+                self.file.settle(
+                    service, reservation.day, reservation.name, taken if is_priced else None
+                )
 
     def _enter(
         self, reservation: Reservation, reply: Reply, problem: BaseException | None
-    ) -> tuple[int, int]:
-        """Enter a request into the ledger; return the credits and requests that it counts."""
+    ) -> Cost | None:
+        """Enter a request into the ledger; return its cost, ``None`` where it counts nothing."""
         ledger, service = self.ledger, reservation.service
         meter = ledger.meter(service)
         if not reservation.was_sent(problem):
-            return 0, 0
+            return None
         seen: Credits | None = getattr(problem, "credits", None) or reply.credits
         text, usage = reply.text, reply.usage or Usage()
         is_question = reservation.entry != "models"
@@ -276,7 +285,7 @@ class Spending:
             error=None if problem is None else type(problem).__name__,
         )
         ledger.add(row)
-        return (0, 0) if reply.origin == EMULATOR else (cost.charge, 1)
+        return None if reply.origin == EMULATOR else cost
 
     def _notices(self, reservation: Reservation) -> list[str]:
         """Return the lines on budgets that are used to 80 % now, each once."""

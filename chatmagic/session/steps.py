@@ -289,9 +289,9 @@ class AskSteps:
         try:
             state.problem = self._read(show)
             if state.may_be_shortened() and not stream.reply.text:
-                stream = self._send_shortened()
-                state.problem = self._read(show)
-                state.say_shortened()
+                with state.sending_again():
+                    stream = self._send_shortened()
+                    state.problem = self._read(show)
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(stream.reply)

@@ -29,12 +29,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "--continue", action="store_true", help="go on with the last conversation from a shell"
     )
-    add_argument("--connect", metavar="URL", help="ask there: a URL, a server's name, or emulator")
-    add_argument("--model", metavar="NAME", help="the model to ask for")
+    add_place(parser)
     for option in OPTIONS:
         if option.in_shell:
             _add(parser, option)
     parser.set_defaults(dry=False)
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say where to ask, before what is set.
+
+    Args:
+        parser: the parser.
+    """
+    add_argument = parser.add_argument
+    add_argument("--connect", metavar="URL", help="ask there: a URL, a server's name, or emulator")
+    add_argument("--model", metavar="NAME", help="the model to ask for")
 
 
 def _add(parser: argparse.ArgumentParser, option: Option) -> None:

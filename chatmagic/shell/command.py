@@ -55,7 +55,7 @@ def run(arguments: Mapping[str, Any]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
-        with _session(arguments) as (session, environment):
+        with session_in_shell(arguments) as (session, environment):
             text = _text(arguments["words"])
             ask = _ask(environment, arguments, text)
             kept = KeptConversations()
@@ -89,13 +89,20 @@ def _send(session: Session, ask: Ask, save: Callable[[], None]) -> int:
 
 
 @contextlib.contextmanager
-def _session(arguments: Mapping[str, Any]) -> Iterator[tuple[Session, ShellEnvironment]]:
-    """Give this process's session, in a shell's environment, and close what it opened."""
+def session_in_shell(
+    arguments: Mapping[str, Any],
+) -> Iterator[tuple[Session, ShellEnvironment]]:
+    """Give this process's session, in a shell's environment, and close what it opened.
+
+    Args:
+        arguments: the command's; ``connect`` and ``model`` count before what is set.
+    """
     environment = ShellEnvironment()
-    environment.addresses.chosen = arguments["connect"]
+    addresses = environment.addresses
+    addresses.chosen, addresses.chosen_by = arguments["connect"], "--connect"
     if arguments["model"] is not None:
         environment.settings.model = arguments["model"]
-        environment.addresses.belong_here({"model"})
+        addresses.belong_here({"model"})
     before = current.use_session(None)
     current.use_environment(lambda: environment)
     session = current.current_session()

@@ -7,7 +7,7 @@ from typing import Any
 
 from pages import cell, output
 from saved_notebooks import page, read, record
-from talks import ask
+from talks import ask, prompts
 
 from chatmagic.archive import notebook_file, restore
 from chatmagic.conversation.conversation import Conversation
@@ -271,6 +271,18 @@ def test_of_equal_turns_the_one_is_asked_again_that_stood_there() -> None:
     retry = page("p", "no", id="r", in_place_of=(yes,))
     assert [turn.reply.text for turn in restored(one, two, retry)] == ["no", "yes"]
     assert [turn.reply.text for turn in restored(retry, page("q", "x", id="b"))] == ["no", "x"]
+    beside = page("p", "yes", id="b", parameters={"thread": "x"})
+    assert [turn.reply.text for turn in restored(one, beside, retry)] == ["no", "yes"]
+
+
+def test_of_equal_replies_the_one_is_put_back_that_took_as_much() -> None:
+    """So what carried the other one is stale, and what carried it is not."""
+    yes = Turn(prompt="p", reply=Reply("yes")).recorded_digest
+    one, again = page("p", "yes", id="a", took=1), page("p", "yes", id="r", in_place_of=(yes,))
+    below = page("q", "x", id="b", carried=(yes,))
+    for took, stale in ((1, ["q"]), (None, [])):
+        pick = page("p", "yes", id="k", took=took, in_place_of=(yes,), picked=True)
+        assert prompts(restored(one, again, below, pick).stale_turns()) == stale
 
 
 def test_a_hidden_turn_is_hidden_again() -> None:

@@ -45,6 +45,17 @@ def test_what_is_no_name(word: str) -> None:
     assert servers.address_of(word) == word
 
 
+def test_a_name_that_is_not_known(own: Path) -> None:
+    """Those that are known are named; a URL that cannot be used has a hint of its own."""
+    own.write_text('[lab]\nbase_url = "http://127.0.0.1:7"\n')
+    with pytest.raises(InputError, match="is not a URL") as caught:
+        config.address([("olama", "test")])
+    assert caught.value.hint == "Known by name: emulator, ollama, llama.cpp, lmstudio, vllm, lab."
+    with pytest.raises(InputError, match="leave them out") as caught:
+        config.address([("https://a/?b=c", "test")])
+    assert "Known by name" not in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["ollama", " Ollama "])
 def test_a_name_stands_for_an_address(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever an address may be set; how the environment's key is sent is no matter there."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from talks import abc, again, ask, carries, prompts
 
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
+from chatmagic.models import Reply
 
 
 def texts(talk: Conversation, place: int = 0) -> list[str]:
@@ -34,7 +37,7 @@ def test_another_cell_asks_a_turn_again_in_its_place() -> None:
     assert (talk.turns[1], talk.stale_turns(), talk.marks()) == (
         first,
         (),
-        {"r": "taken back", "d": "taken back"},
+        {"r": "replaced", "d": "taken back"},
     )
 
 
@@ -53,7 +56,7 @@ def test_a_cell_that_asks_again_is_no_place_of_the_turn() -> None:
 
 
 def test_replies_are_those_to_one_question_in_one_place() -> None:
-    """Rule 21: of the cell run again and of others, up to a reset; another question has its own."""
+    """Rule 21: of the cell run again and of others, also after a reset; others have their own."""
     talk = Conversation()
     for execution in "12":
         for prompt in "pq":
@@ -63,12 +66,80 @@ def test_replies_are_those_to_one_question_in_one_place() -> None:
     assert len(set(texts(talk, 1))) == 2
     ask(talk, "other", "a", "3")
     assert len(texts(talk)) == 1
-    assert talk.replies(99) == ()
+    assert len(talk.replies(99)) == 0
     ask(talk, "p", "a", "4")
     assert len(texts(talk)) == 3
     talk.reset()
-    ask(talk, "p", "a", "5")
-    assert len(texts(talk)) == 1
+    new = ask(talk, "p", "a", "5")
+    assert len(texts(talk)) == 4
+    assert [turn.number for turn in talk.replies(new.number).latest] == [new.number]
+
+
+def test_equal_questions_of_one_execution_have_their_own_replies() -> None:
+    """Also where the first of them is gone, or was asked again before the second one was asked."""
+    talk = Conversation()
+    for execution in "12":
+        ask(talk, "p", "a", execution, thread="x")
+        again(talk, "a", execution, number=talk.added)
+        ask(talk, "p", "a", execution)
+    assert [len(texts(talk, place)) for place in range(2)] == [4, 2]
+    talk.delete("x")
+    ask(talk, "p", "a", "2")
+    assert [len(texts(talk, place)) for place in range(2)] == [2, 5]
+
+
+def test_replies_are_counted_since_the_own_cell_asked() -> None:
+    """So a second Run All picks among its own; what was taken back counts, too."""
+    talk = Conversation()
+    for run in range(1, 4):
+        own = ask(talk, "p", "a", str(run))
+        new = again(talk, "r", str(run))
+        talk.undo()
+        ask(talk, "q", "b", str(run))
+        replies = talk.replies(own.number)
+        assert [turn.number for turn in replies.latest] == [own.number, new.number]
+        assert [*replies.by_place] == [*range(2 - 2 * run, 0), 1, 2]
+        assert talk.replace_reply(replies.by_place[2], own.number, asker="p").came == (new,)
+        assert replies.name(new.number) == "reply 2 of 2"
+    assert talk.turns[0] == new
+    first = next(iter(replies))
+    assert (replies.name(first.number), first.number) == ("earlier reply -4", 1)
+
+
+def test_a_reply_that_comes_too_late_is_kept_beside_the_others() -> None:
+    """Its turn was taken back meanwhile: asked again by its cell, it is there to be picked."""
+    talk = abc()
+    gone = talk.turns[2]
+    talk.undo()
+    late = talk.replace_reply(replace(gone, number=0, reply=Reply("late")), gone.number)
+    assert late.came == ()
+    assert talk.known_turns()[4].reply.text == "late"
+    new = ask(talk, "c", "c", "2")
+    assert [turn.reply.text for turn in talk.replies(new.number).earlier][1:] == ["late"]
+
+
+def test_replies_of_a_loaded_conversation_are_its_own() -> None:
+    """Undone, those of before are there, and the cells of both are told what is not in force."""
+    talk, other = abc(), abc()
+    again(other, "r", "1")
+    ask(other, "d", "d", "1")
+    first = talk.turns[2]
+    talk.load(other)
+    assert [turn.number for turn in talk.replies(talk.turns[2].number)] == [6, 7]
+    talk.undo()
+    assert [turn.number for turn in talk.replies(first.number)] == [first.number]
+    assert talk.marks() == {"r": "taken back", "d": "taken back"}
+
+
+def test_stepping_without_a_cell_makes_no_place() -> None:
+    """As the panel does."""
+    talk = abc()
+    new = again(talk, number=2)
+    for _ in range(5):
+        old, new = talk.replies(new.number)
+        talk.replace_reply(old, new.number)
+        talk.replace_reply(new, old.number)
+    assert len(talk.slots) == 3
 
 
 def test_an_earlier_reply_is_put_back_as_it_was() -> None:
@@ -76,7 +147,7 @@ def test_an_earlier_reply_is_put_back_as_it_was() -> None:
     talk = abc()
     first = talk.turns[1]
     new = again(talk, "r", "1", number=first.number)
-    change = talk.replace_reply(talk.replies(new.number)[0], new.number, asker="p")
+    change = talk.replace_reply(next(iter(talk.replies(new.number))), new.number, asker="p")
     assert (change.kind, change.came, change.went) == ("pick", (first,), (new,))
     assert talk.stale_turns() == ()
     assert talk.marks() == {"r": "replaced"}

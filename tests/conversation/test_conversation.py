@@ -294,7 +294,7 @@ class Machine(RuleBasedStateMachine):
     ) -> None:
         """Ask a turn again, continue it, or put one of its replies back."""
         number = data.draw(st.sampled_from(self.live()))
-        replies = self.talk.replies(number)
+        replies = [*self.talk.replies(number)]
         assert number in {turn.number for turn in replies}
         self.executions += 1
         if how == "pick":
@@ -308,7 +308,8 @@ class Machine(RuleBasedStateMachine):
             self.named[new.number], self.hides[new.number] = new.thread, new.hide
             self.asked[new.number] = (new.carried, new.last)
         self.change()
-        self.row(owner, order)
+        if owner is not None:
+            self.row(owner, order)
         for row in self.rows:
             row.turns[:] = [(new.number if it == number else it, by) for it, by in row.turns]
 
@@ -524,7 +525,7 @@ def run_retry(
         reject()  # its cell fails
     old = above[-1]
     if command == PICK:
-        talk.replace_reply(talk.replies(old.number)[0], old.number, asker=owner, order=order)
+        talk.replace_reply(talk.replies(old.number).latest[0], old.number, asker=owner, order=order)
         return []
     carried = talk.context_of(old.number, last=old.last).turns
     asks = go_on if command == GO_ON else again

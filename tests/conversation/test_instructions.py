@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -78,10 +77,10 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
 def test_undo_takes_them_back_and_redo_gives_them_again() -> None:
     """Rules 7 and 8: each run of their cell is a change, also with the same text."""
     talk = Conversation()
-    assert give(talk, "one", "i", "1") == Change("instructions", (), (), instructions=True)
-    assert give(talk, "one", "i", "2") == Change("instructions", (), (), instructions=True)
-    assert give(talk, "two", "i", "3") == Change("instructions", (), (), instructions=True)
-    assert talk.undo() == Change("instructions", (), (), instructions=True)
+    assert give(talk, "one", "i", "1") == Change("instructions", (), (), ("instructions",))
+    assert give(talk, "one", "i", "2") == Change("instructions", (), (), ("instructions",))
+    assert give(talk, "two", "i", "3") == Change("instructions", (), (), ("instructions",))
+    assert talk.undo() == Change("instructions", (), (), ("instructions",))
     assert held(talk) == "one"
     assert talk.marks() == {"i": "instructions taken back"}
     talk.undo()
@@ -108,7 +107,7 @@ def test_a_reset_leaves_them() -> None:
     talk = abc()
     give(talk, "one", "i")
     change = talk.reset()
-    assert (prompts(change.went), change.instructions) == (["a", "b", "c"], False)
+    assert (prompts(change.went), change.steered) == (["a", "b", "c"], ())
     assert (held(talk), len(talk)) == ("one", 0)
     both = Conversation()
     give(both, "one", "i", "1")
@@ -123,10 +122,10 @@ def test_a_cell_changes_from_a_question_to_instructions_and_back() -> None:
     """Rule 4: what an execution puts into the slot replaces that of the older ones."""
     talk = Conversation()
     turn = ask(talk, "p", "i", "1")
-    assert give(talk, "one", "i", "2") == Change("instructions", (turn,), (), instructions=True)
+    assert give(talk, "one", "i", "2") == Change("instructions", (turn,), (), ("instructions",))
     assert (len(talk), held(talk)) == (0, "one")
     again = talk.add(dataclasses.replace(turn, execution="3"))
-    assert (again.kind, again.instructions, held(talk)) == ("re-run", True, None)
+    assert (again.kind, again.steered, held(talk)) == ("re-run", ("instructions",), None)
 
 
 def test_a_cell_that_is_gone_takes_them_along() -> None:
@@ -137,7 +136,7 @@ def test_a_cell_that_is_gone_takes_them_along() -> None:
     talk.hand_over(4, "h")
     assert [owner for owner, _ in talk.slots] == ["a", "b", "c", "h", "i"]
     change = talk.follow(layout("abch", gone="i"))
-    assert change == Change("set aside", (), (), instructions=True)
+    assert change == Change("set aside", (), (), ("instructions",))
     assert held(talk) is None
     assert talk.follow(layout("abchi")) is None
     assert held(talk) == "one"
@@ -150,7 +149,7 @@ def test_a_load_brings_its_own() -> None:
     give(other, "theirs", "j")
     ask(other, "q", "q", "1q")
     change = talk.load(other)
-    assert (held(talk), prompts(talk), change.instructions) == ("theirs", ["q"], True)
+    assert (held(talk), prompts(talk), change.steered) == ("theirs", ["q"], ("instructions",))
     talk.undo()
     assert (held(talk), prompts(talk)) == ("mine", ["a", "b", "c"])
 
@@ -165,13 +164,9 @@ def test_they_go_in_front_of_the_first_message() -> None:
     assert instructed(HELLO, value, system_role=True) == (Message("system", text), *HELLO)
 
 
-def test_the_record_and_back() -> None:
-    """As JSON; the text is that of the digest, and a cell's hash is one."""
-    record = json.loads(json.dumps(TERSE.to_json()))
-    assert record["kind"] == "instructions"
-    assert Instructions.from_json(record) == dataclasses.replace(TERSE, execution=None)
+def test_empty_ones_end_those_above() -> None:
+    """Their cell shows nothing of them."""
     lone = Instructions.of("", "empty.md")
-    assert Instructions.from_json(lone.to_json()) == lone
     assert (lone.in_force, lone.reads) == (None, ("",))
 
 
@@ -207,5 +202,9 @@ def test_other_cells_hold_none(source: str) -> None:
 def test_in_words() -> None:
     """Their size, and their file where they have one."""
     assert instructions.in_words(TERSE.value) == "with instructions of 9 characters"
-    named = Instructions.of("Be terse.", "a\nb.md").value
-    assert instructions.in_words(named) == "with instructions from a b.md of 9 characters"
+    named = Instructions.of("Be terse.", "a\nb.md")
+    assert instructions.in_words(named.value) == "with instructions from a b.md of 9 characters"
+    words = "Instructions from a b.md for the questions below: 9 characters."
+    assert named.in_words == words
+    assert TERSE.in_words == "Instructions for the questions below: 9 characters."
+    assert Instructions.of("").in_words == "No instructions for the questions below."

@@ -11,10 +11,10 @@ from talks import abc, again, ask, go_on, layout
 from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.history import Snapshot, Step
+from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.slots import Slot
+from chatmagic.conversation.slots import Replies, Slot
 from chatmagic.conversation.staleness import Cause, Causes
 from chatmagic.conversation.threads import ThreadStart
 
@@ -72,7 +72,7 @@ def _continued(talk: Conversation) -> None:
 def _put_back(talk: Conversation) -> None:
     new = again(talk, "r", "1", number=1)
     ask(talk, "c", "c", "2c")
-    talk.replace_reply(talk.replies(new.number)[0], new.number, asker="p")
+    talk.replace_reply(next(iter(talk.replies(new.number))), new.number, asker="p")
 
 
 def _hidden(talk: Conversation) -> None:
@@ -115,9 +115,10 @@ def test_an_earlier_reply_that_was_put_back_is_a_cause() -> None:
     talk = abc()
     a, b, _ = talk.turns
     later = replace(a, number=4)
-    step = Step("re-run", {0: (a,)}, {0: (later,)})
-    slots = Slot(0, "a", (a,)), Slot(1, "b", (replace(b, number=5, carried=(4,)),))
-    causes = Causes(Snapshot(slots, undone=(step,)), {}, "cell [{}]".format)
+    replies = (Replies((a,), (later,)),)
+    below = Slot(1, "b", (replace(b, number=5, carried=(4,)),))
+    now = Snapshot((Slot(0, "a", (a,), replies=replies), below))
+    causes = Causes(now, {}, "cell [{}]".format)
     assert causes.by_cell() == {"b": Cause("put back", "cell [a]", "a")}
 
 

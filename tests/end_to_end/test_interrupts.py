@@ -33,6 +33,7 @@ from loopback import (
 from shells import KEY, Shell, alone
 
 import chatmagic
+from chatmagic.client import reuse
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -95,6 +96,7 @@ WATCHED: Final = {
         "jupyter/instructions_command",
         "jupyter/thread_command",
         "jupyter/page",
+        "jupyter/configured",
         "jupyter/kernel",
         "jupyter/status",
         "jupyter/magics",
@@ -196,7 +198,8 @@ def collected() -> Iterator[None]:
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
-    """Give a service that the environment names."""
+    """Give a service that the environment names, and which keeps its connections."""
+    monkeypatch.setattr(reuse, "WATCH", 0.0)
     counting = Service()
     with alone(monkeypatch, tmp_path), Server(counting) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)

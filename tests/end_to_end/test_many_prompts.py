@@ -11,20 +11,17 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from loopback import PATIENCE, Peer, Server, document
+from loopback import Peer, Server, document
 from project import ROOT
 from row_service import RowService
+from served import LIMIT
 
 import chatmagic
 from chatmagic.batch import job
-from chatmagic.errors import BudgetError
-from chatmagic.session.environment import PlainPython
 from chatmagic.session.session import Session
-from chatmagic.session.spending import Spending
-from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from pathlib import Path
     from types import FrameType
 
@@ -79,10 +76,16 @@ POINTS: Final = (
 
 
 class Counting:
-    """A service that counts how often each row was asked, and says what it took."""
+    """A service that counts how often each row was asked, and says what it took.
 
-    def __init__(self, credits: int = 10**6, cost: int = 1) -> None:
+    Args:
+        credits: how many there are.
+        cost: how many the request of so many takes.
+    """
+
+    def __init__(self, credits: int = 10**6, cost: Callable[[int], int] = lambda _: 1) -> None:
         """Have seen nothing."""
+        self.before: Callable[[str], object] = str
         self.asked = Counter[str]()
         self.by_key: dict[str, Counter[str]] = defaultdict(Counter)
         self.credits, self.cost = credits, cost
@@ -96,8 +99,12 @@ class Counting:
                 with self._lock:
                     self.asked[prompt] += 1
                     self.by_key[asked.headers["authorization"]][prompt] += 1
-                    self.credits -= self.cost
-                    left = self.credits
+                    left = self.credits - self.cost(self.asked.total())
+                    self.credits = max(left, 0)
+                if left < 0:
+                    peer.send(document(LIMIT, "429 Too Many Requests"))
+                    continue
+                self.before(prompt)
                 message = {"role": "assistant", "content": f"<{prompt}>"}
                 told = {"X-RateLimit-Limit": str(10**6), "X-RateLimit-Remaining": str(left)}
                 peer.send(document({"choices": [{"message": message}]}, headers=told))
@@ -147,59 +154,6 @@ def test_a_killed_map_goes_on(tmp_path: Path) -> None:
     assert asked.total() <= 80 + WORKERS * len(plan)
     texts = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert {line["row"]: line["text"] for line in texts} == {n: f"<{n}>" for n in range(80)}
-
-
-class Limited(PlainPython):
-    """An environment with a budget."""
-
-    def __init__(self, budget: str) -> None:
-        """Set it."""
-        self._budget = budget
-
-    def budget(self) -> str:
-        """Return it."""
-        return self._budget
-
-    def notify(self, line: str) -> None:
-        """Show nothing."""
-
-
-@pytest.mark.parametrize(("budget", "most"), [("40", 13), ("20 turns", 20)])
-def test_a_budget_under_a_map_and_asks_at_once_is_never_passed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, most: int
-) -> None:
-    """Each request takes three credits; the one that does not go into the budget is not sent."""
-    service = Counting(cost=3)
-    with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
-        monkeypatch.setattr(SessionState, "spending", Spending(lambda: Limited(budget)))
-        session = Session(client)
-        refused: list[BaseException] = []
-
-        def ask() -> None:
-            # What the map has under way may take all that is left, as long as that is unknown.
-            while not refused:
-                try:
-                    session.ask("ask", history=False)
-                except BudgetError as error:
-                    refused.extend([error] * (sum(service.asked.values()) >= most))
-
-        threads = [threading.Thread(target=ask) for _ in range(2)]
-
-        def rows() -> Iterator[int]:
-            yield 0
-            for thread in threads:
-                thread.start()
-            yield from range(1, 100)
-
-        session.ask("ask", history=False)
-        with pytest.raises(BudgetError) as caught:
-            session.map("{{ it }}", rows(), yes=True, workers=8, file=tmp_path / "rows.jsonl")
-        for thread in threads:
-            thread.join(PATIENCE)
-    assert "the same call goes on" in str(caught.value)
-    assert service.asked.total() == most
-    entries = [row.entry for row in session.ledger.rows]
-    assert entries.count("map") == len(in_file(tmp_path / "rows.jsonl")) > 0
 
 
 PLACES: Final = tuple(

@@ -293,10 +293,10 @@ def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     front.say("arp", opened=True)
     front.shell.page("%chat_retry", "r")
     front.ask("a", "%chat -n 2 count to 9")
-    words = module.MARKS["replaced"].format(3, 3, "cell [4]")
+    words = module.MARKS["replaced"].format("Reply 1 of 1", "cell [4]")
     front.hears({"kind": "marks", "marks": {"a": module.MARKS["at its limit"], "r": words}})
-    front.shell.page("%chat_retry --pick 1", "p")
-    words = module.MARKS["replaced"].format(1, 3, "cell [2]")
+    front.shell.page("%chat_retry --pick -2", "p")
+    words = module.MARKS["replaced"].format("Earlier reply -2", "cell [2]")
     front.hears({"kind": "marks", "marks": {"a": words}})
 
 

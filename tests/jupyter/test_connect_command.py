@@ -249,9 +249,12 @@ def test_a_refused_setting_is_not_there_after_a_reload(shell: Shell, emulator: E
         ("--model", "No address was given: "),
         ("--model x", "No address was given: "),
         ("http://a --model=", "No address was given: "),
-        ("http://a --mode x", "%chat_connect takes no other option here than --models, --model."),
+        ("http://a --mode x", "%chat_connect takes no other option here than --models, --check"),
         ("http://a -m x", "No address was given: "),
-        ("http://a --key=sk-1", "%chat_connect takes no other option here than --models, --model."),
+        (
+            "http://a --key=sk-1",
+            "%chat_connect takes no other option here than --models, --check",
+        ),
     ],
 )
 def test_a_wrong_line_of_connect(bare: Shell, words: str, said: str) -> None:

@@ -47,23 +47,26 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     ran = shell.page("reply = %chat_retry", "r")
     assert shell.shell.user_ns["reply"].text.strip() == "one, two,"
     assert ran.records[0]["owner"] != ran.records[0]["turn"]
-    assert len(ran.records[0]["in_place_of"]) == 2
+    assert len(ran.records[0]["in_place_of"]) == 1
     assert shell.page("%chat_retry --list", "l").texts[0].splitlines() == [
-        "1. one, (asked by cell [2]; max 1)",
-        "2. one, two, (asked by cell [3]; max 2)",
-        "3. one, two, (in force; asked by cell [4]; max 2)",
+        "-1. one, (asked by cell [2]; max 1)",
+        "1. one, two, (asked by cell [3]; max 2)",
+        "2. one, two, (in force; asked by cell [4]; max 2)",
         "Turn 1: count to 9",
+        "Below 0: from before its own cell asked last; this kernel alone has them.",
     ]
-    picked = shell.page("%chat_retry --pick 1", "p")
+    picked = shell.page("%chat_retry --pick -1", "p")
     assert picked.texts == ["one, "]
     assert "This earlier reply is in force: “count to 9”" in picked.html
     assert picked.records[0]["kind"] == "pick"
     sent = len(asked(emulator))
-    assert "1. one, (in force" in shell.page("%chat_retry --list 1", "l").texts[0]
-    assert "reply 1 of 3" in shell.page("%chat_history", "h").texts[0]
+    assert "-1. one, (in force" in shell.page("%chat_retry --list 1", "l").texts[0]
+    assert "earlier reply -1" in shell.page("%chat_history", "h").texts[0]
+    refused = shell.run("%chat_retry --pick 3", cell="p").traceback[0]
+    assert "--pick takes the number of a reply, from 1 to 2 or from -1 to -1. Noth" in refused
     assert shell.page("%chat_undo", "u").texts == ["Took back the pick of a reply to “count to 9”."]
     assert shell.page("%chat_undo", "u").texts == ["Took back the new reply to “count to 9”."]
-    assert "2. one, two, (in force" in shell.page("%chat_retry --list", "l").texts[0]
+    assert "\n1. one, two, (in force" in shell.page("%chat_retry --list", "l").texts[0]
     assert len(asked(emulator)) == sent
 
 

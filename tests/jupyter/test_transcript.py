@@ -77,21 +77,21 @@ def test_what_is_particular_about_a_turn() -> None:
     """State, staleness, what was left out, the origin and the cost are said in words."""
     made = conversation("a", "b")
     ask(made, "c", "cell-2", state="interrupted", origin="replay", last=1, took=3)
-    marks = transcript.marks(made, made.turns[2])
-    assert marks == ["interrupted", "sent with the last 1 turns", "replay", "took about 3"]
-    assert transcript.marks(made, made.turns[1]) == []
+    marks = transcript.marks(made)(made.turns[2])
+    assert marks == "interrupted; sent with the last 1 turns; replay; took about 3"
+    assert transcript.marks(made)(made.turns[1]) == ""
     ask(made, "A", "cell-0")
     cause = "because a cell of the notebook was run again"
-    assert transcript.marks(made, made.turns[1]) == [f"stale, {cause}"]
+    assert transcript.marks(made)(made.turns[1]) == f"stale, {cause}"
     assert "1 stale (run their cells again)" in transcript.table(made)[1]
     ask(made, "cut", "cell-3", state="cut off")
-    assert transcript.marks(made, made.turns[3]) == ["cut off"]
+    assert transcript.marks(made)(made.turns[3]) == "cut off"
     ask(made, "d", "cell-4", temperature=0.2, max_tokens=200, asked_model="small")
-    assert transcript.marks(made, made.turns[4]) == ["t 0.2 · max 200 · model small"]
+    assert transcript.marks(made)(made.turns[4]) == "t 0.2 · max 200 · model small"
     assert "(t 0.2 · max 200 · model small)" in transcript.table(made)[1]
     alone = conversation()
     ask(alone, "first", "cell-4", last=3)
-    assert transcript.marks(alone, alone.turns[0]) == ["sent with none before it"]
+    assert transcript.marks(alone)(alone.turns[0]) == "sent with none before it"
 
 
 def test_turns_in_full() -> None:

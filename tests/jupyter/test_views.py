@@ -14,6 +14,7 @@ from shells import Page, Shell, alone, left
 from chatmagic._json import digest
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.seal import sealed
 from chatmagic.jupyter import views
@@ -137,15 +138,18 @@ def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page, loop: D
 
 
 @pytest.mark.parametrize("in_page", [True, False])
-def test_a_reply_that_was_held_back_says_so_in_a_terminal(
-    capsys: pytest.CaptureFixture[str], *, in_page: bool
+@pytest.mark.parametrize(
+    ("changed", "words"), [({"held_back": True}, HELD_BACK), ({"finish_reason": "length"}, GOES_ON)]
+)
+def test_what_a_mark_says_in_a_page_is_printed_in_a_terminal(
+    capsys: pytest.CaptureFixture[str], changed: dict[str, Any], words: str, *, in_page: bool
 ) -> None:
     """What is printed into a page is saved, so it is not said there."""
     view = views.Printed(in_page=in_page)
-    view.ended(answer(replace(REPLY, held_back=True)))
-    assert (HELD_BACK in capsys.readouterr().out) is not in_page
+    view.ended(answer(replace(REPLY, **changed)))
+    assert (words in capsys.readouterr().out) is not in_page
     view.ended(answer())
-    assert HELD_BACK not in capsys.readouterr().out
+    assert words not in capsys.readouterr().out
 
 
 def test_live_ends_as_once(page: Page, loop: DrawingLoop) -> None:

@@ -15,9 +15,11 @@ from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.conversation.record import Record
-from chatmagic.errors import RequestRejectedError, TooLongError
+from chatmagic.errors import BudgetError, RequestRejectedError, TooLongError
 from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
+from chatmagic.session.spending import Spending
+from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +63,25 @@ def test_what_is_still_too_long_is_not_sent_a_third_time() -> None:
         session.ask("b" * 16, fit=True, last=0)
     assert len(service.bodies) == 4
     assert "Sent once more" not in str(caught.value)
+    assert len(session.conversation) == 1
+
+
+def test_one_that_the_budget_has_no_room_for_is_not_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is said does not hide that it was sent once."""
+    environment = GivenEnvironment(budget=lambda: "2 turns")
+    monkeypatch.setattr(SessionState, "spending", Spending(lambda: environment))
+    service = ShortService(15)
+    session = Session(Client(transport=service))
+    session.ask("aaaa")
+    with pytest.raises(BudgetError) as caught:
+        session.ask("b" * 14, fit=True)
+    assert len(service.bodies) == 2
+    assert caught.value.message == (
+        "The budget of 2 turns is not enough: 2 used or reserved, and this may take 1 turn. The "
+        "request was sent once, and was too long; it was not sent again."
+    )
     assert len(session.conversation) == 1
 
 

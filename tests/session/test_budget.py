@@ -79,9 +79,9 @@ def test_a_refusal_says_what_happened_and_what_to_do() -> None:
 )
 def test_credits_that_nobody_tells_have_no_budget(text: str, other: str) -> None:
     """The one in turns is named, which goes on."""
-    Budget.parse("20 turns", SETTING).refuse_blind()
+    Budget.parse("20 turns", SETTING).refuse_blind(tells=False)
     with pytest.raises(BudgetError, match="The answers tell no credits") as caught:
-        Budget.parse(text, SETTING).refuse_blind()
+        Budget.parse(text, SETTING).refuse_blind(tells=False)
     assert caught.value.hint == f"Set one in turns: {SETTING} = {other}."
 
 

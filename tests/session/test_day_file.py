@@ -64,6 +64,17 @@ def test_one_kernel_at_a_time_changes_it(tmp_path: Path) -> None:
     assert DayFile(tmp_path).read(A, DAY) == Tally(20, 20)
 
 
+def test_a_request_without_a_price_counts_as_others_took(tmp_path: Path) -> None:
+    """As one credit, until a kernel knows better."""
+    file = DayFile(tmp_path)
+    file.reserve(A, DAY, "a", lambda _: 50)
+    file.settle(A, DAY, "a", None)
+    assert file.read(A, DAY) == Tally(1, 1)
+    file.reserve(A, DAY, "b", lambda _: 49)
+    file.settle(A, DAY, "b", Tally(3, 1, 3))
+    assert file.read(A, DAY) == Tally(6, 2, 3)
+
+
 def test_what_is_settled_twice_counts_once(tmp_path: Path) -> None:
     """And what was never reserved not at all."""
     file = DayFile(tmp_path)

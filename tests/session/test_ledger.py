@@ -38,7 +38,7 @@ def run(
     for figure in figures:
         meter.begin(alone=True)
         cost = meter.end(figure, dearest)
-        costs.append((cost.took, cost.sure, cost.charge))
+        costs.append((cost.took, cost.sure, cost.charge + cost.late))
     return costs
 
 
@@ -78,7 +78,7 @@ def test_each_account_has_figures_of_its_own() -> None:
     ]:
         meter.begin(alone=True)
         told = meter.end(figures, None, account)
-        assert (told.took, told.sure, told.charge) == cost
+        assert (told.took, told.sure, told.charge + told.late) == cost
     assert meter.credits == later.credits
 
 
@@ -128,7 +128,7 @@ def test_several_at_once_are_summed_and_never_too_cheap(
             under_way.append(left)
         elif under_way:
             answer = meter.end(seen(under_way.pop(luck.randrange(len(under_way)))), cost)
-            took, charged = took + (answer.took or 0), charged + answer.charge
+            took, charged = took + (answer.took or 0), charged + answer.charge + answer.late
             assert (answer.each or 0) >= cost or answer.sure == "alone"
     assert took == 10**6 - left
     assert charged >= took

@@ -197,6 +197,23 @@ def test_credits_that_nobody_tells(tmp_path: Path) -> None:
     assert account.used == 60
 
 
+def test_credits_whose_reset_moves_tell_no_cost(tmp_path: Path) -> None:
+    """The refusal says so, and names the budget in turns."""
+    account = Account(spending("50", tmp_path))
+    for day in (1, 2, 3):
+        reservation, reply = account.begin(), account.reply()
+        reset = datetime(2026, 1, day, tzinfo=UTC)
+        told = Credits(1_000, account.left, None, reset, reset)
+        account.spending.end(reservation, replace(reply, credits=told))
+    with pytest.raises(BudgetError) as caught:
+        account.begin()
+    assert caught.value.message == (
+        "The credits in the answers do not tell what a request takes, as their reset moves with "
+        "each, or they rise, so a budget of 50 credits cannot be kept. Nothing was sent."
+    )
+    assert '"20 turns"' in str(caught.value.hint)
+
+
 @pytest.mark.parametrize(
     "problem", [ConnectError("no"), InputError("no"), AuthenticationError("no key")]
 )

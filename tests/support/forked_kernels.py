@@ -18,10 +18,11 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from types import ModuleType
 
 MOST: Final = 1 << 20
 """The bytes of a command with its environment."""
@@ -39,6 +40,7 @@ IMPORTED: Final = (
     "IPython.core.magics.extension",
     "IPython.extensions.storemagic",
     "markdown_it",
+    "nbformat",
     "nh3",
     "pdb",
     "psutil",
@@ -83,6 +85,8 @@ def forking(folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
 
 def fork(place: str) -> None:
     """Import what a kernel imports, and fork one for each connection."""
+    # jsonschema, which comes with nbformat, does without it; it takes more than a second to load.
+    sys.modules["rfc3987_syntax"] = cast("ModuleType", None)
     for name in IMPORTED:
         importlib.import_module(name)
     from ipykernel import kernelapp  # noqa: PLC0415 - as these

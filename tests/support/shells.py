@@ -155,6 +155,8 @@ class Shell:
         InteractiveShell.clear_instance()
         given = Config({"HistoryManager": {"enabled": False}, **(config or {})})
         self.shell = InteractiveShell.instance(config=given, display_pub_class=Page)
+        # What it does there collects garbage, once for each shell of all tests, and keeps each.
+        atexit.unregister(self.shell.atexit_operations)
         self.ran: list[Ran] = []
         self._count = count(1)
         self._now = Ran()
@@ -264,5 +266,4 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
             shell = InteractiveShell.instance()
             with contextlib.redirect_stdout(io.StringIO()):
                 shell.run_line_magic("unload_ext", "chatmagic")
-            atexit.unregister(shell.atexit_operations)
             InteractiveShell.clear_instance()

@@ -64,9 +64,10 @@ class Entries:
 
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
         """Note which turns are live now."""
-        still = self._still = copy(conversation)
+        still = copy(conversation)
         self._turns, self._hidden = still.turns, still.hidden
         self._causes = still.causes()
+        self._replies = still.all_replies()
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
@@ -110,13 +111,14 @@ class Entries:
             turn.reply.state,
             notes,
         )
-        if len(replies := self._replies(turn)) > 1:
+        if replies := self._steps(turn):
             shown = (*shown, replies)
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
 
-    def _replies(self, turn: Turn) -> list[int]:
-        """Return the numbers of a turn's replies, oldest first."""
-        return [each.number for each in self._still.replies(turn.number)]
+    def _steps(self, turn: Turn) -> list[int]:
+        """Return the numbers of a turn's replies, oldest first; none where there is one alone."""
+        replies = self._replies[turn.number]
+        return [each.number for each in replies] if len(replies) > 1 else []
 
     def _notes(self, index: int) -> list[str]:
         """Return what is particular about a turn."""
@@ -129,7 +131,6 @@ class Entries:
 
     def _draw(self, index: int) -> messages.Entry:
         turn = self._turns[index]
-        replies = self._replies(turn)
         return {
             "id": turn.number,
             "version": self._version(index),
@@ -138,7 +139,7 @@ class Entries:
             "took": turn.reply.took,
             "reply": reply(turn.reply, turn.format),
             "problem": None,
-            "replies": replies if len(replies) > 1 else [],
+            "replies": self._steps(turn),
         }
 
 

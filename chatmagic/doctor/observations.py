@@ -1,0 +1,183 @@
+"""Observations of the doctor: facts that were seen, apart from what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import timedelta
+
+    from chatmagic.protocol.auth import Auth
+
+Step = Literal["proxy", "name", "connection", "TLS"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What went wrong, and what to do, in words."""
+
+    what: str
+    todo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """Front end.
+
+    Args:
+        name: for a person.
+        shows: what it does with a reply.
+        has_widgets: whether a page has answered a widget; ``None`` where that was not tried.
+    """
+
+    name: str
+    shows: str
+    has_widgets: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Address that is asked.
+
+    Args:
+        shown: where requests are posted to, without a key; empty where there is none.
+        url_from: what decided it.
+        is_emulator: whether it is the emulator of this process.
+        warnings: what is unwise about it.
+        trouble: why there is none.
+    """
+
+    shown: str = ""
+    url_from: str = ""
+    is_emulator: bool = False
+    warnings: tuple[str, ...] = ()
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Key for the address; never the key itself.
+
+    Args:
+        key_from: where it was found; ``None`` for none.
+        auth: how it is sent.
+        elsewhere: what the environment's key belongs to, where that is another address.
+        trouble: why it cannot be read.
+    """
+
+    key_from: str | None = None
+    auth: Auth = "bearer"
+    elsewhere: str | None = None
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The way to the address, as far as it goes without a request.
+
+    Args:
+        proxy: origin of the proxy; ``None`` for none.
+        addresses: what the host's name, or the proxy's, stands for.
+        is_connected: whether a connection was made, to the proxy where there is one.
+        tls: its version and the certificate's end; empty without TLS to the service.
+        failed: the step that failed; ``None`` for none.
+        trouble: what failed.
+    """
+
+    proxy: str | None = None
+    addresses: tuple[str, ...] = ()
+    is_connected: bool = False
+    tls: str = ""
+    failed: Step | None = None
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock here beside the service's.
+
+    Args:
+        is_compared: whether an answer told the service's time.
+        off: how far the clock here is ahead at least (below 0: behind); ``None`` while it may be
+            right.
+    """
+
+    is_compared: bool = False
+    off: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateFile:
+    """File that should be private.
+
+    Args:
+        path: as shown.
+        mode: its permissions.
+        is_open: whether others can read it.
+    """
+
+    path: str
+    mode: int
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CassetteSeen:
+    """Cassette that is chosen.
+
+    Args:
+        name: the file's; empty for none.
+        mode: its mode, and what set it.
+        count: how many exchanges it holds.
+        trouble: why it cannot be used.
+    """
+
+    name: str = ""
+    mode: str = ""
+    count: int = 0
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What became of the one question.
+
+    Args:
+        trouble: why no whole reply came.
+        status: the HTTP status; ``None`` where no answer came.
+        first: seconds to the first byte of the body.
+        last: seconds to its last byte.
+        reads: how many reads brought something.
+        fragments: how many fragments the reply has.
+        is_kept: whether the connection can serve again; ``None`` is unknown.
+        cost: what its headers told of the credits.
+        is_sent: whether the question may have been sent.
+    """
+
+    trouble: Trouble | None = None
+    status: int | None = None
+    first: float = 0.0
+    last: float = 0.0
+    reads: int = 0
+    fragments: int = 0
+    is_kept: bool | None = None
+    cost: str = ""
+    is_sent: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """All that was seen; ``answered`` is ``None`` where nothing was asked."""
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    front_end: FrontEnd
+    address: Address = field(default_factory=Address)
+    key: Key = field(default_factory=Key)
+    network: Network | None = None
+    clock: Clock = field(default_factory=Clock)
+    files: tuple[PrivateFile, ...] = ()
+    cassette: CassetteSeen = field(default_factory=CassetteSeen)
+    errors: tuple[str, ...] = ()
+    answered: Answered | None = None

@@ -1,0 +1,92 @@
+"""The way to an address, tried step by step: proxy, name, connection, TLS; no request is sent."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
+
+from chatmagic.client import certificates, network_errors
+from chatmagic.client.halt import Halt
+from chatmagic.client.sockets import reach
+from chatmagic.doctor.observations import Network, Trouble
+from chatmagic.errors import PROXY_NAMED
+from chatmagic.protocol.url import is_loopback, origin, origin_or_none
+
+if TYPE_CHECKING:
+    from chatmagic.doctor.observations import Step
+
+SECONDS: Final = 5.0
+"""How long a connection may take."""
+_UNSENT: Final = " Nothing was sent."
+_SPELLED: Final = "Is it spelled right, and is there a network?"
+
+
+def probe(url: str) -> Network:
+    """Try the way to an address.
+
+    Args:
+        url: an address that can be used.
+    """
+    at = origin(url)
+    named = None if is_loopback(url) else select_proxy(at, get_environ_proxies(at))
+    proxy = None
+    if named is not None:
+        proxy = origin_or_none(named if "://" in named else f"http://{named}")
+        if proxy is None:
+            what = "the proxy that the environment names cannot be used"
+            return Network(failed="proxy", trouble=Trouble(what, PROXY_NAMED))
+    target = urlsplit(proxy or at)
+    host, port = target.hostname or "", target.port or 0
+    try:
+        found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        what = f"the host name {host} was not found"
+        return _failed("name", Trouble(what, _SPELLED), Network(proxy))
+    seen = Network(proxy, tuple(dict.fromkeys(str(each[4][0]) for each in found)))
+    try:
+        sock = reach(host, port, SECONDS, Halt())
+    except OSError as error:
+        return _failed("connection", _trouble(error, proxy or at), seen)
+    seen = replace(seen, is_connected=True)
+    with sock:
+        if proxy is not None or target.scheme != "https":
+            return seen
+        try:
+            return replace(seen, tls=_handshake(sock, host))
+        except (OSError, ValueError) as error:
+            return _failed("TLS", _trouble(error, at), seen)
+
+
+def _failed(step: Step, trouble: Trouble, seen: Network) -> Network:
+    """Return what was seen up to a step that failed, which is the proxy's where there is one."""
+    if seen.proxy is None:
+        return replace(seen, failed=step, trouble=trouble)
+    what = trouble.what if seen.proxy in trouble.what else f"{seen.proxy}: {trouble.what}"
+    return replace(seen, failed="proxy", trouble=Trouble(f"the proxy {what}", PROXY_NAMED))
+
+
+def _handshake(sock: socket.socket, host: str) -> str:
+    """Return the version of TLS, and until when the certificate is valid."""
+    bundle = certificates.bundle(os.environ)
+    path = Path(DEFAULT_CA_BUNDLE_PATH if bundle is None else bundle[1])
+    context = ssl.create_default_context(
+        cafile=None if path.is_dir() else path, capath=path if path.is_dir() else None
+    )
+    with context.wrap_socket(sock, server_hostname=host) as wrapped:
+        until = (wrapped.getpeercert() or {}).get("notAfter", "an unknown time")
+        by = "" if bundle is None else f", authorities of {bundle[0]}"
+        return f"{wrapped.version()}, certificate valid until {until}{by}"
+
+
+def _trouble(error: Exception, at: str) -> Trouble:
+    if isinstance(error, TimeoutError):
+        return Trouble(f"{at} took longer than {SECONDS:g} s to connect", "Is there a firewall?")
+    problem = network_errors.unconnected(error, at)
+    return Trouble(problem.message.removesuffix(_UNSENT).rstrip("."), problem.hint or "")

@@ -1,0 +1,32 @@
+"""``chatmagic doctor``: what is seen of this machine and its service, as lines to paste."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic.doctor import doctor
+from chatmagic.doctor.observations import FrontEnd
+from chatmagic.shell.command import session_in_shell
+from chatmagic.text import to_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SHOWS: Final = "a reply goes to standard output, in {}"
+
+
+def run(arguments: Mapping[str, Any]) -> int:
+    """Print the block.
+
+    Args:
+        arguments: the command's, by name.
+
+    Returns:
+        The exit code: 1 where something is wrong.
+    """
+    front_end = FrontEnd("a shell", _SHOWS.format(sys.stdout.encoding))
+    with session_in_shell(arguments) as (session, environment):
+        text, is_well = doctor.examine(environment, session, front_end, ask=arguments["ask"])
+    print(to_terminal(text))
+    return 0 if is_well else 1

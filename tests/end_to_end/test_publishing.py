@@ -1,0 +1,92 @@
+"""Ready to publish: the wheel that is built, the page that an index makes of it, conda's recipe."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import zipfile
+from email import message_from_string
+from importlib.util import module_from_spec, spec_from_file_location
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from libraries import library
+from project import ROOT, files
+
+import chatmagic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+README = (ROOT / "README.md").read_text("utf-8")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    """Build the wheel, without an environment of its own."""
+    build_wheel = library("hatchling.build").build_wheel
+    folder = tmp_path_factory.mktemp("dist")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        name = build_wheel(str(folder))
+    with zipfile.ZipFile(folder / name) as opened:
+        yield opened
+
+
+def test_the_wheel_has_what_it_needs(wheel: zipfile.ZipFile) -> None:
+    """The package's files, the lessons with their cassettes, and nothing else."""
+    top = f"chatmagic-{chatmagic.__version__}"
+    names = [path.relative_to(ROOT).as_posix() for path in files("chatmagic/**/*")]
+    own = {name for name in names if "." in name and "__pycache__" not in name}
+    notebooks = [*files("notebooks/*.ipynb"), *files("notebooks/cassettes/*.jsonl")]
+    share = f"{top}.data/data/share/chatmagic"
+    lessons = {f"{share}/{path.relative_to(ROOT).as_posix()}" for path in notebooks}
+    shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert shipped == own | lessons | {"chatmagic/LICENSE"}
+
+
+def test_an_index_shows_no_link_into_nothing(wheel: zipfile.ZipFile) -> None:
+    """Its page has no files beside it; what needs a checkout is not there, or done otherwise."""
+    (name,) = [name for name in wheel.namelist() if name.endswith("/METADATA")]
+    metadata = message_from_string(wheel.read(name).decode())
+    shown = metadata.get_payload()
+    assert isinstance(shown, str)
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert [link for link in LINK.findall(shown) if "://" not in link] == []
+    assert "[" not in "".join(re.findall(r"^\| \[.*$", shown, re.MULTILINE))
+    assert "pip install 'chatmagic[lab]' && .venv/bin/chatmagic demo" in shown
+    assert "pip install -e" not in shown
+    assert "| Order of the turns | which turns" in shown
+
+
+def test_links_lead_to_the_repository_where_there_is_one() -> None:
+    """At the tag of the version, and images to the files themselves."""
+    library("hatchling")
+    spec = spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    shown = module.for_index(README, "https://code.example/us/chatmagic", "v1.2.3")
+    at = "https://code.example/us/chatmagic/{}/v1.2.3/{}"
+    expected = [
+        link if "://" in link else at.format("raw" if link.endswith(".png") else "blob", link)
+        for link in LINK.findall(README)
+    ]
+    assert LINK.findall(shown) == expected
+    assert sum("/raw/" in link for link in expected) == 2
+
+
+def test_condas_recipe_is_that_of_the_package() -> None:
+    """The version, the requirements and the command are the same."""
+    text = (ROOT / ".github" / "conda" / "recipe.yaml").read_text("utf-8")
+    recipe = library("yaml").safe_load(text)
+    assert recipe["context"]["version"] == chatmagic.__version__
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    python, *others = recipe["requirements"]["run"]
+    assert python.replace(" ", "") == f"python{PROJECT['requires-python']}"
+    assert [other.replace(" ", "") for other in others] == PROJECT["dependencies"]
+    commands = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == commands

@@ -1,0 +1,56 @@
+"""``%chat_connect --check``: the doctor's block in a kernel, with what its front end can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from logged import Emulator
+    from shells import Shell
+
+
+def line(text: str, name: str) -> str:
+    """Return the line on something."""
+    return next(line for line in text.splitlines() if f"] {name}: " in line)
+
+
+def test_a_kernel(shell: Shell, emulator: Emulator) -> None:
+    """Nothing is sent but the one question, where it is asked for; it is no turn."""
+    said = shell.do("%chat_connect --check").printed
+    assert line(said, "front end") == (
+        "[ok] front end: a console or a terminal: a reply is printed as it comes"
+    )
+    assert "CHATMAGIC_API_KEY" in line(said, "key")
+    assert emulator.requests == []
+    said = shell.do("%chat_connect --check --ask").printed
+    assert line(said, "answer").startswith("[ok]")
+    assert len(emulator.requests) == 1
+    assert len(current_session().conversation) == 0
+    said = shell.do(f"%chat_connect {emulator.url}/v1 --check").printed
+    assert said.startswith("Connected to ")
+    assert "(%chat_connect)" in line(said, "address")
+
+
+@pytest.mark.parametrize("variable", ["", "VSCODE_PID"])
+def test_a_page_without_widgets(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Fault 9: no page has answered the bridge; elsewhere than in Jupyter's none is expected to."""
+    if variable:
+        monkeypatch.setenv(variable, "1")
+    assert line(shell.do("%chat_connect --check", cell="a").printed, "front end")[1:3] == "ok"
+    shell.do("%%chat\necho:a", cell="a")
+    said = line(shell.do("%chat_connect --check", cell="b").printed, "front end")
+    assert ("no page has answered a widget" in said) == (not variable)
+    assert ("VS Code" in said) == bool(variable)
+
+
+def test_a_question_goes_with_a_check(shell: Shell, emulator: Emulator) -> None:
+    """By itself it would be no word on what it costs."""
+    ran = shell.fails("%chat_connect --ask")
+    assert "--ask goes with --check" in ran.traceback[0]
+    assert emulator.requests == []
