@@ -45,11 +45,11 @@ def probe(url: str) -> Network:
     target = urlsplit(proxy or at)
     host, port = target.hostname or "", target.port or 0
     try:
-        found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         what = f"the host name {host} was not found"
         return _failed("name", Trouble(what, _SPELLED), Network(proxy))
-    seen = Network(proxy, tuple(dict.fromkeys(str(each[4][0]) for each in found)))
+    seen = Network(proxy, tuple(dict.fromkeys(str(each[4][0]) for each in resolved)))
     try:
         sock = reach(host, port, SECONDS, Halt())
     except OSError as error:

@@ -49,7 +49,7 @@ def retry_stale(kernel: Kernel) -> None:
     passed.add(execution.cell)
     cells = [cell for cell in order if cell in stale and cell not in passed]
     names = ", ".join(map(conversation.label, cells))
-    elsewhere = _elsewhere(conversation, causes, {*cells, execution.cell})
+    elsewhere = _elsewhere(conversation, causes, cells, execution.cell)
     if not cells:
         _show(f"{elsewhere} Nothing was sent.".lstrip() if elsewhere else FRESH)
         return
@@ -86,15 +86,26 @@ def _run(
     bridge.run_cells(owner, cells, heard)
 
 
-def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str | None]) -> str:
-    """Return where the stale turns were asked that some cells do not ask again, as a sentence."""
-    turns = [turn for turn in conversation if turn.owner not in cells and causes.of(turn.number)]
+def _elsewhere(
+    conversation: Conversation, causes: Causes, cells: Collection[str], here: str | None
+) -> str:
+    """Return where the stale turns were asked that some cells do not ask again, as a sentence.
+
+    Args:
+        conversation: the turns.
+        causes: what made them stale.
+        cells: hashes of the cells that ask others again.
+        here: hash of the running cell; ``None`` where the front end names none.
+    """
+    asked = {*cells, *filter(None, [here])}
+    turns = [turn for turn in conversation if turn.owner not in asked and causes.of(turn.number)]
     places = dict.fromkeys(
         conversation.label(turn.owner) if turn.owner and turn.entry == "cell" else turn.asker
         for turn in turns
     )
     are = "is" if len(turns) == 1 else "are"
-    where = f"asked elsewhere {are} stale, too: ask again in {', '.join(places)}."
+    stale = f"asked elsewhere {are} stale, too" if cells else f"{are} stale"
+    where = f"{stale}: ask again in {', '.join(places)}."
     return f" {counted(len(turns), 'turn')} {where}" if turns else ""
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic._json import shared
 from chatmagic.archive.files import folder_lock
 from chatmagic.conversation import chat_line, options
+from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import (
     AuthenticationError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 NO_REPLY, NOT_SENT, IN_PART, USED_UP, STOPPED = 1, 2, 3, 4, 128 + signal.SIGINT
 """The exit codes of a question without a whole reply; the reference page has the table."""
 STANDARD_INPUT: Final = "-"
+_GOES_ON_HERE: Final = 'chatmagic ask --continue "Go on." asks for the rest.'
 
 
 def run(arguments: Mapping[str, Any]) -> int:
@@ -166,7 +168,8 @@ def _preview(session: Session, ask: Ask) -> int:
 
 
 def _complain(error: ChatError | ChatInterrupted) -> None:
-    print(f"chatmagic: {to_terminal(str(error))}", file=sys.stderr)
+    words = str(error).replace(GOES_ON, _GOES_ON_HERE)
+    print(f"chatmagic: {to_terminal(words)}", file=sys.stderr)
 
 
 def _code(error: ChatError) -> int:

@@ -89,10 +89,13 @@ class KeptConversations:
             path.touch(mode=PRIVATE)
             path.chmod(PRIVATE)
             replace_content(path, content.encode())
-        except OSError as error:
-            if is_new:
-                path.unlink(missing_ok=True)
-            raise _unwritable(path, error) from None
+        except BaseException as error:
+            # An interrupt, too, leaves no empty file, which would be the last conversation.
+            if is_new and path.exists() and not path.stat().st_size:
+                path.unlink()
+            if isinstance(error, OSError):
+                raise _unwritable(path, error) from None
+            raise
 
 
 def _unwritable(path: Path, error: OSError) -> ChatError:

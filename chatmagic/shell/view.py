@@ -31,13 +31,14 @@ class ShellView(View):
     def began(self, notes: Sequence[str]) -> None:
         """Say what is particular about this question."""
         for note in notes:
-            _say(f"({to_terminal(note)})")
+            _say(note)
 
     def fragment(self, text: str) -> None:
         """Write a fragment."""
         shown = to_terminal(text)
-        self._write(shown)
+        # Before it is written: an interrupt may come as soon as it is.
         self._end = shown[-1:] or self._end
+        self._write(shown)
 
     def ended(self, answer: Answer) -> None:
         """End the reply's last line, and say what is known of it."""
@@ -50,7 +51,7 @@ class ShellView(View):
             lines.append(HELD_BACK)
         if not self.is_broken:
             for line in lines:
-                _say(f"({line})")
+                _say(line)
 
     def _write(self, text: str) -> None:
         if self.is_broken:
@@ -63,4 +64,4 @@ class ShellView(View):
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(f"({to_terminal(line)})", file=sys.stderr, flush=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SAMPLES = Path(__file__).parents[1] / "samples" / "requests.json"
 REQUESTS = json.loads(SAMPLES.read_text(encoding="utf-8"))
 """Execute requests of front ends; ``source`` says where each was read."""
+ASKS = "%%chat\necho:one two"
 PAGE = Path(__file__).parents[2] / "notebooks" / "reference" / "hosts.md"
 
 
@@ -34,7 +35,7 @@ def sample(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> d
 
 def ask(shell: Shell, sample: dict[str, Any]) -> Ran:
     """Run the same cell as the host would."""
-    return shell.do("%%chat\necho:one two", request=sample)
+    return shell.do(ASKS, request=sample)
 
 
 def test_a_host_is_shown_what_it_saves(
@@ -70,6 +71,21 @@ def test_what_needs_a_live_page_is_shown_as_saved_elsewhere(
     assert shell.do("%chat_retry --stale", request=sample).texts == [
         "No cell is stale. Nothing was sent."
     ]
+
+
+def test_a_cell_of_colab_is_restored(shell: Shell, tmp_path: Path) -> None:
+    """Its notebooks have no identities that nbformat knows; the record names the cell's hash."""
+    colab = next(sample for sample in REQUESTS if "colab" in sample["metadata"])
+    (output,) = ask(shell, colab).outputs
+    shown = {"output_type": "display_data", "data": output["data"], "metadata": output["metadata"]}
+    cell = {"cell_type": "code", "source": ASKS, "execution_count": 1, "outputs": [shown]}
+    notebook = {"cells": [{**cell, "metadata": {"id": "XU0o_w7y2BQa"}}], "metadata": {}}
+    path = tmp_path / "downloaded.ipynb"
+    path.write_text(json.dumps({**notebook, "nbformat": 4, "nbformat_minor": 0}), "utf-8")
+    shell.do("%chat_reset")
+    assert "1 turn" in shell.do(f"%chat_load {path}", request=colab).printed
+    ask(shell, colab)
+    assert len(current_session().conversation) == 1
 
 
 def test_the_table_of_hosts_is_the_manuals() -> None:

@@ -28,3 +28,13 @@ def test_without_a_page_that_lists_them_the_cells_are_named(
     assert shell.page("%chat_retry --stale", "r").texts == [NAMES]
     assert shell.machine("%chat_retry --stale").texts == [NAMES]
     assert len(asked(emulator)) == sent
+
+
+def test_where_no_cell_is_named_the_numbers_of_those_that_asked_are_told(shell: Shell) -> None:
+    """As in a notebook that a program runs: the turns are stale all the same."""
+    for name in "abc":
+        shell.machine(f"%chat echo:{name}")
+    shell.machine("%chat_retry 2")
+    assert shell.machine("%chat_retry --stale").texts == [
+        "1 turn is stale: ask again in cell [4]. Nothing was sent."
+    ]

@@ -58,14 +58,27 @@ def test_a_damaged_file(kept: KeptConversations, content: str) -> None:
         kept.load(path)
 
 
-def test_what_cannot_be_written(kept: KeptConversations, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (OSError(28, "No space left on device"), ChatError, "No space left"),
+        (KeyboardInterrupt("stop"), KeyboardInterrupt, "stop"),
+    ],
+)
+def test_what_cannot_be_written(
+    kept: KeptConversations,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    kind: type[BaseException],
+    words: str,
+) -> None:
     """It is named, and leaves no empty file that would be the last conversation."""
 
     def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr("chatmagic.shell.kept.replace_content", fail)
-    with pytest.raises(ChatError, match="No space left"):
+    with pytest.raises(kind, match=words):
         kept.save(kept.new(), conversation("a"))
     assert list(kept.folder.iterdir()) == []
 
