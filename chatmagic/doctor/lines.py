@@ -67,7 +67,11 @@ def check(observations: Observations) -> list[Line]:
         address(observations.address),
         key(observations.key, observations.address),
         *network(observations),
-        *([] if observations.address.is_emulator else [clock(observations.clock)]),
+        *(
+            []
+            if observations.address.is_emulator
+            else [clock(observations.clock, observations.answered)]
+        ),
         files(observations.files),
         cassette(observations.cassette),
         last_errors(observations.errors),
@@ -171,8 +175,10 @@ _WAY: Final[dict[Step, Callable[[Network], str]]] = {
 }
 
 
-def clock(seen: Clock) -> Line:
-    """Return the line on the clock."""
+def clock(seen: Clock, answered: Answered | None = None) -> Line:
+    """Return the line on the clock; an answer may have told no time."""
+    if not seen.is_compared and answered is not None:
+        return Line("?", "clock", "not compared: no answer told the service's time")
     if not seen.is_compared:
         return Line("?", "clock", "not compared with the service's time", _ASK)
     if seen.off is None:

@@ -146,6 +146,12 @@ def test_the_way(seen: Network | None, names: list[str]) -> None:
     assert seen is None or seen.proxy is None or "by the environment" in lines[0].seen
 
 
+def test_an_answer_without_a_date() -> None:
+    """There is nothing more to be done about it."""
+    line = module.clock(Clock(), Answered())
+    assert (line.mark, line.todo) == ("?", "")
+
+
 def test_the_emulator_needs_no_network_and_has_no_clock() -> None:
     """Its clock stands still, so nothing is compared with it."""
     at = Address(url_from="here", is_emulator=True)

@@ -83,6 +83,8 @@ def test_credits_that_nobody_tells_have_no_budget(text: str, other: str) -> None
     with pytest.raises(BudgetError, match="The answers tell no credits") as caught:
         Budget.parse(text, SETTING).refuse_blind(tells=False)
     assert caught.value.hint == f"Set one in turns: {SETTING} = {other}."
+    with pytest.raises(BudgetError, match="as their reset moves with each, or they rise, so a bud"):
+        Budget.parse(text, SETTING).refuse_blind(tells=True)
 
 
 def test_a_notice_comes_at_80_percent() -> None:
