@@ -7,15 +7,15 @@ extension needs no more of it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from chatmagic.conversation.suggestions import COMMENT
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
 
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
+COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
+"""A comment that is meant for a tool, at the beginning of a prompt."""
 # Compiled with the first cell that is read, not while the extension is loaded.
 CELL: Final = r"%%chat(?P<fix>_fix)?(?:[ \t]+(?P<line>.*))?[ \t]*$"
 _MENTIONED: Final = r"\b(?:chat|ask)\b"
@@ -24,8 +24,7 @@ _ONE_LINE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """Prompt of a cell, and whether its reply is shown.
 
     Args:
