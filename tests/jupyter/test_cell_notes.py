@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from shells import Shell, asked
 
 from chatmagic.errors import ChatInterrupted
 
 if TYPE_CHECKING:
+    import pytest
     from logged import Emulator
 
 NO_ERROR = "No cell has raised an error since chatmagic was loaded. Nothing was sent."

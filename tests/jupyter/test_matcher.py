@@ -8,19 +8,22 @@ from IPython.core.completer import provisionalcompleter
 
 from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.matcher import Matcher
+from chatmagic.jupyter.settings import KernelSettings
 
 if TYPE_CHECKING:
     from shells import Shell
 
+MAGICS = {kind: {"chat": print} for kind in ("line", "cell")}
+
 
 def test_what_completes_is_made_with_the_first_tab_in_a_cell_of_ours(shell: Shell) -> None:
     """IPython asks each matcher at every Tab; one that was closed is not asked."""
-    made = []
+    made: list[str] = []
 
     def make() -> Completions:
         made.append("completions")
-        magics = shell.magics
-        return Completions(shell.shell, magics.magics, magics, lambda: 0, lambda _: ())
+        settings = KernelSettings()
+        return Completions(shell.shell, MAGICS, settings, lambda: 0, lambda _: ())
 
     def tab(cell: str) -> None:
         with provisionalcompleter():
