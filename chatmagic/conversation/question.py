@@ -14,8 +14,6 @@ from chatmagic.text import without_lone_surrogates
 
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
-COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
-"""A comment that is meant for a tool, at the beginning of a prompt."""
 # Compiled with the first cell that is read, not while the extension is loaded.
 CELL: Final = r"%%chat(?P<fix>_fix)?(?:[ \t]+(?P<line>.*))?[ \t]*$"
 _MENTIONED: Final = r"\b(?:chat|ask)\b"
@@ -88,6 +86,8 @@ def source(prompt: str, *options: str, has_values: bool = False) -> str:
         options: of the cell, as typed.
         has_values: whether its ``{{ }}`` are expressions, to be evaluated again.
     """
+    from chatmagic.conversation.suggestions import COMMENT  # noqa: PLC0415 - not needed to load
+
     is_raw = not has_values and ("{{" in prompt or re.match(COMMENT, prompt) is not None)
     first = " ".join(["%%chat", *options, *(["--raw"] if is_raw else [])])
     # A cell's last line end is not part of its prompt.

@@ -6,7 +6,6 @@ import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.conversation.question import COMMENT
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
@@ -43,6 +42,8 @@ _TAKEN: Final = re.compile(
     r"|['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?)(?: |\Z))*"
 )
 """What may follow a command's name, in lower case: options, numbers, files, and the like."""
+COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
+"""A comment that is meant for a tool, at the beginning of a prompt."""
 _MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
 _DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
 _ASKS: Final = (
