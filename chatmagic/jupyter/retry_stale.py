@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final
 from IPython.display import DisplayHandle
 
 from chatmagic.archive import output
+from chatmagic.conversation.history import IN_NOTEBOOK
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells, views
 from chatmagic.jupyter.execution import running
-from chatmagic.text import counted
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
 
 FRESH: Final = "No cell is stale. Nothing was sent."
+_SHOWN: Final = 60
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -48,7 +51,7 @@ def retry_stale(kernel: Kernel) -> None:
     passed = {turn.owner for turn in conversation.known_turns().values() if turn.entry == "panel"}
     passed.add(execution.cell)
     cells = [cell for cell in order if cell in stale and cell not in passed]
-    names = ", ".join(map(conversation.label, cells))
+    names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
     elsewhere = _elsewhere(conversation, causes, cells, execution.cell)
     if not cells:
         _show(f"{elsewhere} Nothing was sent.".lstrip() if elsewhere else FRESH)
@@ -84,6 +87,17 @@ def _run(
     # An output that is shown while the cell runs can be changed when the page has answered.
     shown.display(data, metadata=metadata, raw=True)
     bridge.run_cells(owner, cells, heard)
+
+
+def _name(conversation: Conversation, cell: str) -> str:
+    """Return a stale cell's name for people; its question, where it has not run in this kernel."""
+    label = conversation.label(cell)
+    if label != IN_NOTEBOOK:
+        return label
+    held = ((owner, item) for owner, items in conversation.slots for item in items)
+    turns = ((owner, item) for owner, item in held if isinstance(item, Turn))
+    prompt = next(turn.as_typed for owner, turn in turns if cell in {owner, turn.owner})
+    return f"the cell of “{one_line(prompt, _SHOWN)}”"
 
 
 def _elsewhere(

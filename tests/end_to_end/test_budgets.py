@@ -267,7 +267,7 @@ def kernels(folder: Path, plan: Sequence[str]) -> int:
     ("plan", "least", "most"),
     [
         # Each sees what the others take, as of any others, so they may use less of it.
-        (["7 a day: none", "40 a day: none+none+none"], 5, 13),
+        (["7 a day: none", "40 a day: none+none+none"], 3, 13),
         (["16 turns a day: none+none+none"], 16, 16),
     ],
     ids=["credits", "turns"],

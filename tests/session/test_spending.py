@@ -388,29 +388,6 @@ def test_a_budget_that_is_none_sends_nothing(tmp_path: Path) -> None:
         Account(spending("plenty", tmp_path)).ask()
 
 
-@pytest.mark.parametrize("costs", [(3,), (2, 3, 4), (1, 1, 2, 5)])
-@pytest.mark.parametrize("others", [0, 2])
-def test_the_ledgers_forecast_covers_the_truth(costs: tuple[int, ...], others: int) -> None:
-    """An account that others use between the turns, too, allows so many more turns."""
-    covered, runs = 0, 30
-    for seed in range(runs):
-        luck = Random(seed)  # noqa: S311 - a seeded run
-        account, turns = Account(Spending(GivenEnvironment)), 0
-        account.left = 250
-        forecast: tuple[int, int] | None = None
-        while account.left >= 0:
-            account.left -= luck.randint(0, others)
-            account.cost = luck.choice(costs)
-            account.ask()
-            turns += account.left >= 0
-            if len(account.spending.ledger.rows) == 15:
-                forecast = account.spending.ledger.estimate(SERVICE.origin).turns_left(account.left)
-                turns = 0
-        assert forecast is not None
-        covered += forecast[0] <= turns <= forecast[1]
-    assert covered == runs if len(costs) == 1 and not others else covered >= 0.9 * runs
-
-
 class Costly:
     """A transport to a service whose requests take 3 credits each.
 
