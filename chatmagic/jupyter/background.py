@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.ask import interrupted
@@ -67,6 +68,7 @@ class Background:
             try:
                 send(halt=halt)
             except BaseException as error:  # noqa: BLE001 - whatever it is, the next one tells it
+                log_swallowed(error)
                 task.error = error
                 if task.is_sent and getattr(error, "reply", None) is None:
                     view.explain(error)

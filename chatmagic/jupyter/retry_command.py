@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _EXCERPT: Final = 60
 _EARLIER: Final = "Below 0: from before its own cell asked last; this kernel alone has them."
+_NONE: Final = "There is no turn above this cell."
 _UNCHANGED: Final = "Nothing was sent or changed."
 _HINT: Final = "%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --pick 1 2; --stale."
 
@@ -65,6 +66,9 @@ def _run(kernel: Kernel, line: str) -> Reply | None:
         retry_stale(kernel)
         return None
     settle(kernel, running(kernel.shell))
+    if "--list" in options and not words and not place(kernel).line:
+        views.show_html(f"<p>{_NONE}</p>", _NONE)
+        return None
     number, turn = turn_above(kernel, words, "chat_retry", _HINT)
     if "--list" in options:
         _list(kernel.session.conversation, number, turn)
