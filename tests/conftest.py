@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import compileall
 import gc
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Final, cast
@@ -49,8 +50,10 @@ settings.load_profile("steady")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What is compiled of the tests is kept, also where Python is told to keep nothing.
+# What is compiled is kept, also where Python is told to keep nothing: of the tests here, and of
+# the packages in the programs that they start, as pip need not compile what nothing imports.
 sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # jsonschema, which comes with nbformat, does without it, and it takes more than a second to load.
 sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))

@@ -73,11 +73,12 @@ class TestReplyAsAValue:
         assert "\x1b" not in pretty(reply)
         assert "*so*" in pretty(reply)
         data, metadata = reply._repr_mimebundle_(include=None, exclude=None)
-        assert set(data) == {"text/html", "text/plain"}
+        assert set(data) == {"text/html", "text/markdown", "text/plain"}
         assert data["text/plain"] == pretty(reply)
         assert data["text/html"] == reply._repr_html_()
         assert "<em>so</em>" in data["text/html"]
         assert "<script" not in data["text/html"]
+        assert "<script" not in data["text/markdown"]
         assert metadata == {}
 
     def test_json_is_drawn_as_a_tree(self) -> None:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import unescape
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic.archive import files
@@ -19,7 +20,7 @@ from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.conversation.slots import STEERING
 from chatmagic.conversation.steering import Kind, Steering
 from chatmagic.errors import InputError
-from chatmagic.text import numbered
+from chatmagic.text import JOINER, numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +67,7 @@ class SavedOutput:
         steering: what it gives to the turns below, or the start of the thread that was deleted.
         text: its exact text; ``None`` where it is not there.
         html: the same as it is shown; ``None`` where it is not there.
+        markdown: the same as paper shows it; ``None`` where it is not there.
         versions: of what rendered a reply, by package.
     """
 
@@ -77,6 +79,7 @@ class SavedOutput:
     steering: Steering | None = None
     text: str | None = None
     html: str | None = None
+    markdown: str | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -230,6 +233,7 @@ class Notebook:
                     steering=None if steering is None else steering.from_json(value),
                     text=text_of(text),
                     html=text_of(get(output, "data", "text/html")),
+                    markdown=text_of(get(output, "data", "text/markdown")),
                     versions=versions if isinstance(versions, Mapping) else {},
                 )
             )
@@ -303,6 +307,9 @@ def texts_of(output: object) -> list[str]:
     data = get(output, "data")
     items = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
     if isinstance(data, Mapping):
+        written = text_of(data.get("text/markdown"))
+        if written is not None:  # our own has references for signs
+            data = {**data, "text/markdown": unescape(written).replace(JOINER, "")}
         items += [item for kind, item in sorted(data.items()) if str(kind).startswith("text/")]
     return [text for text in map(text_of, items) if text]
 

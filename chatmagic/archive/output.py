@@ -32,6 +32,8 @@ STATE_WORDS: Final = {
 HIDDEN: Final = "hidden: it does not go along"
 _NAME_SHOWN: Final = 60
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
+MARKDOWN_MARK: Final = "[//]: # (chatmagic)"
+"""The last line of our Markdown, which no page shows: ``nbval-sanitize.cfg`` looks for it."""
 RENDERERS: Final = ("markdown-it-py", "nh3", "pygments")
 """The packages that make a reply's HTML together with this one."""
 
@@ -85,7 +87,9 @@ def versions() -> Mapping[str, str]:
 
 
 def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
-    """Return a reply as safe HTML, and as its exact text; JSON as a tree, and indented.
+    """Return a reply as safe HTML, as safe Markdown, and as its exact text.
+
+    JSON is a tree in HTML, and indented otherwise.
 
     Args:
         reply: whole or in part.
@@ -101,7 +105,8 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in state_lines(reply)
     )
-    head = "" if record is None or not record.in_place_of else _answered(record)
+    answered = _answered(record)
+    head = answered and f'<p style="{gauge.QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
     text = reply.text if record is None or not record.block else f"{record.block}\n{reply.text}"
     # The rest of a JSON is none.
     format = "text" if record is not None and record.continues and format == "json" else format
@@ -109,16 +114,40 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
     return {
         "text/html": frame(head + reply_forms.to_html(text, format) + states + kept + footer),
+        "text/markdown": _markdown(reply, record, reply_forms.to_markdown(text, format)),
         "text/plain": reply_forms.to_text(reply.text, format),
     }
 
 
-def _answered(record: Record) -> str:
-    """Return which question a reply is another one to, as safe HTML."""
+def _markdown(reply: Reply, record: Record | None, body: str) -> str:
+    """Return a reply, as safe Markdown, with all that stands around it."""
+    from chatmagic.render import markdown_writer  # noqa: PLC0415 - as in `bundle`
+
+    words = markdown_writer.escaped
+    answered = _answered(record)
+    kept = [] if record is None else [item for item in record.values if item.text is not None]
+    footer = gauge.line_words(reply.credits, reply.usage, settings_words(record))
+    blocks = [
+        answered and f"*{words(answered)}*",
+        body,
+        *(f"**{words(line)}**" for line in state_lines(reply)),
+        *(
+            f"{words(_kept_words(item, item.name))}\n\n{markdown_writer.fenced(item.text or '')}"
+            for item in kept
+        ),
+        f"*{words(footer)}*",
+        MARKDOWN_MARK,
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def _answered(record: Record | None) -> str:
+    """Return which question a reply is another one to, if to one; else nothing."""
+    if record is None or not record.in_place_of:
+        return ""
     does = "This earlier reply is in force" if record.picked else "Asked again"
     does = "Continued" if record.continues else does
-    words = f"{does}: “{plain.one_line(record.prompt, _NAME_SHOWN)}”"
-    return f'<p style="{gauge.QUIET} margin: 0 0 0.4em;">{escape(words)}</p>'
+    return f"{does}: “{plain.one_line(record.prompt, _NAME_SHOWN)}”"
 
 
 def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
@@ -198,13 +227,16 @@ def _kept(values: Sequence[Value]) -> str:
     """Return the values that the record keeps as HTML, so that nothing in it is hidden."""
     return "".join(
         _folded(
-            f"Value of <code>{escape(plain.visible(value.name))}</code>, kept with this output:"
-            f" {counted(value.size, 'character')}",
+            _kept_words(value, f"<code>{escape(plain.visible(value.name))}</code>"),
             value.text,
         )
         for value in values
         if value.text is not None
     )
+
+
+def _kept_words(value: Value, name: str) -> str:
+    return f"Value of {name}, kept with this output: {counted(value.size, 'character')}"
 
 
 def _folded(summary: str, text: str) -> str:

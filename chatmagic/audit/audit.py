@@ -64,7 +64,7 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     problems = [*restored.problems, *_edited(read), *_without_record(read), *_gone(read)]
     problems += [*_not_done(read), *_instructed_otherwise(read, restored)]
     problems += [
-        f"cell {turn.cell}: its HTML differs from what its reply is rendered as."
+        f"cell {turn.cell}: its HTML or Markdown differs from what its reply is rendered as."
         for turn in turns
         if turn.rendered is False
     ]
@@ -105,7 +105,10 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
         reply = restore.turn_of(record, saved.text, owner=None).reply
     except ValueError:
         return None
-    return bool(output.bundle(reply, record)["text/html"] == saved.html)
+    shown = output.bundle(reply, record)
+    # A release before this one saved no Markdown.
+    is_written = saved.markdown in (None, shown["text/markdown"])
+    return bool(shown["text/html"] == saved.html and is_written)
 
 
 def _edited(read: Notebook) -> list[str]:

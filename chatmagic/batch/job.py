@@ -11,13 +11,13 @@ import contextlib
 import queue
 import threading
 import time
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
 from chatmagic.batch.pace import Pace
+from chatmagic.batch.progress import Progress, waiting_words
 from chatmagic.batch.row_reply import RowReply
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from chatmagic.batch.job_file import JobFile
-    from chatmagic.batch.pace import Pause
     from chatmagic.batch.tasks import Task
     from chatmagic.client.client import Client
     from chatmagic.models import Credits, Reply
@@ -78,29 +77,6 @@ class Asker(Protocol):
     @property
     def credits(self) -> Credits | None:
         """The latest figures of the credits; ``None`` is unknown."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far a job has come.
-
-    Args:
-        answered: rows that ended well.
-        failed: rows that ended otherwise.
-        ended: rows that were handed out and are done with.
-        sending: requests under way.
-        sent: requests that have ended.
-        failures: rows that failed since the last one that did not.
-        waiting: until when no request goes, in words; empty where they go.
-    """
-
-    answered: int = 0
-    failed: int = 0
-    ended: int = 0
-    sending: int = 0
-    sent: int = 0
-    failures: int = 0
-    waiting: str = ""
 
 
 class Job:
@@ -280,7 +256,7 @@ class Job:
                     return False
                 now = time.monotonic()
                 pause = self.pace.pause(self.progress.sending, self._asker.cost(), now)
-                self.progress.waiting = _in_words(pause, now)
+                self.progress.waiting = waiting_words(pause, datetime.now(UTC), now)
                 if pause is None:
                     self.progress.sending += 1
                     return True
@@ -366,11 +342,3 @@ def is_alive(thread: threading.Thread) -> bool:
         thread: the thread.
     """
     return thread in threading.enumerate()
-
-
-def _in_words(pause: Pause | None, now: float) -> str:
-    """Return until when is waited, by the clock here; empty where that is but a moment."""
-    if pause is None or pause.until is None:
-        return ""
-    until = datetime.now(UTC) + timedelta(seconds=pause.until - now)
-    return f"waiting until {until:%Y-%m-%d %H:%M:%S} UTC"

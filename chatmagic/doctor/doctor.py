@@ -30,17 +30,19 @@ def examine(
         front_end: what shows replies.
         ask: whether one short question is sent; otherwise no request is.
     """
-    found = gather(place, session, front_end)
+    observations = gather(place, session, front_end)
     if ask:
         try:
             answered, clock = one_question.ask(session)
         except ChatError as error:
-            found = replace(found, answered=Answered(trouble_of(error), is_sent=False))
+            observations = replace(
+                observations, answered=Answered(trouble_of(error), is_sent=False)
+            )
         else:
-            clock = clock if clock.is_compared else found.clock
-            found = replace(found, answered=answered, clock=clock)
+            clock = clock if clock.is_compared else observations.clock
+            observations = replace(observations, answered=answered, clock=clock)
     try:
         keys = place.endpoint().known_keys
     except ChatError:
         keys = config.known_keys()
-    return report(found, keys, str(Path.home()))
+    return report(observations, keys, str(Path.home()))

@@ -78,14 +78,14 @@ def gather(place: Place, session: Session, front_end: FrontEnd) -> Observations:
 
 
 def _versions() -> dict[str, str]:
-    found = {"chatmagic": __version__, "Python": platform.python_version()}
-    found[platform.system() or "system"] = f"{platform.release()} {platform.machine()}"
+    versions = {"chatmagic": __version__, "Python": platform.python_version()}
+    versions[platform.system() or "system"] = f"{platform.release()} {platform.machine()}"
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "is not installed"
-    return found
+            versions[name] = "is not installed"
+    return versions
 
 
 def _service(place: Place) -> tuple[Address, Key, Network | None]:
@@ -115,12 +115,12 @@ def _files() -> tuple[PrivateFile, ...]:
     paths.append(keystore.open_store().folder / keystore.FILE)
     state = platformdirs.user_state_path("chatmagic", appauthor=False)
     paths += sorted((state / "shell").glob("*.json"))
-    found = []
+    files = []
     for path in paths:
         with contextlib.suppress(OSError):
             mode = path.stat().st_mode & 0o777
-            found.append(PrivateFile(str(path), mode, bool(mode & _OPEN)))
-    return tuple(found)
+            files.append(PrivateFile(str(path), mode, bool(mode & _OPEN)))
+    return tuple(files)
 
 
 def _cassette(place: Place) -> CassetteSeen:

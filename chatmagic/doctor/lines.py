@@ -55,31 +55,35 @@ class Line:
     todo: str = ""
 
 
-def check(found: Observations) -> list[Line]:
+def check(observations: Observations) -> list[Line]:
     """Return the lines of a report.
 
     Args:
-        found: what was seen.
+        observations: what was seen.
     """
     lines = [
-        versions(found),
-        front_end(found.front_end),
-        address(found.address),
-        key(found.key, found.address),
-        *network(found),
-        *([] if found.address.is_emulator else [clock(found.clock)]),
-        files(found.files),
-        cassette(found.cassette),
-        last_errors(found.errors),
+        versions(observations),
+        front_end(observations.front_end),
+        address(observations.address),
+        key(observations.key, observations.address),
+        *network(observations),
+        *(
+            []
+            if observations.address.is_emulator
+            else [clock(observations.clock, observations.answered)]
+        ),
+        files(observations.files),
+        cassette(observations.cassette),
+        last_errors(observations.errors),
     ]
-    if found.answered is not None:
-        lines += [look(found.answered) for look in ANSWERED]
+    if observations.answered is not None:
+        lines += [look(observations.answered) for look in ANSWERED]
     return lines
 
 
-def versions(found: Observations) -> Line:
+def versions(observations: Observations) -> Line:
     """Return the line on the versions; one that is not installed is said."""
-    seen = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    seen = ", ".join(f"{name} {version}" for name, version in observations.versions.items())
     return Line("ok", "versions", seen)
 
 
@@ -110,7 +114,7 @@ def address(seen: Address) -> Line:
 
 
 def key(seen: Key, at: Address) -> Line:
-    """Return the line on the key: where it was found, and never what it is."""
+    """Return the line on the key: where it was observations, and never what it is."""
     if seen.trouble is not None:
         return _wrong("key", seen.trouble)
     if at.is_emulator or seen.auth == "none":
@@ -134,12 +138,12 @@ def key(seen: Key, at: Address) -> Line:
     )
 
 
-def network(found: Observations) -> list[Line]:
+def network(observations: Observations) -> list[Line]:
     """Return the lines on proxy, name, connection and TLS, up to the first that fails."""
-    seen = found.network
+    seen = observations.network
     if seen is None:
-        why = "the emulator needs none" if found.address.is_emulator else "no address"
-        return [Line("?" if found.address.trouble else "ok", "network", why)]
+        why = "the emulator needs none" if observations.address.is_emulator else "no address"
+        return [Line("?" if observations.address.trouble else "ok", "network", why)]
     lines: list[Line] = []
     for step, words in _WAY.items():
         if seen.failed == step:
@@ -171,10 +175,12 @@ _WAY: Final[dict[Step, Callable[[Network], str]]] = {
 }
 
 
-def clock(seen: Clock) -> Line:
-    """Return the line on the clock."""
+def clock(seen: Clock, answered: Answered | None = None) -> Line:
+    """Return the line on the clock; an answer may have told no time."""
+    if not seen.is_compared and answered is not None:
+        return Line("?", "clock", "not compared: no answer told the service's time")
     if not seen.is_compared:
-        return Line("?", "clock", "no answer has told the service's time yet", _ASK)
+        return Line("?", "clock", "not compared with the service's time", _ASK)
     if seen.off is None:
         return Line("ok", "clock", "right within a minute, by the service's time")
     minutes = round(abs(seen.off).total_seconds() / 60)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import ssl
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from chatmagic.doctor.observations import Step
 
 SECONDS: Final = 5.0
-"""How long a connection may take."""
+"""How long a look-up of a name, or a connection, may take."""
 _UNSENT: Final = " Nothing was sent."
 _SPELLED: Final = "Is it spelled right, and is there a network?"
 
@@ -44,12 +46,10 @@ def probe(url: str) -> Network:
             return Network(failed="proxy", trouble=Trouble(what, PROXY_NAMED))
     target = urlsplit(proxy or at)
     host, port = target.hostname or "", target.port or 0
-    try:
-        found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        what = f"the host name {host} was not found"
+    addresses, what = _looked_up(host, port)
+    if not addresses:
         return _failed("name", Trouble(what, _SPELLED), Network(proxy))
-    seen = Network(proxy, tuple(dict.fromkeys(str(each[4][0]) for each in found)))
+    seen = Network(proxy, addresses)
     try:
         sock = reach(host, port, SECONDS, Halt())
     except OSError as error:
@@ -62,6 +62,24 @@ def probe(url: str) -> Network:
             return replace(seen, tls=_handshake(sock, host))
         except (OSError, ValueError) as error:
             return _failed("TLS", _trouble(error, at), seen)
+
+
+def _looked_up(host: str, port: int) -> tuple[tuple[str, ...], str]:
+    """Return the addresses that a name stands for, or else why there are none."""
+    found: list[str] = []
+
+    def look() -> None:
+        with contextlib.suppress(OSError, UnicodeError):
+            resolved = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+            found.extend(dict.fromkeys(str(each[4][0]) for each in resolved))
+
+    # It takes no time-out, and a minute without an answer where the network is down.
+    looking = Thread(target=look, daemon=True)
+    looking.start()
+    looking.join(SECONDS)
+    if looking.is_alive():
+        return (), f"looking up the host name {host} took longer than {SECONDS:g} s"
+    return tuple(found), f"the host name {host} was not found"
 
 
 def _failed(step: Step, trouble: Trouble, seen: Network) -> Network:

@@ -17,23 +17,29 @@ if TYPE_CHECKING:
 _SHOWN: Final = 400
 
 
-def report(found: Observations, keys: Iterable[Secret], home: str = "") -> tuple[str, bool]:
+def report(observations: Observations, keys: Iterable[Secret], home: str = "") -> tuple[str, bool]:
     """Return the block, and whether nothing is wrong.
 
     Args:
-        found: what was seen.
+        observations: what was seen.
         keys: every key that is known, none of which stands in the block.
         home: path of the user's home folder, which tells a name; empty leaves it.
     """
-    lines = check(found)
+    known = tuple(keys)
+
+    def safe(words: str) -> str:
+        # Before it is cut, which could leave a part of a key.
+        words = redacted(words, known)
+        return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
+
+    lines = check(observations)
     shown = []
     for line in lines:
-        shown.append(f"[{line.mark:>2}] {line.name}: {one_line(line.seen, _SHOWN)}")
+        shown.append(f"[{line.mark:>2}] {line.name}: {safe(line.seen)}")
         if line.todo:
-            shown.append(f"     -> {one_line(line.todo, _SHOWN)}")
+            shown.append(f"     -> {safe(line.todo)}")
     wrong = sum(line.mark == "!!" for line in lines)
-    is_sent = found.answered is not None and found.answered.is_sent
+    is_sent = observations.answered is not None and observations.answered.is_sent
     sent = "One question was sent." if is_sent else "No request was sent."
     shown.append(f"{counted(wrong, 'thing') if wrong else 'Nothing'} wrong. {sent}")
-    text = redacted("\n".join(shown), keys)
-    return (text.replace(home, "~") if len(home) > 1 else text), not wrong
+    return "\n".join(shown), not wrong

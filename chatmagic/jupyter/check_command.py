@@ -46,4 +46,5 @@ def _front_end(kernel: Kernel) -> FrontEnd:
     # The bridge opens with the first reply; it knows the pages of Jupyter alone.
     if host is None and execution.audience == "page" and kernel.pages is not None:
         has_widgets = bool(kernel.pages.reports)
-    return FrontEnd(name, _SHOWS[execution.audience], has_widgets)
+    shows = _SHOWS[execution.audience] + (", updated as it comes" if execution.is_live else "")
+    return FrontEnd(name, shows, has_widgets)

@@ -101,10 +101,10 @@ def _list_models(kernel: Kernel) -> None:
         print(f"  {text.unlinked(name)}")
     if count > MOST_LISTED:
         print(f"  … and {count - MOST_LISTED:,} more.")
-    told = "its answer does not tell"
+    cost = "its answer does not tell"
     if listed.took is not None:
-        told = f"by its answer it took {text.counted(listed.took, 'credit')}"
-    print(f"One request was sent. Whether such a request takes credits is not documented; {told}.")
+        cost = f"by its answer it took {text.counted(listed.took, 'credit')}"
+    print(f"One request was sent. Whether such a request takes credits is not documented; {cost}.")
 
 
 def login(kernel: Kernel, line: str) -> None:

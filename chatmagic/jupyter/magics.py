@@ -181,8 +181,9 @@ class ChatMagics(KernelSettings, Magics):
     def chat_retry(self, line: str) -> Reply | None:
         """Ask a turn's question again, in its place: ``%chat_retry``, or ``%chat_retry 2``.
 
-        ``--list`` shows the replies with their settings; ``--pick 1`` puts the first one back,
-        ``--pick 1 2`` that of turn 2. ``--stale`` asks first, then runs the stale cells again.
+        ``--list`` shows the replies with their settings; ``--pick 1`` puts back the first one since
+        the turn's own cell ran, ``--pick 1 2`` that of turn 2; ``--pick -1`` the one from before.
+        ``--stale`` asks first, then runs the stale cells again.
         """
         return cast("Reply | None", self._run("retry", line))
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final
 from IPython.display import DisplayHandle
 
 from chatmagic.archive import output
+from chatmagic.conversation.history import IN_NOTEBOOK
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells, views
 from chatmagic.jupyter.execution import running
-from chatmagic.text import counted
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
 
 FRESH: Final = "No cell is stale. Nothing was sent."
+_SHOWN: Final = 60
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -48,8 +51,8 @@ def retry_stale(kernel: Kernel) -> None:
     passed = {turn.owner for turn in conversation.known_turns().values() if turn.entry == "panel"}
     passed.add(execution.cell)
     cells = [cell for cell in order if cell in stale and cell not in passed]
-    names = ", ".join(map(conversation.label, cells))
-    elsewhere = _elsewhere(conversation, causes, {*cells, execution.cell})
+    names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
+    elsewhere = _elsewhere(conversation, causes, cells, execution.cell)
     if not cells:
         _show(f"{elsewhere} Nothing was sent.".lstrip() if elsewhere else FRESH)
         return
@@ -86,15 +89,37 @@ def _run(
     bridge.run_cells(owner, cells, heard)
 
 
-def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str | None]) -> str:
-    """Return where the stale turns were asked that some cells do not ask again, as a sentence."""
-    turns = [turn for turn in conversation if turn.owner not in cells and causes.of(turn.number)]
+def _name(conversation: Conversation, cell: str) -> str:
+    """Return a stale cell's name for people; its question, where it has not run in this kernel."""
+    label = conversation.label(cell)
+    if label != IN_NOTEBOOK:
+        return label
+    held = ((owner, item) for owner, items in conversation.slots for item in items)
+    turns = ((owner, item) for owner, item in held if isinstance(item, Turn))
+    prompt = next(turn.as_typed for owner, turn in turns if cell in {owner, turn.owner})
+    return f"the cell of “{one_line(prompt, _SHOWN)}”"
+
+
+def _elsewhere(
+    conversation: Conversation, causes: Causes, cells: Collection[str], here: str | None
+) -> str:
+    """Return where the stale turns were asked that some cells do not ask again, as a sentence.
+
+    Args:
+        conversation: the turns.
+        causes: what made them stale.
+        cells: hashes of the cells that ask others again.
+        here: hash of the running cell; ``None`` where the front end names none.
+    """
+    asked = {*cells, *filter(None, [here])}
+    turns = [turn for turn in conversation if turn.owner not in asked and causes.of(turn.number)]
     places = dict.fromkeys(
         conversation.label(turn.owner) if turn.owner and turn.entry == "cell" else turn.asker
         for turn in turns
     )
     are = "is" if len(turns) == 1 else "are"
-    where = f"asked elsewhere {are} stale, too: ask again in {', '.join(places)}."
+    stale = f"asked elsewhere {are} stale, too" if cells else f"{are} stale"
+    where = f"{stale}: ask again in {', '.join(places)}."
     return f" {counted(len(turns), 'turn')} {where}" if turns else ""
 
 

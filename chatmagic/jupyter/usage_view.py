@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge, markdown, usage_plot
 from chatmagic.render.usage_plot import Bar
+from chatmagic.session.budget import OTHERS
 from chatmagic.session.estimate import FEWEST, LATELY, rounded
 from chatmagic.session.reservation import EMULATOR
-from chatmagic.session.spending import OTHERS
 from chatmagic.text import UNTYPESET, counted, to_terminal, visible
 
 if TYPE_CHECKING:

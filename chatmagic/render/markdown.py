@@ -146,18 +146,19 @@ def has_too_many_blocks(tokens: Sequence[Token]) -> bool:
     return sum(token.type in _BLOCKS and not token.hidden for token in tokens) > _MOST_BLOCKS
 
 
-def text_of_link(tokens: Sequence[Token]) -> str:
+def text_of_link(tokens: Sequence[Token], begin: int) -> str:
     """Return the text of a link, without marks.
 
     Args:
-        tokens: from its opening on.
+        tokens: those of its paragraph.
+        begin: the index of the one that opens it.
     """
-    ends = (
-        place
-        for place, token in enumerate(tokens)
-        if token.type == "link_close" and token.level == tokens[0].level
-    )
-    return "".join(token.content for token in tokens[: next(ends)])
+    level, parts = tokens[begin].level, []
+    for place in range(begin, len(tokens)):
+        if tokens[place].type == "link_close" and tokens[place].level == level:
+            break
+        parts.append(tokens[place].content)
+    return "".join(parts)
 
 
 def heading(levels: Sequence[int]) -> str:
@@ -244,7 +245,7 @@ class _Renderer(RendererHTML):
         return self.fence(*rest)
 
     def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
-        text = text_of_link(tokens[idx:])
+        text = text_of_link(tokens, idx)
         around = links.around(str(tokens[idx].attrs["href"]), text)
         # No link holds another.
         before, after = ("", "") if env["after"] else around

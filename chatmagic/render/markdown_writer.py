@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _PARSER: Final = markdown_parser.parser(RendererHTML)
 
-_SIGN: Final = re.compile(r"[\\`*_{}\[\]<>&$|~^@#!]|(?<=-)-|-(?=-)|:(?=\S)|(?<=www)\.")
+_SIGN: Final = re.compile(
+    r"[\\`*_{}\[\]<>&$|~^@#!]|(?<=-)-|-(?=-)|:(?=[^\s\d])|(?<!\d):(?=\d)|(?<=www)\."
+)
 _IN_ADDRESS: Final = re.compile(r"[\\`*_{}\[\]<>&$|~^!]")
 # What a page's typesetter looks for in the page itself.
 _DELIMITER: Final = re.compile(r"\\(?=[(\[A-Za-z])|\$(?=\$)")
@@ -189,7 +191,7 @@ class _Writer:
         ends: list[str] = []  # of the links that are open
         for place, token in enumerate(tokens):
             if token.type == "link_open":
-                text = markdown.text_of_link(tokens[place:])
+                text = markdown.text_of_link(tokens, place)
                 part, end = ("", "") if ends else _link(str(token.attrs["href"]), text)
                 ends.append(end)
             elif token.type == "link_close":

@@ -16,6 +16,7 @@ from chatmagic.text import counted
 
 Unit = Literal["credits", "turns"]
 
+OTHERS: Final = "others may share the quota"
 NOTICE: Final = 0.8
 """Part of a budget at which a notice is given."""
 _FORM: Final = re.compile(
@@ -157,4 +158,4 @@ class Budget:
         used = self.used(tally)
         if used < NOTICE * self.most:
             return None
-        return f"{used:,} of the budget of {self} are used."
+        return f"{used:,} of the budget of {self} are used; {OTHERS}."

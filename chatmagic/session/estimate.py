@@ -23,6 +23,8 @@ FEWEST: Final = 5
 _T: Final = (3.75, 3.36, 3.14, 3.00, 2.90, 2.82)
 """Student's t for 98 %, for 5 to 10 values."""
 
+_ROUNDING: Final = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -55,6 +57,9 @@ class Estimate:
     def turns_left(self, remaining: int) -> tuple[int, int] | None:
         """Return between how many and how many more such requests the credits allow.
 
+        Where the last ones took more and more, as in a conversation that grows, the fewest are
+        those that go on to grow so.
+
         Args:
             remaining: the credits that are left.
 
@@ -64,7 +69,8 @@ class Estimate:
         if len(self.costs) < FEWEST or not any(self.costs):
             return None
         low, high = mean_range(self.costs, remaining / statistics.fmean(self.costs))
-        return int(remaining / high), int(remaining / low)
+        fewest, most = int(remaining / high), int(remaining / low)
+        return min(fewest, _growing(self.costs, remaining, most)), most
 
     def lasts(self, remaining: int, gaps: Sequence[float], seconds: float) -> Lasts | None:
         """Return whether the credits last for a time, if requests go on at their pace.
@@ -102,6 +108,26 @@ def mean_range(values: Sequence[float], count: float) -> tuple[float, float]:
     spread = _T[len(values) - FEWEST] * statistics.stdev(values) / mean
     factor = math.exp(spread * math.sqrt(1 / len(values) + 1 / max(count, 1)))
     return mean / factor, mean * factor
+
+
+def _growing(costs: Sequence[int], remaining: int, most: int) -> int:
+    """Return how many requests the credits allow if each takes more, by the trend of the last.
+
+    Args:
+        costs: what the last ones took, at least five of them.
+        remaining: the credits that are left.
+        most: what to return where they do not seem to grow.
+    """
+    count = len(costs)
+    slope, first = statistics.linear_regression(range(count), costs)
+    errors = [cost - first - slope * place for place, cost in enumerate(costs)]
+    places = (count**3 - count) / 12  # the sum of the squares of their distances from the middle
+    doubt = _T[count - FEWEST] * math.sqrt(sum(e * e for e in errors) / (count - 2) / places)
+    if slope <= doubt / 2:  # about one in ten of those that do not grow looks as if it did
+        return most
+    more = slope + doubt
+    next_one = first + slope * (count - 1) + more / 2
+    return int((math.sqrt(next_one**2 + 2 * more * remaining) - next_one) / more + _ROUNDING)
 
 
 def rounded(low: int, high: int) -> tuple[int, int]:

@@ -137,7 +137,7 @@ class Meter:
     @property
     def credits(self) -> Credits | None:
         """The latest figures of the account that told some last; ``None`` before the first."""
-        told = max(self.latest.values(), key=lambda figures: figures.came_at, default=None)
+        told = max(tuple(self.latest.values()), key=lambda figures: figures.came_at, default=None)
         return None if told is None else told.credits
 
     def begin(self, *, alone: bool) -> None:

@@ -30,7 +30,7 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.errors import ChatError
 from chatmagic.models import Reply, Usage
-from chatmagic.session.budget import Budget, Tally
+from chatmagic.session.budget import OTHERS, Budget, Tally
 from chatmagic.session.day_file import DayFile
 from chatmagic.session.ledger import Cost, Figures, Ledger, LedgerRow
 from chatmagic.session.reservation import EMULATOR, service_of
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from chatmagic.session.environment import Environment
     from chatmagic.session.reservation import Reservation
 
-OTHERS: Final = "others may share the quota"
 SETTING: Final = "%config ChatMagics.budget"
 
 

@@ -12,7 +12,7 @@ from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.turn import Turn
-from chatmagic.models import Reply
+from chatmagic.models import Reply, Usage
 
 TURN = Turn(prompt="p", reply=Reply("*r*", model="m", finish_reason="stop"))
 REQUEST = "0" * 64
@@ -38,6 +38,21 @@ def test_a_value_that_is_kept_is_shown() -> None:
     shown = output.bundle(turn.reply, turn.to_record((), REQUEST))["text/html"]
     assert "&lt;secret&gt;" in shown
     assert "secret" not in output.bundle(turn.reply, turn.to_record((), REQUEST).bare)["text/html"]
+
+
+def test_paper_shows_what_a_page_shows() -> None:
+    """Safe Markdown: the reply, how it ended, the values that are kept, and the gauge in words."""
+    reply = Reply("*a* <b>", refusal="No *b*", usage=Usage(1, 2, 3))
+    turn = replace(TURN, prompt="x", typed="{{ y }}", values=(Value.of("y", "x"),), reply=reply)
+    record = replace(turn.to_record((), REQUEST), in_place_of=("0" * 64,))
+    assert output.bundle(reply, record)["text/markdown"] == (
+        "*Asked again: “&#123;&#123; y &#125;&#125;”*\n\n"
+        "*a* &#60;b&#62;\n\n"
+        "**The model refused: No &#42;b&#42;**\n\n"
+        "Value of y, kept with this output: 1 character\n\n```\nx\n```\n\n"
+        "*credits unknown · 1 + 2 tokens*\n\n"
+        "[//]: # (chatmagic)"
+    )
 
 
 @pytest.mark.parametrize(

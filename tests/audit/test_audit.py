@@ -118,21 +118,24 @@ def test_what_is_unknown_or_early_is_told(
 def test_what_is_not_as_it_was_sealed_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A forged prompt, a record without a seal, and a seal made again over other HTML."""
-    forged, bare, drawn = page(), page("q", parameters={"history": False}), page("x")
+    """A forged prompt, a record without a seal, and seals made again over another look."""
+    forged, bare = page(), page("q", parameters={"history": False})
+    drawn, written = page("x"), page("x")
     forged["outputs"][0]["metadata"]["chatmagic"]["prompt"] = "p!"
     forged["source"] = "%%chat\np!"
     del bare["outputs"][0]["metadata"]["chatmagic"]["seal"]
-    shown = drawn["outputs"][0]
-    shown["data"]["text/html"] = ["<b>hostile</b>"]
-    shown["metadata"]["chatmagic"] = sealed(
-        {name: item for name, item in shown["metadata"]["chatmagic"].items() if name != "seal"},
-        {kind: "".join(lines) for kind, lines in shown["data"].items()},
-    )
+    for made, kind in ((drawn, "text/html"), (written, "text/markdown")):
+        shown = made["outputs"][0]
+        shown["data"][kind] = ["<b>hostile</b>"]
+        shown["metadata"]["chatmagic"] = sealed(
+            {name: item for name, item in shown["metadata"]["chatmagic"].items() if name != "seal"},
+            {kind: "".join(lines) for kind, lines in shown["data"].items()},
+        )
     for made, said in (
         (forged, f"! cell 1: {notebook_file.CHANGED}."),
         (bare, f"! cell 1: {notebook_file.NOT_SEALED}."),
-        (drawn, "! cell 1: its HTML differs from what its reply is rendered as."),
+        (drawn, "! cell 1: its HTML or Markdown differs from what its reply is rendered as."),
+        (written, "! cell 1: its HTML or Markdown differs from what its reply is rendered as."),
     ):
         code, told = run(capsys, [save(tmp_path / "n.ipynb", [made])])
         assert (code, [line for line in told.splitlines() if line[0] == "!"]) == (1, [said])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from libraries import library
 
 from chatmagic.batch.bar import Bar
-from chatmagic.batch.job import Progress
+from chatmagic.batch.progress import Progress
 
 if TYPE_CHECKING:
     import pytest

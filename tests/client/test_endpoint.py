@@ -9,6 +9,7 @@ import pytest
 from environments import resolved_in_client, resolved_in_kernel
 
 from chatmagic.client.endpoint import Endpoint
+from chatmagic.client.servers import Server
 from chatmagic.protocol.auth import Secret
 
 KEY = "sk-private-7d1f"
@@ -65,3 +66,11 @@ def test_a_missing_key_says_where_there_is_one(
     )
     given = {"base_url": given.get("chosen")}
     assert resolved_in_client(environ, **given).no_key_message() == (what, hint)
+
+
+def test_what_a_server_by_name_calls_for() -> None:
+    """An address by itself calls for nothing."""
+    assert not Endpoint(HOME, "none", None, "argument").stream_usage
+    for tells in (True, False):
+        server = Server("lab", HOME, stream_usage=tells)
+        assert Endpoint(HOME, "none", None, "argument", server=server).stream_usage is tells

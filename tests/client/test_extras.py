@@ -34,6 +34,16 @@ def test_a_model_is_a_field(extra_body: object, model: object, sent: dict[str, A
     assert fields(extra_body, model) == sent
 
 
+def test_token_counts_are_asked_for() -> None:
+    """Unless the fields say otherwise."""
+    assert fields(None, "a", stream_usage=True) == {
+        "stream_options": {"include_usage": True},
+        "model": "a",
+    }
+    given = {"stream_options": {"include_usage": False}}
+    assert fields(given, stream_usage=True) == given
+
+
 @pytest.mark.parametrize(
     ("extra_body", "model", "words"),
     [

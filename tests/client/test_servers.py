@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+from project import ROOT
 
 from chatmagic.client import config, servers
 from chatmagic.client.client import Client
@@ -36,6 +38,17 @@ def test_the_table_of_ours() -> None:
         assert is_loopback(server.base_url)
         assert (server.name, server.auth, server.stream_usage) == (name, "none", True)
     assert [name for name, server in ours.items() if server.needs_model] == ["ollama", "lmstudio"]
+
+
+def test_the_page_says_the_same() -> None:
+    """Each server has its row, in the same order."""
+    page = (ROOT / "notebooks" / "reference" / "servers.md").read_text("utf-8")
+    told = "where the request asks for them"
+    assert re.findall(r"^\| `.*", page, re.MULTILINE) == [
+        f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing more'} "
+        f"| {told if server.stream_usage else 'always'} |"
+        for name, server in servers.tables()[1].items()
+    ]
 
 
 @pytest.mark.parametrize("word", ["https://ollama", "", "emulator", "chat.example.org"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -100,6 +102,13 @@ def _interrupted(step: Callable[[Conversation], object], talk: Conversation, aft
     return False
 
 
+def saved() -> Conversation:
+    """Give a conversation as a file has it, without its changes."""
+    talk = abc()
+    talk.forget_changes()
+    return talk
+
+
 def begun() -> Conversation:
     """Give a conversation in which there is something to undo and to redo."""
     talk = abc()
@@ -139,8 +148,9 @@ def test_an_interrupt_leaves_the_old_state_or_the_new(
     assert all(found in (old, new) for found in seen)
 
 
-Steers = ThreadStart | Hiding
+Steers = ThreadStart | Hiding | Instructions
 Held = list[tuple[int | Steers, str]]
+Orders = tuple[list[int], list[int]] | None
 
 
 class Row(NamedTuple):
@@ -161,22 +171,37 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.talk = Conversation()
         self.rows: list[Row] = []
-        self.past: list[dict[int, Held]] = []
-        self.future: list[dict[int, Held] | None] = []
+        self.past: list[tuple[dict[int, Held], Orders]] = []
+        self.future: list[tuple[dict[int, Held], Orders] | None] = []
         self.asked: dict[int, tuple[tuple[int, ...], int | None]] = {}
         self.named: dict[int, str | None] = {}
         self.hides: dict[int, bool] = {}
+        self.told: dict[int, str | None] = {}
         self.executions = 0
         self.ever: set[int] = set()
 
+    def held(self) -> list[int | Steers]:
+        """Give what is live, from top to bottom."""
+        return [item for row in self.rows for item, _ in row.turns]
+
     def live(self) -> list[int]:
         """Give the numbers of the model's live turns."""
-        held = [item for row in self.rows for item, _ in row.turns]
-        return [item for item in held if isinstance(item, int)]
+        return [item for item in self.held() if isinstance(item, int)]
+
+    def instructed(self) -> list[str | None]:
+        """Give the instructions that hold for each live turn, and at last below all."""
+        words: str | None = None
+        held: list[str | None] = []
+        for item in self.held():
+            if isinstance(item, Instructions):
+                words = item.text or None
+            elif isinstance(item, int):
+                held.append(words)
+        return [*held, words]
 
     def before(self) -> dict[int, list[int]]:
         """Give for each live turn those above it that it would carry: walk up each time."""
-        held = [item for row in self.rows for item, _ in row.turns]
+        held = self.held()
         return {
             item: self.shown(held[:place], self.named[item])
             for place, item in enumerate(held)
@@ -185,8 +210,12 @@ class Machine(RuleBasedStateMachine):
 
     def shown(self, held: Sequence[int | Steers], thread: str | None) -> list[int]:
         """Give the turns above a place that are not hidden there: the last word on each counts."""
-        words = {item: self.hides[item] for item in held if isinstance(item, int)}
-        words |= {item.turn: not item.show for item in held if isinstance(item, Hiding)}
+        words: dict[int, bool] = {}
+        for item in held:
+            if isinstance(item, Hiding):
+                words[item.turn] = not item.show
+            elif isinstance(item, int):
+                words[item] = self.hides[item] or words.get(item, False)
         return [number for number in self.line(held, thread) if not words[number]]
 
     def line(self, held: Sequence[int | Steers], thread: str | None) -> list[int]:
@@ -215,22 +244,26 @@ class Machine(RuleBasedStateMachine):
         for row in self.rows:
             row.turns[:] = copy.get(id(row.turns), [])
 
-    def change(self) -> None:
-        """Remember what is, as a new change begins."""
-        self.past.append(self.copy())
+    def change(self, orders: Orders = None) -> None:
+        """Remember what is, as a change begins; of a load also the order of before and after."""
+        self.past.append((self.copy(), orders))
         self.future.clear()
 
     def sort(self, order: Sequence[str]) -> None:
-        """Cut the rows into a head and groups that each begin on the page; sort the groups."""
+        """Sort the rows by the page."""
+        self.grouped(order, lambda row: row.owner)
+
+    def grouped(self, order: Sequence[object], key: Callable[[Row], object]) -> None:
+        """Cut the rows into a head and groups that each begin with one in order; sort these."""
         head: list[Row] = []
-        groups: dict[str, list[Row]] = {}
+        groups: dict[object, list[Row]] = {}
         group = head
         for row in self.rows:
-            if row.owner is not None and row.owner in order:
-                group = groups.setdefault(row.owner, [])
+            if key(row) in order:
+                group = groups.setdefault(key(row), [])
             group.append(row)
-        for owner in order:
-            head += groups.get(owner, [])
+        for each in order:
+            head += groups.get(each, [])
         self.rows = head
 
     def row(self, owner: str | None, order: Sequence[str] | None) -> Row:
@@ -273,6 +306,8 @@ class Machine(RuleBasedStateMachine):
         turn = ask(self.talk, "p", owner, execution, **given)
         self.named[turn.number], self.hides[turn.number] = thread, hide
         self.put(owner, turn.number, execution, order)
+        self.told[turn.number] = self.instructed()[self.live().index(turn.number)]
+        assert [each.number for each in self.talk.replies(turn.number).latest] == [turn.number]
         before = self.before()[turn.number]
         assert total == len(before)
         assert list(turn.carried) == (before if last is None else before[::-1][:last][::-1])
@@ -307,6 +342,11 @@ class Machine(RuleBasedStateMachine):
             self.ever.add(new.number)
             self.named[new.number], self.hides[new.number] = new.thread, new.hide
             self.asked[new.number] = (new.carried, new.last)
+            now = self.instructed()[self.live().index(number)]
+            self.told[new.number] = now if how == "retry" else self.told[number]
+            assert self.talk.replies(new.number).latest[-1].number == new.number
+        kept = {turn.number for turn in replies} | {new.number}
+        assert {turn.number for turn in self.talk.replies(new.number)} == kept
         self.change()
         if owner is not None:
             self.row(owner, order)
@@ -354,12 +394,43 @@ class Machine(RuleBasedStateMachine):
         assert self.talk.add(hiding, order=order).kind == "hiding"
         self.put(owner, hiding, execution, order)
 
+    @rule(owner=owners, text=st.sampled_from(["", "one", "two"]), order=orders)
+    def give(self, owner: str | None, text: str, order: Sequence[str] | None) -> None:
+        """Give instructions, or end those above."""
+        self.executions += 1
+        given = Instructions.of(text, owner=owner, execution=str(self.executions))
+        assert self.talk.add(given, order=order).kind == "instructions"
+        self.put(owner, given, str(self.executions), order)
+
+    @rule(names=st.permutations(list("ae")), count=st.integers(0, 2), is_free=st.booleans())
+    def load(self, names: list[str], count: int, *, is_free: bool) -> None:
+        """Put another conversation in place: its rows, and behind them the others, empty."""
+        other, owners = Conversation(), [*names[:count], *[None] * is_free]
+        turns = [ask(other, "p", owner, "1") for owner in owners]
+        other.forget_changes()
+        by, rows = self.talk.added, [Row(owner, []) for owner in owners]
+        mine = {row.owner: row for row in self.rows if row.owner is not None}
+        rows = [mine.get(row.owner or "", row) for row in rows]
+        taken = {id(row.turns) for row in rows}
+        after = [*rows, *(row for row in self.rows if id(row.turns) not in taken)]
+        places = [id(row.turns) for row in self.rows], [id(row.turns) for row in after]
+        self.change(places)
+        assert self.talk.load(other).kind == "load"
+        self.rows = after
+        for row in after:
+            row.turns.clear()
+        for row, turn in zip(rows, turns, strict=True):
+            number = turn.number + by
+            row.turns.append((number, "1"))
+            self.ever.add(number)
+            self.named[number], self.hides[number], self.told[number] = None, False, None
+            self.asked[number] = (tuple(each + by for each in turn.carried), None)
+
     @rule(name=st.sampled_from(["main", "x"]))
     def delete(self, name: str) -> None:
         """Take a thread's own turns out."""
-        held = [item for row in self.rows for item, _ in row.turns]
         gone, place = [], "main"
-        for item in held:
+        for item in self.held():
             if isinstance(item, ThreadStart):
                 place = item.name
             elif isinstance(item, int) and (self.named[item] or place) == name:
@@ -375,9 +446,14 @@ class Machine(RuleBasedStateMachine):
         now = self.copy()
         change = self.talk.undo()
         assert (change is None) == (not self.past)
-        self.future.append(now if self.past else None)
-        if self.past:
-            self.restore(self.past.pop())
+        if not self.past:
+            self.future.append(None)
+            return
+        before, orders = self.past.pop()
+        self.future.append((now, orders))
+        if orders is not None:
+            self.grouped(orders[0], lambda row: id(row.turns))
+        self.restore(before)
 
     @precondition(lambda self: self.future)
     @rule()
@@ -388,8 +464,11 @@ class Machine(RuleBasedStateMachine):
         future = self.future.pop()
         assert (change is None) == (future is None)
         if future is not None:
-            self.past.append(now)
-            self.restore(future)
+            after, orders = future
+            self.past.append((now, orders))
+            if orders is not None:
+                self.grouped(orders[1], lambda row: id(row.turns))
+            self.restore(after)
 
     @rule()
     def reset(self) -> None:
@@ -418,26 +497,33 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def same(self) -> None:
-        """The live turns, the stale ones and the depths are the model's."""
-        live = self.live()
+        """The live turns, the stale ones and the depths are the model's; no reply is lost."""
+        live, instructed = self.live(), self.instructed()
         assert [turn.number for turn in self.talk] == live
         assert len(self.talk) == len(live)
+        assert [each and each.text for each in self.talk.instructions] == instructed
         stale = []
-        for number, above in self.before().items():
+        for (number, above), words in zip(self.before().items(), instructed, strict=False):
             carried, last = self.asked[number]
             before = above if last is None else above[::-1][:last][::-1]
-            if list(carried) != before:
+            if list(carried) != before or self.told[number] != words:
                 stale.append(number)
         assert [turn.number for turn in self.talk.stale_turns()] == stale
+        replies = self.talk.all_replies()
+        assert sorted(replies) == sorted(live)
+        numbers = [turn.number for each in replies.values() for turn in each]
+        assert len(numbers) == len({*numbers})
+        assert all(number in {turn.number for turn in replies[number]} for number in live)
+        assert {*self.talk.known_turns()} == self.ever
+        held = self.held()
         for name, turns in self.talk.threads.items():
-            held = [item for row in self.rows for item, _ in row.turns]
             assert [turn.number for turn in turns] == self.line(held, name)
             alone = self.talk.of_thread(name)
             assert [turn.number for turn in alone] == self.line(held, name)
             known = [turn.number for turn in alone.stale_turns()]
             assert known == [turn.number for turn in alone if turn.number in stale]
         assert self.talk.undo_depth == len(self.past)
-        assert self.talk.redo_depth == len([copy for copy in self.future if copy is not None])
+        assert self.talk.redo_depth == len([each for each in self.future if each is not None])
 
 
 TestMachine = pytest.mark.unmeasured(Machine.TestCase)
@@ -448,6 +534,7 @@ TestMachine.settings = settings(stateful_step_count=30)
 Command = tuple[Any, ...]
 Notebook = list[list[Command]]
 Sent = list[tuple[str, tuple[tuple[str, str], ...], str]]
+Says = Iterator[str | None]
 
 ASKS = st.tuples(
     st.just("ask"),
@@ -462,8 +549,14 @@ STARTS = st.tuples(
 )
 DELETES = st.tuples(st.just("delete"), st.sampled_from(["main", "x"]))
 GIVES = st.tuples(st.just("give"), st.sampled_from(["", "one", "two"]))
-UNDO, REDO, RESET = ("undo",), ("redo",), ("reset",)
-RETRY, PICK, GO_ON = ("retry",), ("pick",), ("go on",)
+UNDO, REDO, RESET, LOAD = ("undo",), ("redo",), ("reset",), ("load",)
+STEPS: dict[Command, Callable[[Conversation], object]] = {
+    UNDO: Conversation.undo,
+    REDO: Conversation.redo,
+    RESET: Conversation.reset,
+    LOAD: lambda talk: talk.load(saved()),
+}
+RETRY, PICK, PICK_2, GO_ON = ("retry",), ("pick", 0), ("pick", 1), ("go on",)
 
 
 def notebooks(*commands: st.SearchStrategy[list[Command]]) -> st.SearchStrategy[Notebook]:
@@ -475,18 +568,18 @@ def notebooks(*commands: st.SearchStrategy[list[Command]]) -> st.SearchStrategy[
 
 
 def run_cell(
-    talk: Conversation, owner: str | None, cell: list[Command], order: Sequence[str] | None
+    talk: Conversation,
+    owner: str | None,
+    cell: list[Command],
+    order: Sequence[str] | None,
+    says: Says,
 ) -> Sent:
     """Run one cell; what it sent."""
     execution = str(next(EXECUTIONS))
     sent: Sent = []
     for command in cell:
-        if command == UNDO:
-            talk.undo()
-        elif command == REDO:
-            talk.redo()
-        elif command == RESET:
-            talk.reset()
+        if command in STEPS:
+            STEPS[command](talk)
         elif command[0] == "give":
             talk.add(Instructions.of(command[1], owner=owner, execution=execution), order=order)
         elif command[0] == "start":
@@ -494,8 +587,8 @@ def run_cell(
             talk.add(ThreadStart(name, fork, owner=owner, execution=execution), order=order)
         elif command[0] == "delete":
             talk.delete(command[1])
-        elif command in (RETRY, PICK, GO_ON):
-            sent += run_retry(talk, command, owner, execution, order)
+        elif command in (RETRY, PICK, PICK_2, GO_ON):
+            sent += run_retry(talk, command, (owner, execution), order, says)
         elif command[0] == "hide":
             line = talk.context(owner, execution, order=order).line
             turn = line[command[1] - 1].number if command[1] <= len(line) else 0
@@ -505,7 +598,7 @@ def run_cell(
             _, prompt, last, thread, hide = command
             given = {"last": last, "order": order, "thread": thread}
             carried = talk.context(owner, execution, **given)
-            ask(talk, prompt, owner, execution, hide=hide, **given)
+            ask(talk, prompt, owner, execution, hide=hide, says=next(says), **given)
             turns = tuple((turn.prompt, turn.reply.text) for turn in carried.turns)
             held = "" if carried.instructions is None else str(carried.instructions.text)
             sent.append((held, turns, prompt))
@@ -515,21 +608,25 @@ def run_cell(
 def run_retry(
     talk: Conversation,
     command: Command,
-    owner: str | None,
-    execution: str,
+    place: tuple[str | None, str],
     order: Sequence[str] | None,
+    says: Says,
 ) -> Sent:
-    """Ask the last turn above again, continue it, or put its first reply back; what it sent."""
-    above = talk.context(owner, execution, order=order).turns
+    """Ask the last turn above again, continue it, or put one of its replies back; what it sent."""
+    above = talk.context(*place, order=order).turns
     if not above:
         reject()  # its cell fails
     old = above[-1]
-    if command == PICK:
-        talk.replace_reply(talk.replies(old.number).latest[0], old.number, asker=owner, order=order)
+    if command[0] == "pick":
+        replies = talk.replies(old.number).latest
+        picked = replies[command[1] % len(replies)]
+        talk.replace_reply(picked, old.number, asker=place[0], order=order)
         return []
     carried = talk.context_of(old.number, last=old.last).turns
-    asks = go_on if command == GO_ON else again
-    asked = asks(talk, owner, execution, order=order)
+    if command == GO_ON:
+        asked = go_on(talk, *place, order=order)
+    else:
+        asked = again(talk, *place, order=order, says=next(says))
     turns = tuple((turn.prompt, turn.reply.text) for turn in carried)
     return [(asked.reply.text, turns, asked.prompt)]
 
@@ -543,13 +640,20 @@ def run_all(
     *,
     owned: bool = True,
     order: Sequence[str] | None = None,
-) -> Sent:
-    """Run a notebook from top to bottom; what it sent."""
-    return [
+    alike: bool = False,
+) -> str:
+    """Run a notebook from top to bottom; what it sent, with its own replies named by their places.
+
+    The replies are all alike, or no two of them, whichever runs they are of.
+    """
+    run = f"<{next(EXECUTIONS)}:"
+    says: Says = repeat("yes") if alike else (f"{run}{n}>" for n in itertools.count())
+    sent = [
         request
         for index, cell in enumerate(notebook)
-        for request in run_cell(talk, str(index) if owned else None, cell, order)
+        for request in run_cell(talk, str(index) if owned else None, cell, order, says)
     ]
+    return repr(sent).replace(run, "<now:")
 
 
 def without_early_redos(notebook: Notebook) -> Notebook:
@@ -578,7 +682,7 @@ ANY_PROGRAM = notebooks(
     GIVES.map(lambda one: [one]),
     STARTS.map(lambda one: [one]),
     DELETES.map(lambda one: [one]),
-    st.sampled_from([[RETRY], [PICK], [GO_ON]]),
+    st.sampled_from([[RETRY], [PICK], [PICK_2], [RETRY, PICK], [GO_ON]]),
     HIDES.map(lambda one: [one]),
     st.just([UNDO]),
     st.just([UNDO, REDO]),
@@ -588,14 +692,15 @@ ANY_PROGRAM = notebooks(
 
 
 @pytest.mark.unmeasured
-@given(ANY_PROGRAM)
-def test_run_all_again_sends_the_same(notebook: Notebook) -> None:
+@given(ANY_PROGRAM, st.booleans(), st.booleans())
+def test_run_all_again_sends_the_same(notebook: Notebook, alike: bool, loads: bool) -> None:
     """Every pass sends the same requests, and a run whose cells are unknown sends them too."""
+    notebook = [[LOAD], *notebook] if loads else notebook
     talk = Conversation()
-    first = run_all(talk, notebook)
-    assert run_all(talk, notebook) == first
-    assert run_all(talk, notebook) == first
-    assert run_all(Conversation(), notebook, owned=False) == first
+    first = run_all(talk, notebook, alike=alike)
+    assert run_all(talk, notebook, alike=alike) == first
+    assert run_all(talk, notebook, alike=alike) == first
+    assert run_all(Conversation(), notebook, owned=False, alike=alike) == first
 
 
 # A cell that takes back what another cell did is left out here: an undo after a re-run brings
@@ -613,6 +718,8 @@ SELF_CONTAINED = notebooks(
     # One that is not hidden, in the thread of its place: it is the one that is asked again.
     ASKS.map(lambda one: [(*one[:3], None, False), RETRY]),
     ASKS.map(lambda one: [(*one[:3], None, False), GO_ON]),
+    ASKS.map(lambda one: [(*one[:3], None, False), RETRY, PICK]),
+    ASKS.map(lambda one: [(*one[:3], None, False), RETRY, PICK, UNDO, PICK_2]),
     st.lists(ASKS, min_size=2, max_size=3),
     st.just([RESET]),
     st.just([RESET, UNDO]),
@@ -626,9 +733,9 @@ def test_with_the_pages_order_run_all_is_restart_and_run_all(
 ) -> None:
     """Also if cells were first asked in another order, some of them, some often."""
     order = [str(index) for index in range(len(notebook))]
-    talk = Conversation()
+    talk, by_hand = Conversation(), (f"by hand {n}" for n in itertools.count())
     for index in data.draw(st.lists(st.integers(0, len(notebook) - 1), max_size=8)):
-        run_cell(talk, str(index), notebook[index], order)
+        run_cell(talk, str(index), notebook[index], order, by_hand)
     assert run_all(talk, notebook, order=order) == run_all(Conversation(), notebook)
     assert talk.stale_turns() == ()
 

@@ -70,7 +70,7 @@ def test_what_is_well_is_so_throughout() -> None:
         ("address", Address(trouble=TROUBLE), "!!", "it broke"),
         ("address", Address(url_from="here", is_emulator=True), "ok", "the emulator"),
         ("address", Address("http://a", "here", warnings=("It is plain.",)), "!!", "http://a"),
-        ("clock", Clock(), "?", "no answer has told"),
+        ("clock", Clock(), "?", "not compared"),
         ("clock", Clock(True, timedelta(minutes=5)), "!!", "about 5 minutes ahead of"),
         ("clock", Clock(True, -timedelta(minutes=1)), "!!", "about 1 minute behind"),
         ("files", [PrivateFile("a", 0o600, False)], "ok", "1 private file, for you alone"),
@@ -144,6 +144,12 @@ def test_the_way(seen: Network | None, names: list[str]) -> None:
     lines = module.network(found)
     assert [line.mark + line.name for line in lines] == names
     assert seen is None or seen.proxy is None or "by the environment" in lines[0].seen
+
+
+def test_an_answer_without_a_date() -> None:
+    """There is nothing more to be done about it."""
+    line = module.clock(Clock(), Answered())
+    assert (line.mark, line.todo) == ("?", "")
 
 
 def test_the_emulator_needs_no_network_and_has_no_clock() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -151,3 +152,15 @@ def test_a_proxy_that_answers(
     assert seen.failed is None
     assert seen.proxy == f"http://proxy.example.org:{server.port}"
     assert (seen.is_connected, seen.tls, server.asked) == (True, "", [])
+
+
+def test_a_name_that_nobody_answers_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the network is down a look-up takes no more than its time."""
+    answered = Event()
+    monkeypatch.setattr(module, "SECONDS", 0.05)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: answered.wait(5) and [])
+    seen = probe("https://chat.example.org")
+    answered.set()
+    assert (seen.failed, seen.addresses) == ("name", ())
+    assert seen.trouble is not None
+    assert seen.trouble.what == "looking up the host name chat.example.org took longer than 0.05 s"

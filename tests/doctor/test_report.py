@@ -36,6 +36,16 @@ def test_a_block() -> None:
     assert KEY not in text
 
 
+def test_where_a_line_is_cut() -> None:
+    """A key or a home folder that stands there leaves no part of itself."""
+    seen = [KEY, "/home/ada/secret"]
+    for words in seen:
+        long = Trouble("x" * (400 - len(words)) + "y" + words)
+        found = Observations(front_end=FrontEnd("a", "b"), cassette=CassetteSeen(trouble=long))
+        text, _ = report(found, [Secret(KEY)], "/home/ada")
+        assert words[:4] not in text
+
+
 def test_nothing_wrong() -> None:
     """It is said, and so is that a question was sent."""
     found = Observations(front_end=FrontEnd("a shell", "prints"), answered=Answered(is_kept=True))

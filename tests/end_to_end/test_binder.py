@@ -98,13 +98,17 @@ def required() -> list[Distribution] | None:
     return list(found.values())
 
 
+def library(environment: Path) -> Path:
+    """Give the folder of an environment's packages."""
+    return Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
+
+
 def link(packages: list[Distribution], environment: Path, python: Path) -> None:
     """Link what this environment has installed of packages into another, with its commands."""
-    library = Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
     for package in packages:
         for file in package.files or []:
             path = file if file.parts[0] == ".." else Path(file.parts[0])
-            there = library / path
+            there = library(environment) / path
             if "bin" not in path.parts and not os.path.lexists(there):
                 there.parent.mkdir(parents=True, exist_ok=True)
                 there.symlink_to(Path(str(package.locate_file(path))).resolve())
@@ -141,6 +145,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     venv = (sys.executable, "-m", "venv", "--without-pip", str(bare))
     made = run(*venv, cwd=folder, environment=own)
     assert made.returncode == 0, made.stderr
+    # jsonschema does without it, and four programs would take a second each to load it.
+    spared = 'import sys\nsys.modules["rfc3987_syntax"] = None\n'
+    (library(bare) / "sitecustomize.py").write_text(spared, encoding="utf-8")
     packages = required()
     if packages is not None:
         link(packages, bare, bare / "bin" / "python")

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from comparison import Comparison, code
+from forked_kernels import forking
 from kernels import kernel
 from lessons import CASSETTES, NOTEBOOKS, RECORDED, ROOT, environment, fresh, read, write
 from project import files
@@ -39,6 +40,8 @@ from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from nbformat import NotebookNode
     from shells import Shell
 
@@ -163,13 +166,19 @@ def copied(folder: Path) -> list[Path]:
     return files("*.ipynb", folder)
 
 
-def run(words: list[str], cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of this Python, offline."""
-    cut = cwd / "cut"
-    cut.mkdir(exist_ok=True)
-    (cut / "sitecustomize.py").write_text(OFFLINE, encoding="utf-8")
-    known = environment(variables)
-    known["PYTHONPATH"] = os.pathsep.join([str(cut), known["PYTHONPATH"]])
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Give an environment where the network is cut, and where kernels are forked."""
+    folder = tmp_path_factory.mktemp("offline")
+    (folder / "sitecustomize.py").write_text(OFFLINE, encoding="utf-8")
+    known = environment()
+    known["PYTHONPATH"] = os.pathsep.join([str(folder), known["PYTHONPATH"]])
+    with forking(folder / "forks", known):
+        yield {**known, "JUPYTER_PATH": str(folder / "forks")}
+
+
+def run(words: list[str], cwd: Path, known: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command of this Python in an environment."""
     while True:
         done = subprocess.run(
             [sys.executable, *words],
@@ -186,15 +195,16 @@ def run(words: list[str], cwd: Path, **variables: str) -> subprocess.CompletedPr
 
 
 def strict(
-    where: list[Path], cwd: Path, *options: str, **variables: str
+    where: list[Path], cwd: Path, known: Mapping[str, str], *options: str
 ) -> subprocess.CompletedProcess[str]:
     """Run nbval over notebooks."""
     command = ["-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-W", "default"]
-    words = [*command, "-c", os.devnull, *options, *map(str, where)]
-    return run(words, cwd, **variables)
+    words = [*command, "-p", "nbval.plugin", "-c", os.devnull, *options, *map(str, where)]
+    # Who checks notebooks has no other plugins, and it takes a second to load these tests'.
+    return run(words, cwd, {**known, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
 
 
-def by_tool(tool: str, folder: Path) -> dict[str, NotebookNode] | None:
+def by_tool(tool: str, folder: Path, known: Mapping[str, str]) -> dict[str, NotebookNode] | None:
     """Run copies of the lessons by a tool; ``None`` where it is not installed."""
     if tool == "papermill" and find_spec("papermill") is None:
         return None
@@ -202,20 +212,21 @@ def by_tool(tool: str, folder: Path) -> dict[str, NotebookNode] | None:
     paths = [path for path in copied(folder / "notebooks") if path.stem in RUN_BY[tool]]
     for path in paths:
         write(fresh(read(path)), path)
-    done = run([*TOOLS[tool], *map(str, paths)], folder, **ABROAD)
+    done = run([*TOOLS[tool], *map(str, paths)], folder, known)
     assert done.returncode == 0, done.stdout + done.stderr
     return {path.stem: read(path) for path in paths}
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def ran(tmp_path_factory: pytest.TempPathFactory, offline: dict[str, str]) -> dict[str, Any]:
     """Run the lessons by their tools, two at a time: kernels take their time to start."""
     folder = tmp_path_factory.mktemp("ran")
     (folder / "nbval").mkdir()
     own = [path for path in LESSONS if path.stem in RUN_BY["nbval"]]
+    abroad = {**offline, **ABROAD}
     with ThreadPoolExecutor(2) as pool:
-        jobs = {tool: pool.submit(by_tool, tool, folder / tool) for tool in TOOLS}
-        nbval = pool.submit(strict, own, folder / "nbval", **ABROAD)
+        jobs = {tool: pool.submit(by_tool, tool, folder / tool, abroad) for tool in TOOLS}
+        nbval = pool.submit(strict, own, folder / "nbval", abroad)
         return {**{tool: job.result() for tool, job in jobs.items()}, "nbval": nbval.result()}
 
 
@@ -313,7 +324,7 @@ def test_a_changed_cassette_fails_its_lesson(path: Path) -> None:
         assert not judge.agrees(changed, saved)
 
 
-def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path) -> None:
+def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path, offline: dict[str, str]) -> None:
     """By the command that 05 and the manual give: older HTML passes, a changed word does not.
 
     A word of a saved reply is changed, and one of a recorded reply with its digest.
@@ -338,7 +349,9 @@ def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path) -> None:
     recorded = [*serializer.read(tape.read_text(encoding="utf-8"), tape.name)]
     recorded[2] = replace(recorded[2], text=with_another(recorded[2].text or "", "three"))
     tape.write_text(serializer.write(recorded), encoding="utf-8")
-    done = strict([first, credit], tmp_path, "--nbval-sanitize-with", str(cli.SANITIZE_FILE))
+    done = strict(
+        [first, credit], tmp_path, offline, "--nbval-sanitize-with", str(cli.SANITIZE_FILE)
+    )
     failed = re.findall(r"^FAILED notebooks/(\S+)\.ipynb::(Cell \d+) ", done.stdout, re.MULTILINE)
     assert [cell for name, cell in failed if name == first.stem] == ["Cell 3"], done.stdout
     assert next(cell for name, cell in failed if name == credit.stem) == "Cell 4", done.stdout
@@ -485,7 +498,7 @@ def test_a_changed_row_is_asked_alone_as_the_lesson_says(
     assert done.printed == "8 requests for 8 rows\n"
 
 
-def test_a_lesson_is_its_own_cassette(tmp_path: Path) -> None:
+def test_a_lesson_is_its_own_cassette(tmp_path: Path, offline: dict[str, str]) -> None:
     """Alone in a folder, a saved lesson is replayed from itself, as 05 says."""
     [said] = [
         cell.source
@@ -495,7 +508,7 @@ def test_a_lesson_is_its_own_cassette(tmp_path: Path) -> None:
     variable, *command = said.split("```sh\n")[1].split("```")[0].split()
     saved = read(NOTEBOOKS / "02-conversations.ipynb")
     write(saved, tmp_path / command[-1])
-    done = run(["-m", *command], tmp_path, **dict([variable.split("=")]))
+    done = run(["-m", *command], tmp_path, {**offline, **dict([variable.split("=")])})
     assert done.returncode == 0, done.stderr
     found = read(next(tmp_path.glob("*.nbconvert.ipynb")))
     assert [cell.outputs for cell in code(found)] == [cell.outputs for cell in code(saved)]

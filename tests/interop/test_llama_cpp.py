@@ -1,19 +1,23 @@
-"""The extension and a real server that is not this project's: llama.cpp's, where it is installed.
+"""The extension and real servers of llama.cpp, where they are installed.
 
-``llama-server`` is llama.cpp's own; ``pip install 'llama-cpp-python[server]' gguf`` builds another
-one in Python over the same library. A model of random weights says characters without a sense.
+``llama-server`` is llama.cpp's own; ``pip install 'llama-cpp-python[server]' gguf`` builds one in
+Python over the same library. Both take minutes to build, so no extra names them. A model of random
+weights says characters without a sense.
 """
 
 from __future__ import annotations
 
+import http.client
 import shutil
 import socket
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
+from http import HTTPStatus
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 import tiny_model
@@ -25,28 +29,28 @@ if TYPE_CHECKING:
 
     from shells import Shell
 
-COMMANDS = {
-    "llama-server": [
-        "llama-server",
-        "--no-warmup",
-        "--ctx-size",
-        "512",
-        "--chat-template",
-        "chatml",
-    ],
+
+OWN: Final = "llama-server"
+"""The one that tells a stream's tokens; the other does so of a reply in one piece alone."""
+COMMANDS: Final = {
+    OWN: f"{OWN} --no-warmup --chat-template chatml --ctx-size 512".split(),
     "llama-cpp-python": [sys.executable, "-m", "llama_cpp.server", "--n_ctx", "512"],
 }
-TELLS_IN_STREAMS = "llama-server"
-"""The one that tells a stream's tokens; the other does so of a reply in one piece alone."""
 
 
 @pytest.fixture(params=COMMANDS)
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Give the kind of a server that runs, and that the user's file knows by name."""
+def kind(request: pytest.FixtureRequest) -> str:
+    """Give the kind of a server that is installed."""
     kind: str = request.param
-    is_there = shutil.which(kind) if kind == "llama-server" else find_spec("llama_cpp")
+    is_there = shutil.which(kind) if kind == OWN else find_spec("llama_cpp")
     if not is_there or find_spec("gguf") is None:
         pytest.skip(f"{kind} or gguf is not installed")
+    return kind
+
+
+@pytest.fixture
+def server(kind: str, tmp_path: Path) -> Iterator[str]:
+    """Give the address of a server that runs, and that the user's file knows by name."""
     model = tmp_path / "tiny.gguf"
     tiny_model.write(model, import_module("gguf"), import_module("numpy"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -56,12 +60,12 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     (folder / "servers.toml").write_text(
         f'["llama.cpp"]\nbase_url = "http://127.0.0.1:{port}"\nstream_usage = true\n'
     )
-    where = ["--model", str(model), "--host", "127.0.0.1", "--port", str(port)]
+    command = [*COMMANDS[kind], "--model", str(model), "--host", "127.0.0.1", "--port", str(port)]
     with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen([*COMMANDS[kind], *where], stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         _await(process, port)
-        yield kind
+        yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         try:
@@ -71,24 +75,24 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def _await(process: subprocess.Popen[bytes], port: int) -> None:
-    """Wait until it listens."""
+    """Wait until it has loaded its model."""
     until = time.monotonic() + 6 * PATIENCE
     while time.monotonic() < until:
         assert process.poll() is None, "the server ended by itself"
-        try:
-            socket.create_connection(("127.0.0.1", port), 1.0).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    pytest.fail("the server did not begin to listen")
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        with suppress(OSError), closing(connection):
+            connection.request("GET", "/v1/models")
+            if connection.getresponse().status == HTTPStatus.OK:
+                return
+        time.sleep(0.05)
+    pytest.fail("the server did not begin to answer")
 
 
-def test_llama_cpp_by_name(bare: Shell, server: str) -> None:
+def test_llama_cpp_by_name(bare: Shell, kind: str, server: str) -> None:
     """Connected without an address or a key, it lists its model, answers, and tells its tokens."""
     said = bare.do("%chat_connect llama.cpp --models").printed
-    assert "Connected to llama.cpp at http://127.0.0.1:" in said
-    assert "1 model at " in said
+    assert f"Connected to llama.cpp at {server} (%chat_connect), without a key." in said
+    assert f"1 model at {server}:" in said
     assert "tiny" in said
     streamed = bare.machine("%chat -t 0 -n 8 hello")
     whole = bare.machine("%chat -t 0 -n 8 --no-stream again")
@@ -97,4 +101,4 @@ def test_llama_cpp_by_name(bare: Shell, server: str) -> None:
         assert ran.records[0]["state"] == "complete"
         assert ran.records[0]["finish_reason"] == "length"
     assert whole.records[0]["usage"]["completion_tokens"] == 8
-    assert ("usage" in streamed.records[0]) == (server == TELLS_IN_STREAMS)
+    assert ("usage" in streamed.records[0]) == (kind == OWN)

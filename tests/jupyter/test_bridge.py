@@ -268,7 +268,8 @@ def test_stale_turns_that_no_cell_of_the_page_asked_are_named(
         words = f"Running 1 cell again, in order. {where}"
         assert front.news.wait_for(lambda: words in front.said(), PATIENCE), front.said()
     front.ask("b")
-    assert front.shell.page("%chat_retry --stale", "r").texts == [f"{where} Nothing was sent."]
+    where = "2 turns are stale: ask again in the panel, Python. Nothing was sent."
+    assert front.shell.page("%chat_retry --stale", "r").texts == [where]
 
 
 def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:

@@ -67,6 +67,9 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     assert shell.page("%chat_undo", "u").texts == ["Took back the pick of a reply to “count to 9”."]
     assert shell.page("%chat_undo", "u").texts == ["Took back the new reply to “count to 9”."]
     assert "\n1. one, two, (in force" in shell.page("%chat_retry --list", "l").texts[0]
+    # What an undo took back is there; and 1 is of the last run of the question's own cell.
+    assert "asked by cell [4]" in shell.page("%chat_retry --list", "l").texts[0]
+    assert shell.page("%chat_retry --pick 1", "p").texts == ["one, two, "]
     assert len(asked(emulator)) == sent
 
 

@@ -15,10 +15,11 @@ from chatmagic import _startup
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.jupyter.usage_view import shown
 from chatmagic.models import Credits, Reply
+from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.ledger import LedgerRow
 from chatmagic.session.reservation import Reservation
-from chatmagic.session.spending import OTHERS, Spending
+from chatmagic.session.spending import Spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,13 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
     """The cell that does not go into it fails in one line; what came before stays."""
     bare.do('%config ChatMagics.budget = "15"')
     warned = [bare.machine("%%chat\nHello?").warned for _ in range(5)]
-    assert warned == ["", "", "", "12 of the budget of 15 credits are used.\n", ""]
+    assert warned == [
+        "",
+        "",
+        "",
+        "12 of the budget of 15 credits are used; others may share the quota.\n",
+        "",
+    ]
     for code in ("%%chat\nHello?", "import chatmagic\nchatmagic.ask('Hello?')"):
         failed = bare.fails(code, person=False)
         assert failed.traceback[0] == (

@@ -391,7 +391,7 @@ def test_the_text_is_exact() -> None:
     for text in (REPLY.text, HOSTILE, "", "  lead\n\n\ttrail \r\n", "\u2028é🎉"):
         found = output.bundle(replace(REPLY, text=text))
         assert found["text/plain"] == text
-        assert list(found) == ["text/html", "text/plain"]
+        assert list(found) == ["text/html", "text/markdown", "text/plain"]
         assert found["text/html"].startswith('<div class="chatmagic mathjax_ignore ')
 
 

@@ -7,6 +7,7 @@ import pytest
 from chatmagic.errors import InputError
 from chatmagic.protocol.url import (
     is_loopback,
+    models_url,
     origin,
     origin_or_none,
     request_url,
@@ -238,3 +239,20 @@ def test_what_is_no_address_has_no_origin() -> None:
     """It belongs to no other address then, and no key is given for it."""
     assert origin_or_none("https://a.example/v1") == "https://a.example:443"
     assert origin_or_none("no address") is None
+
+
+@pytest.mark.parametrize(
+    ("url", "listed"),
+    [
+        ("https://chat.example", "https://chat.example/v1/models"),
+        ("https://chat.example/api/v4/", "https://chat.example/api/v4/models"),
+        ("http://[::1]:8000/v1beta/openai", "http://[::1]:8000/v1beta/openai/models"),
+        (
+            "https://a.example/x/chat/completions?api-version=2",
+            "https://a.example/x/models?api-version=2",
+        ),
+    ],
+)
+def test_models_are_listed_beside_the_requests(url: str, listed: str) -> None:
+    """At the same origin, by the same query."""
+    assert models_url(url) == listed

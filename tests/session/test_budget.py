@@ -83,13 +83,18 @@ def test_credits_that_nobody_tells_have_no_budget(text: str, other: str) -> None
     with pytest.raises(BudgetError, match="The answers tell no credits") as caught:
         Budget.parse(text, SETTING).refuse_blind(tells=False)
     assert caught.value.hint == f"Set one in turns: {SETTING} = {other}."
+    with pytest.raises(BudgetError, match="as their reset moves with each, or they rise, so a bud"):
+        Budget.parse(text, SETTING).refuse_blind(tells=True)
 
 
 def test_a_notice_comes_at_80_percent() -> None:
     """Not before."""
     budget = Budget.parse("50", SETTING)
     assert budget.notice(Tally(39, 1)) is None
-    assert budget.notice(Tally(40, 1)) == "40 of the budget of 50 credits are used."
+    assert (
+        budget.notice(Tally(40, 1))
+        == "40 of the budget of 50 credits are used; others may share the quota."
+    )
 
 
 def test_a_tally_does_not_fall_below_0() -> None:

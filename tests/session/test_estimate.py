@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,23 @@ def test_the_forecast_covers_an_accounts_truth(kind: str, remaining: int, count:
         low, high = estimate.turns_left(remaining) or (0, remaining)
         left, turns = remaining, 0
         while (left := left - COSTS[kind](luck)) >= 0:
+            turns += 1
+        covered += low <= turns <= high
+    assert covered >= COVERED * SEEDS
+
+
+@pytest.mark.parametrize("growth", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("remaining", [40, 300, 1_000])
+def test_the_forecast_covers_a_conversation_that_grows(growth: float, remaining: int) -> None:
+    """Each turn takes more than the one before, and some of it is luck."""
+    covered = 0
+    for seed in range(SEEDS):
+        luck = Random(seed)  # noqa: S311 - a seeded run
+        costs = (int(2 + growth * number) + luck.randint(0, 2) for number in itertools.count())
+        estimate = Estimate(tuple(itertools.islice(costs, 10)))
+        low, high = estimate.turns_left(remaining) or (0, remaining)
+        left, turns = remaining, 0
+        while (left := left - next(costs)) >= 0:
             turns += 1
         covered += low <= turns <= high
     assert covered >= COVERED * SEEDS

@@ -135,6 +135,15 @@ def test_several_at_once_are_summed_and_never_too_cheap(
     assert first == 1
 
 
+def test_a_list_of_models_is_no_question() -> None:
+    """What it took is in its row, and moves no estimate."""
+    ledger = Ledger()
+    ledger.add(row(1, each=3, took=3, sure="alone"))
+    ledger.add(row(2, each=0, took=0, sure="alone", entry="models"))
+    assert ledger.estimate("https://a.example").costs == (3,)
+    assert len(ledger) == 2
+
+
 def test_an_estimate_is_of_one_service() -> None:
     """By its last ten rows whose cost is known."""
     ledger = Ledger()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.models import Credits, Reply, Usage
+from chatmagic.session import day_file
+from chatmagic.session import spending as spending_module
 from chatmagic.session.budget import Tally
 from chatmagic.session.day_file import DayFile
 from chatmagic.session.reservation import Reservation
@@ -37,6 +40,7 @@ from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import FrameType
 
     from chatmagic.client.halt import Halt
 
@@ -44,6 +48,12 @@ CREDITS = 1_000
 SERVICE = Endpoint("https://a.example", "bearer", None, "test")
 EMULATOR = replace(SERVICE, key_from="emulator")
 DIGEST = "0" * 64
+
+
+@pytest.fixture(autouse=True)
+def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for no disk: what is written is read here alone."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
 
 
 class Account:
@@ -243,7 +253,7 @@ def test_one_notice_comes_at_80_percent(tmp_path: Path) -> None:
     lines: list[str] = []
     account = Account(spending("50", tmp_path, lines))
     account.ask(16)
-    assert lines == ["42 of the budget of 50 credits are used."]
+    assert lines == ["42 of the budget of 50 credits are used; others may share the quota."]
 
 
 @pytest.mark.parametrize("entry", ["panel", "map", "python"])
@@ -256,7 +266,7 @@ def test_a_notice_of_another_thread_waits(tmp_path: Path, entry: str) -> None:
     thread.join()
     assert lines == []
     account.spending.tell()
-    assert lines == ["4 of the budget of 5 turns are used."]
+    assert lines == ["4 of the budget of 5 turns are used; others may share the quota."]
     assert account.spending.news() == []
 
 
@@ -285,6 +295,53 @@ def test_an_interrupt_while_it_is_reserved_reserves_nothing(tmp_path: Path) -> N
     with pytest.raises(BudgetError):
         other.ask(100)
     assert other.used == 48
+
+
+WATCHED = {spending_module.__file__, day_file.__file__}
+"""Where what is reserved is written."""
+
+
+def begin(account: Account, reservation: Reservation, place: tuple[str, int] | None) -> list[Any]:
+    """Begin a request, and strike at a line; return the lines that it comes to."""
+    places: dict[tuple[str, int], None] = {}
+
+    def watch(frame: FrameType, what: str, _: object) -> Any:
+        where = frame.f_code.co_filename, frame.f_lineno
+        if what == "line" and frame.f_code.co_filename in WATCHED:
+            is_new = where not in places
+            places[where] = None
+            if where == place and is_new:
+                raise KeyboardInterrupt
+        return watch
+
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        account.spending.begin(reservation)
+    finally:
+        sys.settrace(before)
+        account.spending.end(reservation, None, ChatInterrupted("Interrupted."))
+    return list(places)
+
+
+def test_an_interrupt_at_any_line_of_a_reservation_reserves_nothing(tmp_path: Path) -> None:
+    """In the kernel and in the file of the day; no lock stays taken."""
+
+    def account(name: str) -> tuple[Account, Reservation]:
+        made = Account(spending("50 a day", tmp_path / name))
+        return made, Reservation(SERVICE, "cell", "c", DIGEST)
+
+    places = begin(*account("noted"), None)
+    assert {name for name, _ in places} == WATCHED
+    for number, place in enumerate(places):
+        struck, reservation = account(str(number))
+        with pytest.raises(KeyboardInterrupt):
+            begin(struck, reservation, place)
+        assert struck.spending.under_way == ()
+        assert struck.spending.tally == Tally(), place
+        day = datetime.now(UTC).date().isoformat()
+        assert struck.spending.file.read("https://a.example:443", day) == Tally(), place
+        struck.ask(2)
 
 
 def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(
@@ -329,29 +386,6 @@ def test_a_budget_that_is_none_sends_nothing(tmp_path: Path) -> None:
     """It says so before."""
     with pytest.raises(InputError, match="it is something else"):
         Account(spending("plenty", tmp_path)).ask()
-
-
-@pytest.mark.parametrize("costs", [(3,), (2, 3, 4), (1, 1, 2, 5)])
-@pytest.mark.parametrize("others", [0, 2])
-def test_the_ledgers_forecast_covers_the_truth(costs: tuple[int, ...], others: int) -> None:
-    """An account that others use between the turns, too, allows so many more turns."""
-    covered, runs = 0, 30
-    for seed in range(runs):
-        luck = Random(seed)  # noqa: S311 - a seeded run
-        account, turns = Account(Spending(GivenEnvironment)), 0
-        account.left = 250
-        forecast: tuple[int, int] | None = None
-        while account.left >= 0:
-            account.left -= luck.randint(0, others)
-            account.cost = luck.choice(costs)
-            account.ask()
-            turns += account.left >= 0
-            if len(account.spending.ledger.rows) == 15:
-                forecast = account.spending.ledger.estimate(SERVICE.origin).turns_left(account.left)
-                turns = 0
-        assert forecast is not None
-        covered += forecast[0] <= turns <= forecast[1]
-    assert covered == runs if len(costs) == 1 and not others else covered >= 0.9 * runs
 
 
 class Costly:

@@ -29,12 +29,13 @@ def ask(
     entry: Entry = "cell",
     thread: str | None = None,
     hide: bool = False,
+    says: str | None = None,
 ) -> Turn:
     """Ask as a session does: look, send, store; the turn as it was stored."""
     context = talk.context(owner, execution, last=last, order=order, thread=thread)
     turn = Turn(
         prompt=prompt,
-        reply=Reply(digest([[m.content for m in context.messages], prompt])[:8]),
+        reply=Reply(says or digest([[m.content for m in context.messages], prompt])[:8]),
         owner=owner,
         execution=execution,
         carried=context.numbers,
@@ -54,13 +55,21 @@ def again(
     *,
     number: int | None = None,
     order: Sequence[str] | None = None,
+    says: str | None = None,
 ) -> Turn:
     """Ask the question of a turn again, by default of the last one above; its reply has a mark."""
     place = talk.context(owner, execution, order=order)
     old = place.turns[-1] if number is None else talk.known_turns()[number]
-    carried = talk.context_of(old.number, last=old.last).numbers
-    reply = Reply(f"{old.reply.text}'")
-    turn = replace(old, reply=reply, owner=owner, execution=execution, carried=carried, number=0)
+    context = talk.context_of(old.number, last=old.last)
+    turn = replace(
+        old,
+        reply=Reply(says or f"{old.reply.text}'"),
+        owner=owner,
+        execution=execution,
+        carried=context.numbers,
+        instructions=context.instructions and context.instructions.bare,
+        number=0,
+    )
     change = talk.replace_reply(turn, old.number, asker=owner, order=order)
     return change.came[-1]
 
