@@ -42,6 +42,7 @@ class ParsedLine(Parameters):
         output: name of the variable that gets the reply; ``None`` for none.
         raw: whether ``{{ }}`` is sent as typed.
         quiet: whether the reply is not shown.
+        background: whether the cell may end before its reply.
         allow_secrets: whether it is sent although it holds a secret.
         dry: whether the request is shown and not sent.
         prompt: the rest of the line, byte for byte; may be empty.
@@ -50,6 +51,7 @@ class ParsedLine(Parameters):
     output: str | None
     raw: bool
     quiet: bool
+    background: bool = False
     allow_secrets: bool = False
     dry: bool = False
     prompt: str

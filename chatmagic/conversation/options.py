@@ -213,6 +213,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(("--raw",), "send {{ }} as typed", "--no-raw"),
     Option(("-q", "--quiet"), "do not show the reply", "--no-quiet"),
+    Option(("--background",), "let the cell end while the reply still comes", configurable=False),
     Option(
         ("--allow-secrets",),
         "send it although it holds a secret",

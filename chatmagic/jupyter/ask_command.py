@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import shared
@@ -19,6 +20,7 @@ from chatmagic.session.events import EMPTY, Ask, View
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from chatmagic.client.halt import Halt
     from chatmagic.conversation.chat_line import ParsedLine
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
@@ -34,6 +36,7 @@ EXAMPLES: Final = (
 )
 ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry|_continue)?\b[^\n]*\Z"
 """A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
+NO_BACKGROUND: Final = "--background has no reply to give back yet. Nothing was sent."
 
 
 def ask(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
@@ -71,7 +74,7 @@ def fix(kernel: Kernel, line: str, cell: str | None = None) -> Reply | None:
     """
 
     def run() -> Reply | None:
-        parsed = replace(_parsed(kernel, line), with_error=True)
+        parsed = replace(_parsed(kernel, line, cell), with_error=True)
         body = (cell or "").removesuffix("\n")
         if not parsed.raw:
             suggestions.refuse_cell_comments(body)
@@ -105,7 +108,7 @@ def interruptible(kernel: Kernel, run: Callable[[], _T]) -> _T:
 
 
 def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
-    parsed = _parsed(kernel, line)
+    parsed = _parsed(kernel, line, cell)
     if cell is None and not parsed.question(parsed.prompt):
         print(Status(kernel).summary())
         return None
@@ -123,14 +126,19 @@ def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
     return None if cell is not None else reply
 
 
-def _parsed(kernel: Kernel, line: str) -> ParsedLine:
-    return chat_line.parse(line, kernel.settings.trait_values(config=True))
+def _parsed(kernel: Kernel, line: str, cell: str | None) -> ParsedLine:
+    parsed = chat_line.parse(line, kernel.settings.trait_values(config=True))
+    if parsed.background and cell is None:
+        raise InputError(NO_BACKGROUND, hint="%%chat --background -o NAME names the variable.")
+    return parsed
 
 
 def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     """Return the reply to what a line asks; ``None`` where the request is only shown."""
     suggestions.refuse_dividing(cell_source(kernel.shell))
     execution = running(kernel.shell)
+    # Its reply may be in a value of this prompt.
+    settle(kernel, execution, shown=not parsed.quiet)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:
         from chatmagic.jupyter import request_view  # noqa: PLC0415 - the renderer comes with it
@@ -140,10 +148,31 @@ def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     return send(kernel, ask, execution, output=parsed.output)
 
 
+def settle(kernel: Kernel, execution: Execution, *, shown: bool = True) -> None:
+    """Wait for the question in the background, if one is under way, and tell once if it failed.
+
+    Args:
+        kernel: the kernel.
+        execution: of the cell that waits.
+        shown: whether the cell shows that it waits.
+
+    Raises:
+        ChatError: it failed.
+        ChatInterrupted: an interrupt.
+    """
+    if kernel.background is not None:
+        layout = kernel.layout(execution.cell)
+        order = (layout and layout.order) or ()
+        view = _view(kernel, Ask("", shown=shown), execution)
+        kernel.background.settle(execution.cell, order, view)
+
+
 def send(
     kernel: Kernel, ask: Ask, execution: Execution, *, output: str | None = None
 ) -> Reply | None:
     """Send what is asked, show its reply, and put it, whole or in part, into a variable.
+
+    In the background it returns ``None`` when the request is sent.
 
     Args:
         kernel: the kernel.
@@ -155,11 +184,34 @@ def send(
         ChatError: see :meth:`chatmagic.session.session.Session.ask`.
         ChatInterrupted: the same.
     """
+    view = _view(kernel, ask, execution)
+    if ask.background is None or not isinstance(view, views.Live):
+        return _send(kernel, ask, execution, view, output=output)
+    if kernel.background is None:
+        from chatmagic.jupyter.background import Background  # noqa: PLC0415 - few ask so
+
+        kernel.background = Background()
+    work = partial(_send, kernel, ask, execution, view, output=output)
+    # An earlier run's value would be taken for the one that comes.
+    forget = partial(kernel.shell.user_ns.pop, output, None)
+    kernel.background.start(ask, view, work, forget)
+    return None
+
+
+def _send(
+    kernel: Kernel,
+    ask: Ask,
+    execution: Execution,
+    view: View,
+    *,
+    output: str | None,
+    halt: Halt | None = None,
+) -> Reply | None:
     reply: Reply | None = None
     result: object = None
     try:
         with kernel.page.following(execution):
-            reply = kernel.session.run(ask, _view(kernel, ask, execution)).kept
+            reply = kernel.session.run(ask, view, halt).kept
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply
@@ -180,6 +232,8 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
     if front and not text.strip():
         raise InputError(EMPTY)
     descriptions = Descriptions(kernel.shell)
+    is_in_page = execution.audience == "page" and not parsed.quiet
+    is_shown_live = is_in_page and _is_updated(kernel, execution)
     sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
     return Ask(
         sent,
@@ -195,6 +249,7 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         entry="cell",
         asker=execution.label,
         shown=not parsed.quiet,
+        background=execution.name if parsed.background and is_shown_live else None,
     )
 
 
@@ -203,17 +258,20 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     if not ask.shown:
         return View()
     how = kernel.settings.stream
-    if how == "auto":
-        live = "updates" if execution.is_live else "off"
-        how = {"machine": "off", "page": live, "text": "text"}[execution.audience]
-    if how == "updates":
+    if _is_updated(kernel, execution):
         alone = re.match(ALONE, cell_source(kernel.shell).strip()) is not None
         return views.Live(ask, kernel.page.drawing, alone=alone)
-    if how == "text":
+    if how == "text" or (how == "auto" and execution.audience == "text"):
         return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
     if execution.audience == "text":
         return views.Printed(piped=execution.piped, once=True)
     return views.Once()
+
+
+def _is_updated(kernel: Kernel, execution: Execution) -> bool:
+    """Return whether a reply is shown by updates while it comes."""
+    how = kernel.settings.stream
+    return how == "updates" or (how == "auto" and execution.is_live)
 
 
 def usage() -> str:

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
+import comm
 from traitlets import Bool, Unicode, dlink
 
 from chatmagic.conversation.cell_order import Pages, report_from
@@ -70,6 +71,11 @@ COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
 STARTED: Final = "Reply started."
+STOP: Final = "chatmagic.stop"
+"""Target of the comm that a page opens to end the reply in the background.
+
+What a page says to a widget waits behind the cells that run, one of which may wait for the reply.
+"""
 ANSWERS: Final = frozenset(["coded", "started"])
 """The kinds of a page's messages that answer one of the kernel's."""
 _SHOWN: Final = 40
@@ -82,6 +88,7 @@ class _Hidden(anywidget.AnyWidget):
     _css = assets.styles("code.css")
     # A message would come before the page listens.
     first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
+    asking = Unicode(help="The cell that has ended while its reply comes.").tag(sync=True)
     keep_output = Bool(help="Whether to tag cells with a record, for nbstripout.").tag(sync=True)
 
 
@@ -97,6 +104,7 @@ class Bridge:
         settings: the kernel's.
         ended: how the reply ended that came before there was a bridge, to be announced all the
             same; ``None`` announces that a reply has started.
+        began: how the ask began that is under way; ``None`` for none.
     """
 
     def __init__(
@@ -106,6 +114,7 @@ class Bridge:
         settings: KernelSettings,
         *,
         ended: str | None = None,
+        began: Began | None = None,
     ) -> None:
         """Open the bridge in every page of this kernel."""
         self.pages = Pages()
@@ -117,13 +126,15 @@ class Bridge:
         self._to_say: list[Say] = []
         if ended is not None:
             self._to_say.append({"kind": "say", "text": ended, "first": True})
+        self._began = began
         self._marked: dict[str, str] | None = None
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
         self._quiet = True
         first = STARTED if ended is None else ""
-        self._hidden = _Hidden(first=first, keep_output=settings.keep_output)
+        self._hidden = _Hidden(first=first, keep_output=settings.keep_output, asking=_asking(began))
+        comm.get_comm_manager().register_target(STOP, self._stop)
         self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))
         self._hidden.on_msg(self._heard)
         # In its thread, so that nothing is heard of what was put before.
@@ -133,6 +144,7 @@ class Bridge:
         """Close the bridge; the page takes away what it has put into it."""
         self._drawing.leave(self._hear)
         self._keeps.unlink()
+        comm.get_comm_manager().unregister_target(STOP, self._stop)
         self._hidden.close()
 
     def put_code(
@@ -225,15 +237,23 @@ class Bridge:
         """Take note of how an ask goes; the panel says it itself."""
         match event:
             case Began(ask):
+                self._began = event
                 self._quiet = ask.entry == "panel"
             case Fragment() if not self._quiet:
                 self._quiet = True
                 self._say(STARTED)
             case Fragment() | Drawn():
                 return
-            case Ended(ask) if ask.entry != "panel":
-                self._say(event.words)
+            case Ended(ask):
+                self._began = None
+                if ask.entry != "panel":
+                    self._say(event.words)
         self._publish_later()
+
+    def _stop(self, *_: object) -> None:
+        """End the reply that comes in the background; may be called in any thread."""
+        if (began := self._began) is not None and began.ask.background is not None:
+            began.halt.stop()
 
     def _say(self, text: str) -> None:
         """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""
@@ -244,6 +264,7 @@ class Bridge:
 
     def _publish(self) -> None:
         """Send what has changed, in the drawing loop's thread."""
+        self._hidden.asking = _asking(self._began)
         with self._lock:
             opened, self._opened = self._opened, False
         if opened or not self.pages.reports:
@@ -288,6 +309,11 @@ class Bridge:
 
     def _send(self, message: ToBridge) -> None:
         self._hidden.send(message)
+
+
+def _asking(began: Began | None) -> str:
+    """Return the page's name of the cell that has ended while its reply comes; empty for none."""
+    return "" if began is None else began.ask.background or ""
 
 
 def _in_force(cell: str, conversation: Conversation) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic.conversation import continuation
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
-from chatmagic.jupyter.ask_command import interruptible, send
+from chatmagic.jupyter.ask_command import interruptible, send, settle
 from chatmagic.jupyter.command_line import without_quotes
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.retry_command import asked_of, turn_above
@@ -41,6 +41,7 @@ def go_on(kernel: Kernel, line: str) -> Reply | None:
 
 
 def _run(kernel: Kernel, line: str) -> Reply | None:
+    settle(kernel, running(kernel.shell))
     number, turn = turn_above(kernel, without_quotes(line), "chat_continue", _HINT)
     refuse_dividing(cell_source(kernel.shell))
     part = _part(kernel, turn)

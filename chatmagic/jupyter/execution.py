@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from chatmagic.conversation import record
@@ -29,6 +29,7 @@ class Execution:
         piped: whether a terminal's output goes into a pipe or a file, where nothing that is
             printed can be taken back.
         tags: the cell's tags, where the front end sends them.
+        name: the cell's identity itself, as its page has it; empty where it is not known.
     """
 
     cell: str | None = None
@@ -37,6 +38,7 @@ class Execution:
     label: str = "Python"
     piped: bool = False
     tags: tuple[str, ...] = ()
+    name: str = field(default="", repr=False)
 
     @property
     def is_live(self) -> bool:
@@ -72,6 +74,7 @@ def running(shell: InteractiveShell) -> Execution:
         audience=audience,
         label=label,
         tags=tuple(filter(_is_text, tags)) if isinstance(tags, list) else (),
+        name=cell or "",
     )
 
 

@@ -10,6 +10,7 @@ from IPython.paths import get_ipython_dir
 from traitlets import TraitError
 from traitlets.config import Application, Config
 
+from chatmagic._log import log_swallowed
 from chatmagic.client import config
 from chatmagic.errors import InputError
 from chatmagic.jupyter.settings import KernelSettings
@@ -22,7 +23,7 @@ class FileSettings(KernelSettings):
     """The settings that hold for each new kernel of this user, before a cell sets another.
 
     Raises:
-        InputError: a file sets a wrong value.
+        InputError: a file sets a wrong value, or cannot be run.
     """
 
     def __init__(self) -> None:
@@ -41,8 +42,14 @@ class FileSettings(KernelSettings):
 
 def _files() -> Config:
     profile = Path(get_ipython_dir()) / "profile_default"
-    reader = Application()
-    reader.load_config_file(
-        "ipython_config", path=[str(profile), *ENV_CONFIG_DIRS, *SYSTEM_CONFIG_DIRS]
-    )
+    # Without what a file says, such as its budget, nothing is to be sent.
+    reader = Application(raise_config_file_errors=True)
+    try:
+        reader.load_config_file(
+            "ipython_config", path=[str(profile), *ENV_CONFIG_DIRS, *SYSTEM_CONFIG_DIRS]
+        )
+    except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
+        log_swallowed(error)
+        what = f"IPython's configuration file cannot be run: {type(error).__name__}."
+        raise InputError(f"{what} Nothing was sent.", hint=f"It is in {profile}.") from None
     return reader.config

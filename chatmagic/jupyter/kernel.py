@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.conversation.cell_order import Layout, Pages
+    from chatmagic.jupyter.background import Background
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.models import Reply
     from chatmagic.session.session import Session
@@ -46,6 +47,8 @@ class Kernel(ConfiguredEnvironment):
         """Whether a line has said how to get token counts; it is said once."""
         self.shown: tuple[str | None, Reply] | None = None
         """The reply that was shown last, and the execution that showed it."""
+        self.background: Background | None = None
+        """What cells have asked in the background; ``None`` before the first of them."""
         self._page: LivePage | None = None
         self._has_person = False
 

@@ -6,7 +6,7 @@ What they do is in :mod:`chatmagic.jupyter.commands`, which comes with the first
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
+
+WAITING: Final = frozenset(["code", "hide", "history", "save", "thread"])
+"""The commands that read the conversation, and so wait for a question in the background first."""
 
 
 @magics_class
@@ -121,6 +124,8 @@ class ChatMagics(KernelSettings, Magics):
         _lazy.load("chatmagic.jupyter.commands")
         from chatmagic.jupyter import commands  # noqa: PLC0415
 
+        if command in WAITING and self.kernel.background is not None:
+            self.kernel.background.wait()
         return getattr(commands, command)(self.kernel, *words)
 
     @no_var_expand

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from chatmagic import _lazy
 from chatmagic._log import swallowed
 from chatmagic.jupyter.drawing import DrawingLoop
-from chatmagic.session.events import Ended, Fragment
+from chatmagic.session.events import Began, Ended, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,10 +72,13 @@ class LivePage:
             yield
             return
         ends: list[str] = []
+        begins: list[Began] = []
 
         def follow(event: Event) -> None:
-            if isinstance(event, Fragment) and self._panels is None:
-                self.open_bridge(None)
+            if isinstance(event, Began):
+                begins.append(event)
+            elif isinstance(event, Fragment) and self._panels is None:
+                self.open_bridge(None, begins[-1])
             elif isinstance(event, Ended) and event.answer is not None:
                 ends.append(event.words)
 
@@ -87,11 +90,12 @@ class LivePage:
         for words in ends[-1:]:
             self.open_bridge(words)
 
-    def open_bridge(self, ended: str | None) -> None:
+    def open_bridge(self, ended: str | None, began: Began | None = None) -> None:
         """Open the bridge, if it is not open; without it all works in the order as run.
 
         Args:
             ended: as :class:`chatmagic.jupyter.bridge.Bridge` takes it.
+            began: the same.
         """
         if self.bridge is not None:
             return
@@ -99,7 +103,9 @@ class LivePage:
             _lazy.load("chatmagic.jupyter.bridge")
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
-            self.bridge = Bridge(self._session, self.drawing, self._settings, ended=ended)
+            self.bridge = Bridge(
+                self._session, self.drawing, self._settings, ended=ended, began=began
+            )
 
     def close(self) -> None:
         """Close what was opened in the pages; the conversation stays."""

@@ -14,7 +14,7 @@ from chatmagic.conversation.slots import Replies
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
-from chatmagic.jupyter.ask_command import interruptible, send
+from chatmagic.jupyter.ask_command import interruptible, send, settle
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.retry_stale import retry_stale
@@ -64,6 +64,7 @@ def _run(kernel: Kernel, line: str) -> Reply | None:
     if "--stale" in options:
         retry_stale(kernel)
         return None
+    settle(kernel, running(kernel.shell))
     number, turn = turn_above(kernel, words, "chat_retry", _HINT)
     if "--list" in options:
         _list(kernel.session.conversation, number, turn)

@@ -18,11 +18,11 @@ from chatmagic.archive import output
 from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.jupyter.drawing import Drawn
 from chatmagic.render import gauge
-from chatmagic.session.events import HELD_BACK, View
+from chatmagic.session.events import HELD_BACK, View, failure
 from chatmagic.text import to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.events import Answer, Ask, Event
@@ -58,6 +58,8 @@ class Live(View):
         self._notes = ""
         self._handle: DisplayHandle | None = None
         self._context = contextvars.copy_context()
+        self.release: Callable[[], object] | None = None
+        """Lets the cell end, of a question in the background; ``None`` of any other."""
 
     def waiting(self, holder: str) -> None:
         """Show which ask this one waits for."""
@@ -68,6 +70,17 @@ class Live(View):
         self._notes = _notes(notes)
         self._show(output.frame(self._notes + _mark("Waiting for the reply.")))
         self._drawing.join(self._hear)
+
+    def sent(self) -> None:
+        """Let the cell of a question in the background end; others may run from now on."""
+        if self.release is not None:
+            self._alone = False
+            self.release()
+
+    def explain(self, error: BaseException) -> None:
+        """Show why there is no reply, where the cell itself has ended and cannot fail."""
+        words = " ".join(filter(None, failure(error)))
+        self._show(f"<p>{escape(words)}</p>", words)
 
     def ended(self, answer: Answer) -> None:
         """Show the last state."""
@@ -89,12 +102,13 @@ class Live(View):
         else:
             self._show("")
 
-    def _show(self, html: str) -> None:
+    def _show(self, html: str, text: str | None = None) -> None:
+        data = {"text/html": html} if text is None else {"text/html": html, "text/plain": text}
         if self._handle is None:
             self._handle = DisplayHandle()
-            self._handle.display({"text/html": html}, raw=True)
+            self._handle.display(data, raw=True)
         else:
-            self._handle.update({"text/html": html}, raw=True)
+            self._handle.update(data, raw=True)
 
     def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""

@@ -41,6 +41,8 @@ class Ask(RequestFacts):
         again: number of the live turn whose question it asks again; ``None`` for none.
         part: the turn whose reply it continues, where ``again`` stands; ``None`` asks anew.
         notes: lines on what went into the prompt, to show while the reply is awaited.
+        background: the page's name of its cell where that ends when the request is sent, empty
+            where it is not known; ``None`` for a cell that waits for the reply.
     """
 
     _: KW_ONLY
@@ -53,6 +55,7 @@ class Ask(RequestFacts):
     again: int | None = None
     part: Turn | None = None
     notes: tuple[str, ...] = ()
+    background: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Mark lone surrogates as the request does: else no output could hold the record.
@@ -220,6 +223,9 @@ class View:
         Args:
             notes: lines on what is particular about this ask.
         """
+
+    def sent(self) -> None:
+        """Nothing stands in the way of the request any more; now it goes to the network."""
 
     def fragment(self, text: str) -> None:
         """A fragment came."""

@@ -28,8 +28,6 @@ from chatmagic.session.reservation import Reservation
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.halt import Halt
@@ -281,17 +279,12 @@ class AskSteps:
     def _receive(self, stream: ReplyStream, view: View) -> None:
         """Read the reply to its end, or to what ends it early; keep what came."""
         state = self.state
-
-        def show(fragment: str) -> None:
-            view.fragment(fragment)
-            self.session.followers.tell(Fragment(fragment))
-
         try:
-            state.problem = self._read(show)
+            state.problem = self._read(view)
             if state.may_be_shortened() and not stream.reply.text:
                 with state.sending_again():
                     stream = self._send_shortened()
-                    state.problem = self._read(show)
+                    state.problem = self._read(view)
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
             self._keep(stream.reply)
@@ -305,10 +298,15 @@ class AskSteps:
             self._keep(reply)
             state.problem = interrupted(cast("Answer", state.answer).reply)
 
-    def _read(self, show: Callable[[str], object]) -> BaseException | None:
+    def _read(self, view: View) -> BaseException | None:
         """Send the request within the budgets, and show its reply; return what ended it early."""
         session, state, spending = self.session, self.state, self.session.spending
         stream, problem = cast("ReplyStream", state.stream), None
+
+        def show(fragment: str) -> None:
+            view.fragment(fragment)
+            session.followers.tell(Fragment(fragment))
+
         # Where an interrupt came before the end of the request before was noted.
         spending.end(session.request, None, ChatInterrupted("Interrupted."))
         session.request = None
@@ -317,6 +315,7 @@ class AskSteps:
                 entry, cell = state.ask.entry, state.ask.owner
                 session.request = Reservation(to, entry, cell, state.digest)
                 spending.begin(session.request)
+            view.sent()
             problem = read(stream, show)
             return problem
         finally:

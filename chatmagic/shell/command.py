@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic._json import shared
 from chatmagic.archive.files import folder_lock
 from chatmagic.conversation import chat_line, options
-from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
     ChatError,
     ChatInterrupted,
+    ConnectError,
     InputError,
     NotRecordedError,
     RateLimitError,
 )
 from chatmagic.session import current
 from chatmagic.session.events import Ask
-from chatmagic.shell.kept import KeptConversations
+from chatmagic.shell.kept import KeptConversations, NotKeptError
 from chatmagic.shell.shell_environment import ShellEnvironment
+from chatmagic.shell.shell_words import in_shell
 from chatmagic.shell.view import ShellView
 from chatmagic.text import to_terminal
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 NO_REPLY, NOT_SENT, IN_PART, USED_UP, STOPPED = 1, 2, 3, 4, 128 + signal.SIGINT
 """The exit codes of a question without a whole reply; the reference page has the table."""
 STANDARD_INPUT: Final = "-"
-_GOES_ON_HERE: Final = 'chatmagic ask --continue "Go on." asks for the rest.'
 
 
 def run(arguments: Mapping[str, Any]) -> int:
@@ -131,7 +131,7 @@ def _text(words: list[str]) -> str:
     typed = " ".join(words[:-1] if takes_input else words)
     if not takes_input:
         return typed
-    if sys.stdin.isatty():
+    if sys.stdin is None or sys.stdin.isatty():
         raise InputError(
             "There is no question. Nothing was sent.",
             hint='chatmagic ask "…", or … | chatmagic ask; chatmagic ask --help shows more.',
@@ -168,17 +168,19 @@ def _preview(session: Session, ask: Ask) -> int:
 
 
 def _complain(error: ChatError | ChatInterrupted) -> None:
-    words = str(error).replace(GOES_ON, _GOES_ON_HERE)
-    print(f"chatmagic: {to_terminal(words)}", file=sys.stderr)
+    print(f"chatmagic: {to_terminal(in_shell(str(error)))}", file=sys.stderr)
 
 
 def _code(error: ChatError) -> int:
     """Return the exit code for what ended a question early."""
     if isinstance(error, RateLimitError | BudgetError):
         return USED_UP
-    if error.reply is not None and error.reply.text:
+    if isinstance(error, NotKeptError) or (error.reply is not None and error.reply.text):
         return IN_PART
-    unsent = isinstance(error, InputError | NotRecordedError) or (
-        isinstance(error, AuthenticationError) and error.status is None
+    unsent = (
+        isinstance(error, InputError | NotRecordedError)
+        or (isinstance(error, AuthenticationError) and error.status is None)
+        # No address is set.
+        or (isinstance(error, ConnectError) and error.fault == "you")
     )
     return NOT_SENT if unsent else NO_REPLY

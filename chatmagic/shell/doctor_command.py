@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic.doctor import doctor
 from chatmagic.doctor.observations import FrontEnd
 from chatmagic.shell.command import session_in_shell
+from chatmagic.shell.shell_words import in_shell
 from chatmagic.text import to_terminal
 
 if TYPE_CHECKING:
@@ -28,5 +29,5 @@ def run(arguments: Mapping[str, Any]) -> int:
     front_end = FrontEnd("a shell", _SHOWS.format(sys.stdout.encoding))
     with session_in_shell(arguments) as (session, environment):
         text, is_well = doctor.examine(environment, session, front_end, ask=arguments["ask"])
-    print(to_terminal(text))
+    print(to_terminal(in_shell(text)))
     return 0 if is_well else 1

@@ -23,6 +23,10 @@ PRIVATE: Final = 0o600
 _WHOLE: Final = 0o700
 
 
+class NotKeptError(ChatError):
+    """Failure to keep a conversation whose reply came."""
+
+
 class KeptConversations:
     """Files of the conversations, as ``%chat_save`` writes them; none is ever removed."""
 
@@ -30,13 +34,13 @@ class KeptConversations:
         """Make the folder, for this user alone.
 
         Raises:
-            ChatError: it cannot be made.
+            InputError: it cannot be made.
         """
         self.folder: Path = platformdirs.user_state_path("chatmagic", appauthor=False) / FOLDER
         try:
             self.folder.mkdir(mode=_WHOLE, parents=True, exist_ok=True)
         except OSError as error:
-            raise _unwritable(self.folder, error) from None
+            raise InputError(f"{_unwritable(self.folder, error)} Nothing was sent.") from None
 
     def latest(self) -> Path:
         """Return the file that was written last.
@@ -80,7 +84,7 @@ class KeptConversations:
         """Write a conversation, whole or not at all; nobody else can read it.
 
         Raises:
-            ChatError: it cannot be written.
+            NotKeptError: it cannot be written.
         """
         content = json.dumps(archive.dump(conversation), indent=1)
         is_new = not path.exists()
@@ -94,10 +98,10 @@ class KeptConversations:
             if is_new and path.exists() and not path.stat().st_size:
                 path.unlink()
             if isinstance(error, OSError):
-                raise _unwritable(path, error) from None
+                what = f"{_unwritable(path, error)} This reply is not kept."
+                raise NotKeptError(what, fault="you") from None
             raise
 
 
-def _unwritable(path: Path, error: OSError) -> ChatError:
-    why = error.strerror or type(error).__name__
-    return ChatError(f"{path} cannot be written: {why}.", fault="you")
+def _unwritable(path: Path, error: OSError) -> str:
+    return f"{path} cannot be written: {error.strerror or type(error).__name__}."

@@ -36,6 +36,7 @@ def test_the_table_is_whole() -> None:
         "quiet",
         None,
         None,
+        None,
     ]
     configurable = [option for option in OPTIONS if option.configurable]
     assert all((each.convert is None) == (each.opposite is not None) for each in configurable)

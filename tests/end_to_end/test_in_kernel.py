@@ -100,10 +100,11 @@ def test_a_page_sees_the_reply_stream(fresh: Kernel, service: Emulator) -> None:
     assert all(set(message["content"]["data"]) == {"text/html"} for message in shown[:-1])
 
 
-def test_a_machine_sees_it_once_and_the_same(fresh: Kernel) -> None:
+@pytest.mark.parametrize("option", ["", " --background"])
+def test_a_machine_sees_it_once_and_the_same(fresh: Kernel, option: str) -> None:
     """Headless there is one display, and it is the page's last state."""
     page = fresh.run("%%chat --no-history\nhello", cell="a")
-    machine = fresh.run("%%chat --no-history\nhello", person=False)
+    machine = fresh.run(f"%%chat --no-history{option}\nhello", person=False)
     assert [message["msg_type"] for message in displays(machine)] == ["display_data"]
     left, right = page.outputs[0], machine.outputs[0]
     assert left["data"]["text/plain"] == right["data"]["text/plain"]

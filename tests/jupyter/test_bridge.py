@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+import comm
 import pytest
 from comms import WidgetComm, Widgets
 from logged import Emulator
@@ -16,6 +17,7 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
+from chatmagic.jupyter.page import LivePage
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
 
@@ -404,6 +406,33 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
         session.followers.tell(event)
     front.ask("b", "%%chat\necho:one two")
     front.is_told("Reply started.", "Complete, 2 words.")
+
+
+def test_a_reply_in_the_background_is_stopped_from_its_page(
+    front: Front, service: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is told which cell it is, of the first reply too, and when there is none left."""
+    opened, plain = threading.Event(), LivePage.open_bridge
+
+    def opening(self: LivePage, *given: Any) -> None:
+        plain(self, *given)
+        opened.set()
+
+    monkeypatch.setattr(LivePage, "open_bridge", opening)
+    service.settings = Settings(fault="hold", fault_after=1)
+    for _ in range(2):
+        front.ask("a", "%%chat --background\necho:one two")
+        assert opened.wait(PATIENCE)
+        while front.widget.state["asking"] != "a":
+            pass
+        comm.get_comm_manager().targets[module.STOP](front.widget, {})
+        while front.widget.state["asking"]:
+            pass
+    front.shell.kernel.background.wait()  # type: ignore[union-attr]
+    assert [turn.state for turn in current_session().conversation] == ["interrupted"]
+    service.settings = Settings()
+    front.ask("b")
+    comm.get_comm_manager().targets[module.STOP](front.widget, {})
 
 
 def test_what_cannot_be_read_changes_nothing(front: Front) -> None:

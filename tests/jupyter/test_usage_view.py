@@ -92,6 +92,8 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
     bare.do('%config ChatMagics.budget = "6 turns"')
     bare.machine("%chat Hello?")
     bare.fails("%chat Hello?")
+    # In the background, too, it is the cell itself that fails.
+    assert "BudgetError" in bare.fails("%%chat --background\nHello?", cell="a").traceback[0]
 
 
 def test_a_budget_in_turns_is_named_where_no_credits_are_told(

@@ -82,7 +82,7 @@ test("cells with a record are tagged where that is set, and no others", () => {
 test("a notebook has one bridge; where the page is another one there is none", () => {
   const { model, stop } = open();
   const second = open(model);
-  assert.equal(Object.keys(model.listeners).length, 3);
+  assert.equal(Object.keys(model.listeners).length, 4);
   second.stop();
   stop();
   assert.deepEqual(Object.keys(model.listeners), []);

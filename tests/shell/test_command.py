@@ -17,6 +17,7 @@ from loopback import DONE, EVENTS, Peer, Server, chunked, document, event, head,
 from served import LIMIT
 from shells import FIXED, KEY, asked, bodies
 
+from chatmagic import cli
 from chatmagic.client import kernel_hook
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ def test_options_and_settings_are_those_of_a_kernel(
     ran = ask("echo:a")
     assert (ran.code, len(emulator.requests)) == (2, 2)
     assert ran.err.startswith("chatmagic: IPython's configuration file: ")
+    (profile / "ipython_config.py").write_text("c.ChatMagics.budget = (")
+    ran = ask("echo:a")
+    assert (ran.code, len(emulator.requests)) == (2, 2)
+    assert "configuration file cannot be run: SyntaxError. Nothing was sent." in ran.err
 
 
 def test_it_goes_on_with_the_last_conversation(ask: Run, emulator: Emulator) -> None:
@@ -181,6 +186,33 @@ def test_nothing_is_sent(
     assert part in ran.err
     assert ran.err.startswith("chatmagic: ")
     assert emulator.requests == []
+
+
+def test_no_address(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a setting that is missing, and an option of the shell's is named."""
+    monkeypatch.delenv("CHATMAGIC_BASE_URL")
+    ran = ask("a")
+    assert ran.code == 2
+    assert "To try without an account: --connect emulator." in ran.err
+
+
+def test_no_standard_input(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a service manager starts it: that is no question."""
+    del ask
+    monkeypatch.setattr(sys, "stdin", None)
+    assert cli.main(["ask"]) == 2
+
+
+def test_a_reply_that_cannot_be_kept(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came and was paid for; what is wrong is said after it."""
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("chatmagic.shell.kept.replace_content", fail)
+    ran = ask("echo:a")
+    assert (ran.code, ran.out) == (3, "a\n")
+    assert ran.err.endswith("No space left on device. This reply is not kept.\n")
 
 
 def test_a_budget_holds(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:

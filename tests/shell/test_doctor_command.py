@@ -82,7 +82,7 @@ def test_a_key_for_another_place(doctor: Doctor, monkeypatch: pytest.MonkeyPatch
     assert code == 1
     assert marks(text)["key"] == "!!"
     assert "the environment's key belongs to https://chat.example.org:443" in text
-    assert "run %chat_login here" in text
+    assert "run %chat_login in a notebook." in text
     assert "(--connect)" in text
 
 

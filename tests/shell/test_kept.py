@@ -9,9 +9,9 @@ import pytest
 
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
-from chatmagic.errors import ChatError, InputError
+from chatmagic.errors import InputError
 from chatmagic.models import Reply
-from chatmagic.shell.kept import KeptConversations
+from chatmagic.shell.kept import KeptConversations, NotKeptError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ def test_a_damaged_file(kept: KeptConversations, content: str) -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
-        (OSError(28, "No space left on device"), ChatError, "No space left"),
+        (OSError(28, "No space left on device"), NotKeptError, "No space left"),
         (KeyboardInterrupt("stop"), KeyboardInterrupt, "stop"),
     ],
 )
@@ -87,5 +87,5 @@ def test_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where none can be made, nothing is asked."""
     (tmp_path / "chatmagic").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with pytest.raises(ChatError, match="cannot be written"):
+    with pytest.raises(InputError, match=r"cannot be written: .* Nothing was sent"):
         KeptConversations()

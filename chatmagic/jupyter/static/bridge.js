@@ -6,7 +6,7 @@
 import { addCodeTools, copyWords, newCodeCell, placeCode } from "./code.js";
 import { make } from "./dom.js";
 import { BRIDGE, cellList, panelViews, shownIndex, tagKept } from "./notebook.js";
-import { noteBelow, runCells, runWords } from "./rerun.js";
+import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Context} Context */
@@ -20,6 +20,9 @@ const IN_CELL = "cm-in-cell";
 /** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
 const TITLED_MS = [300, 3000];
 const READ_MS = 200;
+/** The kernel's name for what a comm is opened for, and how long its subshell may take. */
+const STOP = "chatmagic.stop";
+const SUBSHELL_MS = 3000;
 
 const MARK_STYLE =
   "grid-column: 1 / -1; margin: 2px 0 2px calc(var(--jp-cell-prompt-width, 64px) + 11px); " +
@@ -152,12 +155,14 @@ export class Bridge {
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
     this.runAgain = this.runAgain.bind(this);
+    this.stopReply = this.stopReply.bind(this);
     this.stop = this.stop.bind(this);
     this.receive = this.receive.bind(this);
     this.cells.changed.connect(this.changed);
     context.disposed?.connect(this.stop);
     model.on("msg:custom", this.receive);
     model.on("change:keep_output", this.draw);
+    model.on("change:asking", this.draw);
     // What is shown here was said by another kernel.
     model.on("comm_live_update", this.stop);
     context.sessionContext?.kernelChanged?.connect(this.stop);
@@ -222,6 +227,7 @@ export class Bridge {
         const id = cells[shownIndex(node, place)]?.id;
         mark(node, this.marks.get(id));
         noteBelow(node, this.below.get(id), this.runAgain);
+        noteAsking(node, Boolean(id) && this.model.get("asking") === id, this.stopReply);
         const outputs = node.querySelector(".jp-Cell-outputArea");
         if (!outputs) return;
         this.outputs.observe(outputs, { childList: true, subtree: true });
@@ -245,6 +251,17 @@ export class Bridge {
   async runAgain(cells) {
     const result = await runCells(this.model, notebookPanels(this.context), cells);
     announce({ words: runWords(result) });
+  }
+
+  /**
+   * Stop the reply in the background. What a widget says waits behind the cells that run; a comm
+   * that the page opens does not, where kernel and page have subshells.
+   */
+  async stopReply() {
+    const comm = this.model.widget_manager?.kernel?.createComm?.(STOP);
+    await Promise.race([comm?.subshellStarted, new Promise((go) => setTimeout(go, SUBSHELL_MS))])
+      .catch(() => {});
+    comm?.open();
   }
 
   /** @param {import("./messages.js").ToBridge} content */
@@ -275,6 +292,7 @@ export class Bridge {
     this.stopped = true;
     this.model.off("msg:custom", this.receive);
     this.model.off("change:keep_output", this.draw);
+    this.model.off("change:asking", this.draw);
     this.model.off("comm_live_update", this.stop);
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);
@@ -286,6 +304,7 @@ export class Bridge {
       for (const node of panel.querySelectorAll(".jp-Notebook-cell")) {
         mark(node);
         noteBelow(node);
+        noteAsking(node, false, () => {});
       }
       for (const frame of panel.querySelectorAll(`.${IN_CELL}`)) {
         frame.replaceWith(...Array.from(frame.children).slice(0, 1));

@@ -22,9 +22,10 @@ import { make } from "./dom.js";
  * @property {string} [localPath]
  * @property {{session?: {id: string}, kernelChanged?: Signal}} [sessionContext]
  * @property {Signal} [disposed]
+ * @typedef {{open: () => void, subshellStarted?: Promise<void>}} Comm
  * @typedef {object} WidgetManager
  * @property {Context} [context]
- * @property {{interrupt?: () => void}} [kernel]
+ * @property {{interrupt?: () => void, createComm?: (target: string) => Comm}} [kernel]
  * @property {{latexTypesetter?: {typeset(node: Element): void}}} [rendermime]
  */
 

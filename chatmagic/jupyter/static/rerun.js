@@ -6,6 +6,8 @@ import { cellList, notebookModel, shownIndex } from "./notebook.js";
 /** @typedef {import("./messages.js").StaleBelow} StaleBelow */
 
 const STALE_BELOW = "chatmagic-below";
+const ASKING = "chatmagic-asking";
+const STOP_REPLY = "Stop";
 const RUN_AGAIN = "Run them again";
 /** The key by which JupyterLab and Notebook 7 run a cell; that they have no public call for. */
 const RUN_KEY = {
@@ -25,18 +27,44 @@ const NOTE_STYLE =
  * @param {(cells: string[]) => void} [run]
  */
 export function noteBelow(node, below, run) {
+  const now = below && run ? JSON.stringify(below) : undefined;
+  putNote(node, STALE_BELOW, now, () => [
+    make("span", "", below?.words),
+    button("retry", RUN_AGAIN, () => below && run?.(below.cells), RUN_AGAIN),
+  ]);
+}
+
+/**
+ * Say in a cell that its reply still comes, with a button to stop it, or take that away.
+ * @param {Element} node the cell's
+ * @param {boolean} comes
+ * @param {() => void} stop
+ */
+export function noteAsking(node, comes, stop) {
+  putNote(node, ASKING, comes ? "" : undefined, () => [
+    make("span", "", "The reply comes in the background."),
+    button("stop", STOP_REPLY, stop, STOP_REPLY),
+  ]);
+}
+
+/**
+ * Put a note into a cell, or take it away.
+ * @param {Element} node the cell's
+ * @param {string} kind
+ * @param {string | undefined} now what it depends on; none takes it away
+ * @param {() => Node[]} content
+ */
+function putNote(node, kind, now, content) {
   /** @type {HTMLElement | null} */
-  const old = node.querySelector(`:scope > .${STALE_BELOW}`);
-  const now = below ? JSON.stringify(below) : undefined;
+  const old = node.querySelector(`:scope > .${kind}`);
   if (old?.dataset.now === now) return;
   old?.remove();
-  if (!below || !run) return;
-  const again = button("retry", RUN_AGAIN, () => run(below.cells), RUN_AGAIN);
+  if (now === undefined) return;
   // Enter is the button's and not the notebook's.
   const shown = { role: "note", style: NOTE_STYLE, "data-lm-suppress-shortcuts": "true" };
-  const note = make("div", STALE_BELOW, [make("span", "", below.words), again], shown);
-  note.dataset.now = now;
-  node.insertBefore(note, node.querySelector(":scope > .jp-Cell-outputWrapper"));
+  const made = make("div", kind, content(), shown);
+  made.dataset.now = now;
+  node.insertBefore(made, node.querySelector(":scope > .jp-Cell-outputWrapper"));
 }
 
 /**

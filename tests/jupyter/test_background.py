@@ -1,0 +1,294 @@
+"""``%%chat --background``: the cell ends, the reply still comes, and the next question waits."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from comms import Widgets
+from shells import FIXED, Page, Shell, asked, left
+
+from chatmagic.errors import ChatError, ChatInterrupted, CutOffError
+from chatmagic.jupyter import views
+from chatmagic.jupyter.background import Background
+from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.session.current import current_session
+from chatmagic.session.events import Ask, Began, Event, Fragment, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from logged import Emulator
+
+PATIENCE = 10.0
+ASK = "%%chat --background -o reply\necho:one two"
+
+
+class Gate:
+    """What holds the replies of a session at their first word, until it is opened."""
+
+    def __init__(self) -> None:
+        """Follow the session."""
+        self.is_open, self.has_come = threading.Event(), threading.Event()
+        self.began: Began | None = None
+        self.stop = current_session().follow(self._hear)
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Began):
+            self.began = event
+        elif isinstance(event, Fragment):
+            self.has_come.set()
+            self.is_open.wait(PATIENCE)
+
+
+@pytest.fixture(autouse=True)
+def widgets(monkeypatch: pytest.MonkeyPatch) -> Widgets:
+    """Give the widgets as the page has them."""
+    return Widgets(monkeypatch)
+
+
+@pytest.fixture
+def gate(shell: Shell) -> Iterator[Gate]:
+    """A gate, which is opened at the end."""
+    del shell
+    gate = Gate()
+    yield gate
+    gate.is_open.set()
+
+
+def at_waiting(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
+    """Do something when a cell says that it waits."""
+    plain = views.Live.waiting
+
+    def waiting(self: views.Live, holder: str) -> None:
+        plain(self, holder)
+        act()
+
+    monkeypatch.setattr(views.Live, "waiting", waiting)
+
+
+def ended(shell: Shell) -> None:
+    """Wait for the end of what is under way in the background."""
+    assert shell.kernel.background is not None
+    shell.kernel.background.wait()
+
+
+def outputs(shell: Shell) -> list[dict[str, Any]]:
+    """Give all that is left to see."""
+    page = shell.shell.display_pub
+    assert isinstance(page, Page)
+    return left(page.messages)
+
+
+def test_the_cell_ends_and_the_next_question_waits(
+    shell: Shell, emulator: Emulator, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable is unset until the reply has ended; the next question has its value."""
+    shell.do("reply = 'of an earlier run'")
+    ran = shell.page(ASK, "a")
+    assert "Waiting for the reply." in ran.html
+    assert "reply" not in shell.shell.user_ns
+    assert shell.do("1 + 1").result == 2
+    at_waiting(monkeypatch, gate.is_open.set)
+    after = shell.page("%%chat\necho:{{ reply }} three", "b")
+    assert "Waiting for the reply to cell [3] to end." in after.messages[0]["data"]["text/html"]
+    assert asked(emulator) == [["echo:one two"], ["echo:one two", "one two", "echo:one two three"]]
+    assert [output["data"]["text/plain"] for output in outputs(shell)] == ["one two three"]
+    assert shell["reply"].text == "one two"
+
+
+def test_the_output_ends_as_in_the_foreground(shell: Shell) -> None:
+    """Data and record are those of a cell that waited; what the first took is not known."""
+    shell.do("%config ChatMagics.no_history = True")
+    shell.page("%%chat --background\necho:*one*", "a")
+    ended(shell)
+    shell.page("%%chat\necho:*one*", "a")
+    back, front = (output for output in outputs(shell) if output["data"].get("text/plain"))
+    assert back["data"]["text/html"].replace("99 of", "98 of") == front["data"]["text/html"]
+    assert back["metadata"]["chatmagic"].keys() == front["metadata"]["chatmagic"].keys() - {"took"}
+
+
+@pytest.mark.parametrize("how", [{"person": False}, {}, {"cell": "a"}])
+def test_elsewhere_it_is_asked_in_the_foreground(shell: Shell, how: dict[str, Any]) -> None:
+    """For a machine, in a terminal, and where a page is not to be shown updates."""
+    if "cell" in how:
+        shell.do("%config ChatMagics.stream = 'off'")
+    shell.do(ASK, **how)
+    assert shell["reply"].text == "one two"
+    assert shell.kernel.background is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "%%chat -o reply --background --last x\nb",
+        "%%chat -o reply --background\n\n",
+        "%%chat -o reply --background\n{{ nothing }}",
+        "%%chat -o reply --background\necho:tr0ub4dor&staple",
+        "reply = %chat --background b",
+    ],
+)
+def test_what_fails_unsent_fails_the_cell_itself(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """Nothing is told to the next question, and the variable keeps what it had."""
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    shell.page("%%chat -o reply\necho:a", "a")
+    shell.fails(code, cell="b")
+    assert shell["reply"].text == "a"
+    shell.page("%%chat\necho:c", "c")
+    assert len(emulator.requests) == 2
+
+
+def test_without_an_address_the_cell_itself_fails(bare: Shell) -> None:
+    """At once, and each time."""
+    for cell in "ab":
+        ran = bare.fails(ASK, cell=cell)
+        assert ran.traceback[0].startswith("ConnectError: Not connected yet.")
+
+
+def test_a_failure_fails_the_next_question_once(shell: Shell, emulator: Emulator) -> None:
+    """Its own cell says why there is no reply; the next one fails unsent and names it."""
+    shell.page("%%chat\necho:a", "a")
+    emulator.settings = replace(FIXED, fault="error", fault_after=-1)
+    shell.page(ASK, "b")
+    ended(shell)
+    emulator.settings = FIXED
+    (_, why) = outputs(shell)
+    error = shell.fails("%%chat\necho:c", cell="c").error
+    assert isinstance(error, ChatError)
+    assert error.message.startswith("Nothing was sent, as cell [3] failed in the background: ")
+    assert why["data"]["text/plain"].startswith(error.message.partition("background: ")[2])
+    shell.page("%%chat\necho:c", "c")
+    assert asked(emulator)[2:] == [["echo:a", "a", "echo:c"]]
+
+
+def test_a_part_is_kept_and_the_cell_itself_may_ask_again(shell: Shell, emulator: Emulator) -> None:
+    """What came is shown and kept, marked; run again, its own cell is told nothing."""
+    emulator.settings = replace(FIXED, fault="cut", fault_after=1)
+    shell.page(ASK, "a")
+    ended(shell)
+    assert shell["reply"].state == "cut off"
+    assert "Cut off" in outputs(shell)[0]["data"]["text/html"]
+    assert [turn.state for turn in current_session().conversation] == ["cut off"]
+    emulator.settings = FIXED
+    shell.page(ASK, "a")
+    ended(shell)
+    assert [turn.state for turn in current_session().conversation] == ["complete"]
+    shell.page("%%chat\necho:c", "c")
+
+
+def test_an_interrupt_ends_the_wait_alone(
+    shell: Shell, emulator: Emulator, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question that waits is not sent; the one in the background goes on."""
+    shell.page(ASK, "a")
+    with monkeypatch.context() as patch:
+        at_waiting(patch, _thread.interrupt_main)
+        error = shell.fails("%%chat\necho:b", cell="b").error
+    assert isinstance(error, ChatInterrupted)
+    assert error.message == (
+        "Interrupted while waiting for the reply to cell [2]. Nothing was sent."
+    )
+    gate.is_open.set()
+    ended(shell)
+    assert shell["reply"].state == "complete"
+    assert len(emulator.requests) == 1
+
+
+def test_an_interrupt_before_its_turn_leaves_nothing(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell that waits for an earlier question, as in the panel, says so and can be stopped."""
+    with held("the panel"):
+        at_waiting(monkeypatch, _thread.interrupt_main)
+        ran = shell.fails(ASK, cell="a")
+    assert isinstance(ran.error, ChatInterrupted)
+    assert "Waiting for the reply to the panel to end." in ran.messages[0]["data"]["text/html"]
+    assert emulator.requests == []
+    shell.page("%%chat\necho:b", "b")
+
+
+@contextmanager
+def held(asker: str) -> Iterator[None]:
+    """Hold the session's lock in another thread."""
+    has_it, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        has_it.set()
+        leave.wait(PATIENCE)
+
+    holder = threading.Thread(target=current_session().lock.alone, args=[asker, hold])
+    holder.start()
+    has_it.wait(PATIENCE)
+    yield
+    leave.set()
+    holder.join()
+
+
+def test_a_stop_fails_only_the_question_that_waits(
+    shell: Shell, emulator: Emulator, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who stops a reply knows of it; a question that was waiting may have been meant for all."""
+
+    def stop() -> None:
+        gate.has_come.wait(PATIENCE)
+        assert gate.began is not None
+        gate.began.halt.stop()
+        gate.is_open.set()
+
+    emulator.settings = replace(FIXED, fault="hold", fault_after=1)
+    shell.page(ASK, "a")
+    with monkeypatch.context() as patch:
+        at_waiting(patch, stop)
+        shell.fails("%%chat\necho:b", cell="b")
+    assert len(emulator.requests) == 1
+    gate.has_come.clear()
+    shell.page(ASK, "a")
+    stop()
+    ended(shell)
+    assert shell["reply"].state == "interrupted"
+    emulator.settings = FIXED
+    shell.page("%%chat\necho:b", "b")
+
+
+def test_the_commands_wait_too(shell: Shell, gate: Gate) -> None:
+    """What reads the conversation reads it with the reply."""
+    shell.page(ASK, "a")
+    threading.Timer(0, gate.is_open.set).start()
+    assert "one two" in shell.page("%chat_history", "h").texts[0]
+
+
+class Mute(views.Live):
+    """A view whose reply does not come."""
+
+    def explain(self, error: BaseException) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(
+    ("cells", "fails"), [(["a", "c"], True), (["a", "b", "c"], False), (["c"], True)]
+)
+def test_a_cell_above_is_told_nothing(cells: list[str], fails: bool) -> None:
+    """The failure stays for the first question below; its own cell takes it back."""
+    background = Background()
+    live = Mute(Ask("x"), DrawingLoop(), alone=False)
+
+    def send(*, halt: object) -> None:
+        del halt
+        live.sent()
+        raise CutOffError("It broke off.")
+
+    background.start(Ask("x", owner="b", asker="cell [1]"), live, send, str)
+    for cell in cells[:-1]:
+        background.settle(cell, "abc", View())
+    for is_told in (fails, False):
+        if is_told:
+            with pytest.raises(ChatError, match=r"as cell \[1\] failed in the background: It"):
+                background.settle("c", "abc", View())
+        else:
+            background.settle("c", "abc", View())
