@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _CELLS: Final = 10
 _SHOWN: Final = 60
-# Colours are Jupyter's, else VS Code's, else made of the text's around, which can be read there.
+# Colours are Jupyter's, else VS Code's, else those of the text around, which can be read there.
 _INK: Final = "var(--jp-ui-font-color1, var(--vscode-editor-foreground, currentColor))"
 _COLOURS: Final = {
     # The theme's colours alone are too pale beside text, light and dark.
