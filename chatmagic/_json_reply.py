@@ -128,7 +128,7 @@ def _is_deeper(value: Any, most: int) -> bool:
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the content of each code block begins and ends."""
     opened: re.Match[str] | None = None
-    for match in FENCE.finditer(text):
+    for match in re.finditer(FENCE, text):
         if opened is None:
             opened = match
         elif match[1].startswith(opened[1]) and not match[2].strip():

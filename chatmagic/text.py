@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+# Patterns are compiled with their first use: the extension loads this, and uses none.
+FENCE: Final = r"(?m)^ {0,3}(`{3,}|~{3,})([^\n]*)$"
 """Line of Markdown that opens or ends a block of code: its marks, and what follows them."""
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = "[\ud800-\udfff]"
 
 UNTYPESET: Final = "mathjax_ignore tex2jax_ignore"
 """Classes of an element in which no page looks for formulas: a dollar acts in HTML, too.
@@ -38,8 +39,9 @@ takes Chromium 16 s for 3,000 marks without a letter.
 """
 
 # C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
-_ACTING: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+_ACTING: Final = (
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
 )
 
 
@@ -51,7 +53,7 @@ def visible(text: str) -> str:
     (U+202A-202E, U+2066-2069), tag characters (U+E0000-E007F) and lone surrogates become
     U+FFFD. The marks that ordinary text needs (U+200C-200F, for one) stay.
     """
-    return _ACTING.sub(_symbol, without_lone_surrogates(text))
+    return re.sub(_ACTING, _symbol, without_lone_surrogates(text))
 
 
 def to_terminal(text: str) -> str:
@@ -60,7 +62,7 @@ def to_terminal(text: str) -> str:
     As :func:`visible`, and without carriage returns, which would write over the line. Each
     character is taken by itself, so fragments may be given one by one.
     """
-    return _ACTING.sub(_symbol, text.replace("\r", ""))
+    return re.sub(_ACTING, _symbol, text.replace("\r", ""))
 
 
 def one_line(text: str, limit: int) -> str:
@@ -92,12 +94,12 @@ def numbered(numbers: Iterable[int], noun: str) -> str:
     return f"{noun}s {', '.join(names[:-1])} and {names[-1]}"
 
 
-_MEMORY: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,}")
+_MEMORY: Final = r"\bat 0x[0-9A-Fa-f]{6,}"
 
 
 def without_memory_addresses(text: str) -> str:
     """Return ``text`` without the addresses of objects, which differ whenever it is made."""
-    return _MEMORY.sub("at 0x…", text)
+    return re.sub(_MEMORY, "at 0x…", text)
 
 
 def _symbol(match: re.Match[str]) -> str:
@@ -110,8 +112,8 @@ def _symbol(match: re.Match[str]) -> str:
 JOINER: Final = "\u2060"
 
 # What such a link needs, up to the character before which a joiner ends it.
-_ADDRESS: Final = re.compile(r"data(?=:(?:\S|\Z))|:/(?=/)")
-_SCHEME: Final = re.compile(r"[A-Za-z0-9+.-]*\Z")
+_ADDRESS: Final = r"data(?=:(?:\S|\Z))|:/(?=/)"
+_SCHEME: Final = r"[A-Za-z0-9+.-]*\Z"
 _FAR: Final = 42
 """How far back a scheme is looked for: further than the front ends look."""
 
@@ -126,9 +128,9 @@ def unlinked(text: str, before: str = "") -> str:
     before = before[-50:]
     whole = before + text
     parts, done = [], len(before)
-    for match in _ADDRESS.finditer(whole):
+    for match in re.finditer(_ADDRESS, whole):
         at = match.end()
-        scheme = _SCHEME.search(whole[max(match.start() - _FAR, 0) : match.start()])
+        scheme = re.search(_SCHEME, whole[max(match.start() - _FAR, 0) : match.start()])
         web = scheme is not None and scheme[0].lower() in {"http", "https"}
         if at < done or (match[0] != "data" and web):
             continue
@@ -144,7 +146,7 @@ def open_fence(text: str) -> re.Match[str] | None:
         text: Markdown.
     """
     opened: re.Match[str] | None = None
-    for match in FENCE.finditer(text):
+    for match in re.finditer(FENCE, text):
         if opened is None:
             opened = match
         elif match[1].startswith(opened[1]) and not match[2].strip():
@@ -159,6 +161,6 @@ def fence(text: str) -> str:
 
 def without_lone_surrogates(text: str) -> str:
     """Return ``text`` with surrogate pairs joined and each lone one as U+FFFD."""
-    if text.isascii() or not _SURROGATE.search(text):
+    if text.isascii() or not re.search(_SURROGATE, text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -79,7 +79,7 @@ def text_of(first: str, second: str, left_out: int) -> str:
     """
     rest = second[left_out:]
     # A fence is one only at the beginning of a line.
-    is_fence = FENCE.match(rest) is not None and not first.endswith("\n")
+    is_fence = re.match(FENCE, rest) is not None and not first.endswith("\n")
     return f"{first}\n{rest}" if is_fence else f"{first}{rest}"
 
 
@@ -129,7 +129,7 @@ def joined(first: Turn, part: Turn) -> Turn:
 
 def _opened_again(first: str, second: str) -> re.Match[str] | None:
     """Return the fence with which a second part opens once more the block that is open."""
-    opened, fence = open_fence(first), FENCE.search(second)
+    opened, fence = open_fence(first), re.search(FENCE, second)
     if opened is None or fence is None or second[: fence.start()].strip("\n"):
         return None
     # One without a word ends the block, unless what was said before follows it.

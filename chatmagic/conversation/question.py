@@ -7,10 +7,8 @@ extension needs no more of it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from chatmagic.conversation.suggestions import COMMENT
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
 
@@ -24,8 +22,7 @@ _ONE_LINE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """Prompt of a cell, and whether its reply is shown.
 
     Args:
@@ -89,6 +86,8 @@ def source(prompt: str, *options: str, has_values: bool = False) -> str:
         options: of the cell, as typed.
         has_values: whether its ``{{ }}`` are expressions, to be evaluated again.
     """
+    from chatmagic.conversation.suggestions import COMMENT  # noqa: PLC0415 - not needed to load
+
     is_raw = not has_values and ("{{" in prompt or re.match(COMMENT, prompt) is not None)
     first = " ".join(["%%chat", *options, *(["--raw"] if is_raw else [])])
     # A cell's last line end is not part of its prompt.

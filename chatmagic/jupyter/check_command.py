@@ -41,6 +41,8 @@ def check(kernel: Kernel, *, ask: bool) -> str:
 def _front_end(kernel: Kernel) -> FrontEnd:
     """Return the front end of the running cell, as its request and the bridge tell it."""
     execution, host = running(kernel.shell), hosts.host(os.environ)
+    if execution.audience == "text":
+        host = None  # a terminal of a host's is no page of it
     name = _NAMES[execution.audience] if host is None else host.name
     has_widgets = None
     # The bridge opens with the first reply; it knows the pages of Jupyter alone.

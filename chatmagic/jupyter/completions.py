@@ -1,8 +1,6 @@
-"""Tab in a cell that asks, by IPython's matchers: options, values, turns, files and names.
+"""Completions in a cell that asks: options, values, turns, files and names.
 
-IPython asks its matchers in the order of their priority, and the first that suppresses the
-others decides. Ours decides wherever a line or a body of a magic of ours is typed, so that
-prose is not completed as code. The options are those of :mod:`chatmagic.conversation.options`
+The options are those of :mod:`chatmagic.conversation.options`
 and, for the other commands, of the help of their magics.
 """
 
@@ -16,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.completer import (
     SimpleCompletion,
-    context_matcher,
     provisionalcompleter,
     rectify_completions,
 )
 
-from chatmagic import _lazy
 from chatmagic._log import swallowed
+from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.question import ABOVE
 
 if TYPE_CHECKING:
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
 _ASKING: Final = frozenset({"chat", "chat_fix"})
 """The magics whose line has the options of ``%chat`` and a prompt."""
-_PRIORITY: Final = 1_000
 _CELL: Final = r"%%(?P<magic>chat\w*)(?P<line>[ \t].*)?$"
 _LINE: Final = r"\s*(?:[^\W\d]\w*[ \t]*=[ \t]*)?%(?P<magic>chat\w*)(?P<line>[ \t].*)$"
 
@@ -81,7 +77,7 @@ class _Usage:
 
 
 class Completions:
-    """Matcher for the magics of one shell.
+    """Completions for the magics of one shell.
 
     Args:
         shell: the shell.
@@ -100,25 +96,23 @@ class Completions:
         turn_count: Callable[[], int],
         labels: Callable[[str], Iterable[str]],
     ) -> None:
-        """Add the matcher to the shell's."""
+        """Look up nothing yet."""
         self._shell = shell
         self._magics = magics
         self._settings = settings
         self._turn_count = turn_count
         self._labels = labels
         self._completer: Any = shell.Completer
-        self._completer.custom_matchers.append(self.match)
 
-    def close(self) -> None:
-        """Remove the matcher."""
-        self._completer.custom_matchers.remove(self.match)
+    def of(self, context: CompletionContext) -> SimpleMatcherResult:
+        """Return the completions of a place in a cell that asks; none, elsewhere.
 
-    @context_matcher(identifier="chatmagic", priority=_PRIORITY)  # type: ignore[untyped-decorator]
-    def match(self, context: CompletionContext) -> SimpleMatcherResult:
-        """Return the completions of a place in a cell that asks; none, elsewhere."""
+        Args:
+            context: the place.
+        """
         lines = context.full_text.split("\n")[: context.cursor_line + 1]
         lines[-1] = lines[-1][: context.cursor_position]
-        typed = self._typed(lines) if "%chat" in context.full_text else None
+        typed = self._typed(lines)
         if typed is None:
             return {"completions": []}
         fragment, offered = self._offered(typed)
@@ -147,10 +141,6 @@ class Completions:
         """Return the end of the text that completions take the place of, and the completions."""
         if typed.magic not in _ASKING:
             return self._of_command(typed) if typed.body is None else ("", [])
-        # With the first Tab, not with the extension.
-        _lazy.load("chatmagic.conversation.chat_line")
-        from chatmagic.conversation import chat_line, options  # noqa: PLC0415
-
         at_end = chat_line.end(typed.line)
         if typed.body is None and not at_end.in_prompt:
             if at_end.option is not None:

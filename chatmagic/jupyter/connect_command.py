@@ -9,7 +9,7 @@ from chatmagic import _lazy, text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client.endpoint import SET_AUTH
-from chatmagic.errors import InputError
+from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret, redacted
@@ -34,20 +34,24 @@ def connect(kernel: Kernel, line: str) -> None:
 
     Raises:
         InputError: the line names no address that can be used; nothing was changed.
+        ChatInterrupted: a person ended a request.
     """
     flags = ("--models", "--check", "--ask")
     word, given = read("chat_connect", line, *flags, valued=["--model"], hint=USAGE)
     if "--ask" in given and "--check" not in given:
         raise InputError("--ask goes with --check: %chat_connect --check --ask.")
-    if word or not given.keys() & {*flags}:
+    if word or "--model" in given or not given.keys() & {*flags}:
         _connect(kernel, word, given.get("--model"))
-    if "--models" in given:
-        _list_models(kernel)
-    if "--check" in given:
-        _lazy.load("chatmagic.jupyter.check_command")
-        from chatmagic.jupyter import check_command  # noqa: PLC0415 - few ask for it
+    try:
+        if "--models" in given:
+            _list_models(kernel)
+        if "--check" in given:
+            _lazy.load("chatmagic.jupyter.check_command")
+            from chatmagic.jupyter import check_command  # noqa: PLC0415 - few ask for it
 
-        print(text.unlinked(check_command.check(kernel, ask="--ask" in given)))
+            print(text.unlinked(check_command.check(kernel, ask="--ask" in given)))
+    except KeyboardInterrupt:
+        raise ChatInterrupted("Interrupted; what was asked may have been sent.") from None
 
 
 def _connect(kernel: Kernel, word: str, model: str | None) -> None:

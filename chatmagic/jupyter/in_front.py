@@ -11,7 +11,7 @@ from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from chatmagic.conversation.chat_line import ParsedLine
-    from chatmagic.jupyter.cell_notes import CellRun
+    from chatmagic.jupyter.cell_run import CellRun
     from chatmagic.jupyter.kernel import Kernel
 
 NO_ERROR: Final = "No cell has raised an error since chatmagic was loaded. Nothing was sent."

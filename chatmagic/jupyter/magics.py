@@ -12,7 +12,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 
 from chatmagic import _lazy
 from chatmagic.jupyter.cell_notes import CellNotes
-from chatmagic.jupyter.completions import Completions
+from chatmagic.jupyter.matcher import Matcher
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session import current
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
+    from chatmagic.jupyter.completions import Completions
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
@@ -47,7 +48,7 @@ class ChatMagics(KernelSettings, Magics):
         self._shell = shell
         self._kernel: Kernel | None = None
         self._results: Results | None = None
-        self._completions: Completions | None = None
+        self._matcher: Matcher | None = None
         self._is_made = True
 
     @property
@@ -80,9 +81,7 @@ class ChatMagics(KernelSettings, Magics):
         """Make this shell the environment of this process's session and clients."""
         self.notes = CellNotes(self._shell, self._has_run_again)
         self._results = Results(self._shell, self._has_shown, self.notes.quiet)
-        self._completions = Completions(
-            self._shell, self.magics, self, self._turn_count, self._labels
-        )
+        self._matcher = Matcher(self._shell, self._completions)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
@@ -90,8 +89,8 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(None)
         if self._results is not None:
             self._results.close()
-        if self._completions is not None:
-            self._completions.close()
+        if self._matcher is not None:
+            self._matcher.close()
         if self.notes is not None:
             self.notes.close()
             self.notes = None
@@ -102,6 +101,11 @@ class ChatMagics(KernelSettings, Magics):
     def _has_run_again(self, cell: str) -> None:
         if self._kernel is not None:
             self._kernel.has_run_again(cell)
+
+    def _completions(self) -> Completions:
+        from chatmagic.jupyter.completions import Completions  # noqa: PLC0415 - loaded by now
+
+        return Completions(self._shell, self.magics, self, self._turn_count, self._labels)
 
     def _turn_count(self) -> int:
         """Return how many turns the conversation has; 0 where nothing was used yet."""

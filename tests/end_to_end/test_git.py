@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from copy import deepcopy
 from importlib import import_module
 from importlib.util import find_spec
@@ -94,6 +95,15 @@ def test_two_runs_differ_in_what_was_asked_and_replied() -> None:
     diffing.set_notebook_diff_ignores(settings["Diff"]["Ignore"])
     try:
         assert diffing.diff_notebooks(notebook, other) == []
+        credited = deepcopy(notebook)
+        for cell in code(credited):
+            for output in cell.outputs:
+                for form, text in output.get("data", {}).items():
+                    if isinstance(text, str):
+                        output.data[form] = text.replace("of 100 credits", "of 70 credits")
+        [cells] = diffing.diff_notebooks(notebook, credited)
+        forms = set(re.findall(r"'key': '(text/\w+)'", str(cells)))
+        assert forms == {"text/html", "text/markdown"}
         asked = next(cell for cell in code(other) if cell.source.startswith("%%chat"))
         asked.source += "?"
         asked.outputs[0].data["text/plain"] += "\nMore."

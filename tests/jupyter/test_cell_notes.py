@@ -4,38 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from shells import Shell, asked
 
 from chatmagic.errors import ChatInterrupted
-from chatmagic.jupyter.cell_notes import is_ours
 
 if TYPE_CHECKING:
+    import pytest
     from logged import Emulator
 
 NO_ERROR = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
-
-
-@pytest.mark.parametrize(
-    ("source", "ours"),
-    [
-        ("%%chat\nx", True),
-        ("\n# a comment\n%%chat_fix -t 0\nx", True),
-        ("%chat a", True),
-        ("# c\n\n%load_ext chatmagic\n%chat_connect emulator\n%config ChatMagics.last = 2", True),
-        ("r = %chat why?", True),
-        ("import x\n%chat a", False),
-        ("%%chatter\nx", False),
-        ("%chatter on", False),
-        ("x = 1", False),
-        ("# only words", False),
-        ("", False),
-        ("\n" * 100_000 + "x", False),
-    ],
-)
-def test_which_cells_are_ours(source: str, ours: bool) -> None:
-    """Those that only ask, or set up what asks."""
-    assert is_ours(source) is ours
 
 
 def test_without_an_error_nothing_is_sent(shell: Shell, emulator: Emulator) -> None:
@@ -89,7 +66,7 @@ def test_an_interrupt_before_the_cell_sends_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("chatmagic.jupyter.cell_notes.is_ours", stopped)
+        patch.setattr("chatmagic.jupyter.cell_run.is_ours", stopped)
         assert isinstance(shell.run("%%chat\necho:hi").error, ChatInterrupted)
     assert emulator.requests == []
     shell.machine("%%chat\necho:hi")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from chatmagic.jupyter.execution import Execution
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -49,6 +50,25 @@ def test_a_page_without_widgets(
     said = line(shell.do("%chat_connect --check", cell="b").printed, "front end")
     assert ("no page has answered a widget" in said) == (not variable)
     assert ("VS Code" in said) == bool(variable)
+
+
+def test_a_terminal_of_a_host(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a terminal, whatever its environment tells."""
+    monkeypatch.setenv("VSCODE_PID", "1")
+    monkeypatch.setattr("chatmagic.jupyter.check_command.running", lambda _: Execution())
+    said = shell.do("%chat_connect --check").printed
+    assert line(said, "front end").startswith("[ok] front end: a console or a terminal: ")
+
+
+def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the command with one line, and no page of frames."""
+
+    def interrupted(*_: object, **_given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("chatmagic.jupyter.check_command.check", interrupted)
+    ran = shell.fails("%chat_connect --check")
+    assert ran.traceback == ["ChatInterrupted: Interrupted; what was asked may have been sent."]
 
 
 def test_a_question_goes_with_a_check(shell: Shell, emulator: Emulator) -> None:

@@ -248,6 +248,7 @@ def test_a_refused_setting_is_not_there_after_a_reload(shell: Shell, emulator: E
     [
         ("--model", "No address was given: "),
         ("--model x", "No address was given: "),
+        ("--model x --models", "No address was given: "),
         ("http://a --model=", "No address was given: "),
         ("http://a --mode x", "%chat_connect takes no other option here than --models, --check"),
         ("http://a -m x", "No address was given: "),

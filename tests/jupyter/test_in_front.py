@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from logged import Emulator
 
-    from chatmagic.jupyter.cell_notes import CellRun
+    from chatmagic.jupyter.cell_run import CellRun
 
 
 def test_the_last_error_goes_in_front(shell: Shell, emulator: Emulator) -> None:

@@ -12,7 +12,7 @@ from chatmagic.conversation.blocks import MOST
 from chatmagic.jupyter.output_capture import text_of
 
 if TYPE_CHECKING:
-    from chatmagic.jupyter.cell_notes import CellRun
+    from chatmagic.jupyter.cell_run import CellRun
 
 
 def last(shell: Shell) -> CellRun:

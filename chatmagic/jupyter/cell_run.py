@@ -1,0 +1,170 @@
+"""One run of a cell, as a model may read it: its source, its names, its output and its error."""
+
+from __future__ import annotations
+
+import bdb
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic._json import digest
+from chatmagic.conversation import blocks
+from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.output_capture import OutputCapture
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
+__all__ = ["CellNames", "CellRun", "NotedError", "OutputCapture", "is_ours", "of", "running"]
+
+NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
+"""What a person raises to stop a cell; it is nothing to correct."""
+_KERNEL_FOLDER: Final = "ipykernel_"
+_LABEL: Final = re.compile(r"""\s*#\|\s*label:\s*(["']?)(\S+)\1\s*$""")
+_WHOLE: Final = re.compile(r"%%chat(?:_\w+)?(?!\S)")
+_LINE: Final = re.compile(
+    r"(?:\w+\s*=\s*)?%chat(?:_\w+)?(?!\S)|%config\s+ChatMagics\b|%(?:re|un)?load_ext\s+chatmagic\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NotedError:
+    """Error of a cell as it was noted after it.
+
+    Args:
+        kind: name of its class.
+        source: what the cell said.
+        trace: the error with its traceback, as text.
+    """
+
+    kind: str
+    source: str
+    trace: str
+
+
+def is_ours(source: str) -> bool:
+    """Return whether a cell only asks, or sets up what asks.
+
+    Args:
+        source: what the cell says.
+    """
+    lines = [line.strip() for line in source.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    if lines and _WHOLE.match(lines[0]):
+        return True
+    return bool(lines) and all(map(_LINE.match, lines))
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """Latest run of one cell: its source, its output, and its error.
+
+    Args:
+        key: what tells it from other cells: the hash of its identity, or else of its label, or
+            the identity of the execution.
+        is_lasting: whether another execution of the cell has the same key.
+        is_ours: whether it only asks; then nothing else of it is noted.
+        number: its number on the screen.
+        source: what it said.
+        names: its labels and tags.
+        output: what it showed, as text.
+        lost: how many characters of that were not noted.
+        trace: the error that it raised, as text; empty for none.
+    """
+
+    key: str
+    is_lasting: bool
+    is_ours: bool
+    number: int | None
+    source: str = ""
+    names: tuple[str, ...] = ()
+    output: str = ""
+    lost: int = 0
+    trace: str = ""
+
+    @cached_property
+    def text(self) -> str:
+        """The cell as the model reads it."""
+        return blocks.cell(self.source, self.output, len(self.output) + self.lost, self.trace)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of that text."""
+        # Loaded with the first digest: not every cell is looked at again.
+        from chatmagic.conversation.request_facts import Value  # noqa: PLC0415
+
+        return Value.of("", self.text).sha256
+
+
+def of(
+    shell: InteractiveShell, source: str, number: int | None, shown: tuple[str, int, str]
+) -> CellRun:
+    """Return the run of the cell that has run now.
+
+    Args:
+        shell: the shell that ran it.
+        source: what it says.
+        number: its number on the screen.
+        shown: what it showed, how many characters of that were lost, and its error, as text.
+    """
+    execution = running(shell)
+    names = (*labels_of(source), *execution.tags)
+    key, is_lasting = execution.cell, True
+    if key is None and names:
+        key = digest(f"name {names[0]}")[:16]
+    elif key is None:
+        key, is_lasting = f"run {execution.id} {number}", False
+    if is_ours(source):
+        return CellRun(key, is_lasting, is_ours=True, number=number)
+    return CellRun(key, is_lasting, False, number, source, names, *shown)
+
+
+def labels_of(source: str) -> tuple[str, ...]:
+    """Return the labels that a cell's source gives it, as Quarto reads them.
+
+    Args:
+        source: what the cell says.
+    """
+    return tuple(match[2] for match in map(_LABEL.match, source.splitlines()) if match)
+
+
+class CellNames:
+    """Names of cells, which Python knows by files that are others in each kernel.
+
+    A cell's number would be another one when the notebook runs again.
+
+    Args:
+        shell: the shell that ran them.
+        result: of "this cell".
+    """
+
+    def __init__(self, shell: InteractiveShell, result: ExecutionResult) -> None:
+        """Look up nothing yet."""
+        self._compile: Any = shell.compile
+        self._info: Any = result.info
+        # Without history an execution has no number, and its file has the one that comes next.
+        self._number = result.execution_count or shell.execution_count
+
+    def of(self, file: str) -> str | None:
+        """Return what to call the cell that a file's name stands for; ``None`` for a file."""
+        if self._compile.format_code_name(file) is None:
+            return None
+        return "this cell" if file == self._own else "another cell"
+
+    def put_in(self, text: str) -> str:
+        """Return a text that names cells in place of their files, as a warning names them."""
+        if _KERNEL_FOLDER not in text:
+            return text
+        folder = self._own.rpartition(os.sep)[0]
+        files = rf"{re.escape(folder)}[\\/]\d+\.py"
+        return re.sub(files, lambda match: self.of(match[0]) or match[0], text)
+
+    @cached_property
+    def _own(self) -> str:
+        raw = self._info.raw_cell
+        # IPython 8 does not tell what it ran; ipykernel names a file by what was typed.
+        code = getattr(self._info, "transformed_cell", None) or raw
+        name: str = self._compile.get_code_name(raw, code, self._number)
+        return name
