@@ -280,7 +280,9 @@ def _ask(given: Mapping[str, Any]) -> int:
     # Loads IPython's settings and the session, which the other commands do without.
     from chatmagic.shell import command  # noqa: PLC0415
 
-    return command.run(given)
+    # A closed terminal, too, ends it as Ctrl-C does, so that what came is kept.
+    with demo.on_signals(signal.default_int_handler):
+        return command.run(given)
 
 
 def _doctor(given: Mapping[str, Any]) -> int:

@@ -120,7 +120,7 @@ def markdown(conversation: Conversation) -> str:
                     parts += [f"## Thread {here}", item.in_words]
                 case Hiding():
                     parts += [item.in_words] if item.number else []
-                case Turn():
+                case _:
                     parts += _turn(next(standings), here)
     return "\n\n".join(parts) + "\n"
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chatmagic.client import config
 from chatmagic.doctor import one_question
 from chatmagic.doctor.gathering import gather, trouble_of
 from chatmagic.doctor.observations import Answered
@@ -41,8 +40,4 @@ def examine(
         else:
             clock = clock if clock.is_compared else observations.clock
             observations = replace(observations, answered=answered, clock=clock)
-    try:
-        keys = place.endpoint().known_keys
-    except ChatError:
-        keys = config.known_keys()
-    return report(observations, keys, str(Path.home()))
+    return report(observations, place.known_keys(), str(Path.home()))

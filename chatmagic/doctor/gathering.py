@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.doctor.observations import Network
+    from chatmagic.protocol.auth import Secret
     from chatmagic.session.session import Session
 
 PACKAGES: Final = ("ipython", "ipykernel", "anywidget", "ipywidgets", "requests", "urllib3")
@@ -51,6 +52,9 @@ class Place(Protocol):
 
     def choice(self) -> CassetteConfig | None:
         """Return the cassette that is chosen; raises :exc:`ChatError`."""
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known, for whichever address."""
 
 
 def gather(place: Place, session: Session, front_end: FrontEnd) -> Observations:

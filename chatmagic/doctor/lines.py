@@ -180,7 +180,7 @@ def clock(seen: Clock, answered: Answered | None = None) -> Line:
     if not seen.is_compared and answered is not None:
         return Line("?", "clock", "not compared: no answer told the service's time")
     if not seen.is_compared:
-        return Line("?", "clock", "not compared with the service's time", _ASK)
+        return Line("?", "clock", "no answer so far tells that it is wrong", _ASK)
     if seen.off is None:
         return Line("ok", "clock", "right within a minute, by the service's time")
     minutes = round(abs(seen.off).total_seconds() / 60)

@@ -137,7 +137,7 @@ def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     """Return the reply to what a line asks; ``None`` where the request is only shown."""
     suggestions.refuse_dividing(cell_source(kernel.shell))
     execution = running(kernel.shell)
-    # Its reply may be in a value of this prompt.
+    # The reply that comes there may be in a value of this prompt.
     settle(kernel, execution, shown=not parsed.quiet)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:

@@ -153,11 +153,10 @@ def text_of_link(tokens: Sequence[Token], begin: int) -> str:
         tokens: those of its paragraph.
         begin: the index of the one that opens it.
     """
-    level, parts = tokens[begin].level, []
-    for place in range(begin, len(tokens)):
-        if tokens[place].type == "link_close" and tokens[place].level == level:
-            break
+    level, parts, place = tokens[begin].level, list[str](), begin
+    while not (tokens[place].type == "link_close" and tokens[place].level == level):
         parts.append(tokens[place].content)
+        place += 1
     return "".join(parts)
 
 

@@ -106,7 +106,12 @@ class DayFile:
                 facts = known(credits=used.credits, turns=used.turns, dearest=taken.dearest)
                 entry.update(facts)
 
-        self._change(service, day, settle)
+        try:
+            self._change(service, day, settle)
+        except KeyboardInterrupt:
+            # Else what is reserved, which may be the whole day, would stay so for a while.
+            self._change(service, day, settle)
+            raise
 
     def _change(
         self, service: str, day: str, action: Callable[[dict[str, Any], dict[str, Any]], None]

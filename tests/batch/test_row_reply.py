@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chatmagic.batch.row_reply import BEGINNING, RowReply
+from chatmagic.batch.row_reply import BEGINNING, RowReply, replay_key
 from chatmagic.models import Usage
 
 KEY = "ab" * 32
@@ -72,3 +72,9 @@ def test_a_list_of_many_can_be_read() -> None:
     """The repr shows the row, the text and the error."""
     assert repr(RowReply(row=0, key=KEY, text="a")) == "RowReply(row=0, text='a', error=None)"
     assert "value=[1]" in repr(RowReply(row=0, key=KEY, text="[1]", value=[1]))
+
+
+def test_a_reply_is_found_by_its_request() -> None:
+    """In a replay neither service nor model count; of equal requests each has its own."""
+    assert WHOLE.replay_key == replay_key(REQUEST, 1)
+    assert replay_key(REQUEST, 1) != replay_key(REQUEST, 2) != replay_key(KEY, 2)

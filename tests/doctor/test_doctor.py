@@ -8,6 +8,7 @@ from shells import KEY, alone
 
 from chatmagic.doctor.doctor import examine
 from chatmagic.doctor.observations import FrontEnd
+from chatmagic.protocol.auth import Secret
 from chatmagic.session.session import Session
 from chatmagic.shell.shell_environment import ShellEnvironment
 
@@ -24,9 +25,12 @@ def test_a_key_that_is_known_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_p
         monkeypatch.setenv("CHATMAGIC_CASSETTE", f"{KEY}.jsonl")
         monkeypatch.setenv("CHATMAGIC_MODE", "record")
         place = ShellEnvironment()
+        place.typed["https://chat.example.org"] = Secret("typed-here")
         session = Session(environment=place)
-        text, is_well = examine(place, session, FrontEnd(f"a page of {KEY}", "shows"), ask=True)
+        front_end = FrontEnd(f"a page of {KEY}", "shows typed-here")
+        text, is_well = examine(place, session, front_end, ask=True)
     assert not is_well
     assert KEY not in text
+    assert "typed-here" not in text
     assert "[!!] answer: Not connected yet." in text
     assert "[ok] cassette: [key removed]" in text

@@ -70,7 +70,7 @@ def test_what_is_well_is_so_throughout() -> None:
         ("address", Address(trouble=TROUBLE), "!!", "it broke"),
         ("address", Address(url_from="here", is_emulator=True), "ok", "the emulator"),
         ("address", Address("http://a", "here", warnings=("It is plain.",)), "!!", "http://a"),
-        ("clock", Clock(), "?", "not compared"),
+        ("clock", Clock(), "?", "no answer so far tells"),
         ("clock", Clock(True, timedelta(minutes=5)), "!!", "about 5 minutes ahead of"),
         ("clock", Clock(True, -timedelta(minutes=1)), "!!", "about 1 minute behind"),
         ("files", [PrivateFile("a", 0o600, False)], "ok", "1 private file, for you alone"),

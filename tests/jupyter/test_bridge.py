@@ -88,6 +88,11 @@ class Front:
             assert self.said() == list(texts)
             self.sent.clear()
 
+    def asks(self, cell: str) -> None:
+        """Wait until the page is told this cell as the one whose reply comes in the background."""
+        looks = (threading.Event().wait(PATIENCE / 1_000) for _ in range(1_000))
+        assert any(self.widget.state["asking"] == cell for _ in looks)
+
     def ask(self, cell: str, code: str | None = None) -> None:
         """Ask in a cell of the page."""
         self.shell.page(code or f"%%chat\necho:{cell}", cell)
@@ -423,11 +428,9 @@ def test_a_reply_in_the_background_is_stopped_from_its_page(
     for _ in range(2):
         front.ask("a", "%%chat --background\necho:one two")
         assert opened.wait(PATIENCE)
-        while front.widget.state["asking"] != "a":
-            pass
+        front.asks("a")
         comm.get_comm_manager().targets[module.STOP](front.widget, {})
-        while front.widget.state["asking"]:
-            pass
+        front.asks("")
     front.shell.kernel.background.wait()  # type: ignore[union-attr]
     assert [turn.state for turn in current_session().conversation] == ["interrupted"]
     service.settings = Settings()

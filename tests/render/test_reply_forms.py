@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chatmagic.render import markdown
-from chatmagic.render.reply_forms import to_html, to_text
+from chatmagic.render.reply_forms import to_html, to_markdown, to_text
 
 HOSTILE = '<img src=x onerror=alert(1)>\u202e</pre>"\x1b[31m'
 
@@ -60,3 +60,18 @@ def test_what_is_no_json_is_shown_with_where_it_fails() -> None:
     assert "{&quot;a&quot;\n1}" in html or '{"a"\n1}' in html
     assert "<strong>No JSON.</strong>" in to_html("[1e999]", "json")
     assert to_text("```", "json") == "```"
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "markdown"),
+    [
+        ("markdown", "a *b*", "a *b*"),
+        ("text", "*a*", "&#42;a&#42;"),
+        ("json", '{"a": 1}', '```json\n{\n  "a": 1\n}\n```'),
+        ("code", "*a* = 1", "```\n*a* = 1\n```"),
+        ("code", "```py\na\n```", "```py\na\n```"),
+    ],
+)
+def test_each_form_as_markdown(format: str, text: str, markdown: str) -> None:
+    """What is no Markdown is fenced, or its signs are escaped."""
+    assert to_markdown(text, format).strip() == markdown

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chatmagic.archive.files import replace_content
 from chatmagic.errors import ChatError, InputError
+from chatmagic.session import day_file
 from chatmagic.session.budget import Tally
 from chatmagic.session.day_file import DayFile
 
@@ -73,6 +75,28 @@ def test_a_request_without_a_price_counts_as_others_took(tmp_path: Path) -> None
     file.reserve(A, DAY, "b", lambda _: 49)
     file.settle(A, DAY, "b", Tally(3, 1, 3))
     assert file.read(A, DAY) == Tally(6, 2, 3)
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_an_interrupt_while_it_is_settled_settles_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_written: bool
+) -> None:
+    """Also a first request's, which has reserved all that is left."""
+    write, strikes = replace_content, iter([True])
+
+    def interrupted(path: Path, content: bytes) -> None:
+        if is_written:
+            write(path, content)
+        if next(strikes, False):
+            raise KeyboardInterrupt
+        write(path, content)
+
+    file = DayFile(tmp_path)
+    file.reserve(A, DAY, "a", lambda _: 50)
+    monkeypatch.setattr(day_file, "replace_content", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        file.settle(A, DAY, "a", Tally(3, 1))
+    assert DayFile(tmp_path).read(A, DAY) == Tally(3, 1)
 
 
 def test_what_is_settled_twice_counts_once(tmp_path: Path) -> None:

@@ -247,13 +247,14 @@ def beginning(peer: Peer) -> None:
 
 
 @with_signals
-def test_an_interrupt_keeps_what_came(tmp_path: Path) -> None:
-    """Ctrl-C ends it with 130; the turn is kept, marked, and privately."""
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupt_keeps_what_came(tmp_path: Path, name: str) -> None:
+    """Ctrl-C ends it with 130, as a closed terminal does; the turn is kept, marked, privately."""
     with Server(beginning) as server:
         running = process(server.origin, tmp_path, "hello", stdout=subprocess.PIPE)
         assert running.stdout is not None
         assert running.stdout.read(7) == b"One two"
-        running.send_signal(signal.SIGINT)
+        running.send_signal(getattr(signal, name))
         rest, complaint = running.communicate(timeout=10)
     assert (running.returncode, rest) == (130, b"\n")
     assert b"Interrupted after 2 words; what came is kept, marked." in complaint
