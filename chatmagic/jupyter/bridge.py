@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
-import comm
+from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # it has no types
 from traitlets import Bool, Unicode, dlink
 
 from chatmagic.conversation.cell_order import Pages, report_from
@@ -134,7 +134,7 @@ class Bridge:
         self._quiet = True
         first = STARTED if ended is None else ""
         self._hidden = _Hidden(first=first, keep_output=settings.keep_output, asking=_asking(began))
-        comm.get_comm_manager().register_target(STOP, self._stop)
+        get_comm_manager().register_target(STOP, self._stop)
         self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))
         self._hidden.on_msg(self._heard)
         # In its thread, so that nothing is heard of what was put before.
@@ -144,7 +144,7 @@ class Bridge:
         """Close the bridge; the page takes away what it has put into it."""
         self._drawing.leave(self._hear)
         self._keeps.unlink()
-        comm.get_comm_manager().unregister_target(STOP, self._stop)
+        get_comm_manager().unregister_target(STOP, self._stop)
         self._hidden.close()
 
     def put_code(
