@@ -21,18 +21,21 @@ if TYPE_CHECKING:
 
 _CELLS: Final = 10
 _SHOWN: Final = 60
+# Colours are Jupyter's, else VS Code's, else those of the text around, which can be read there.
+_INK: Final = "var(--jp-ui-font-color1, var(--vscode-editor-foreground, currentColor))"
 _COLOURS: Final = {
     # The theme's colours alone are too pale beside text, light and dark.
-    level: f"color-mix(in srgb, {colour} 60%, var(--jp-ui-font-color1, #212121))"
+    level: f"color-mix(in srgb, {colour} 60%, {_INK})"
     for level, colour in {
-        "ok": "var(--jp-success-color1, #2e7d32)",
-        "low": "var(--jp-warn-color1, #c75000)",
-        "empty": "var(--jp-error-color1, #c62828)",
+        "ok": "var(--jp-success-color1, var(--vscode-charts-green, currentColor))",
+        "low": "var(--jp-warn-color1, var(--vscode-charts-orange, currentColor))",
+        "empty": "var(--jp-error-color1, var(--vscode-charts-red, currentColor))",
     }.items()
-} | {
-    "unknown": "var(--jp-ui-font-color2, #616161)",
 }
-QUIET: Final = "color: var(--jp-ui-font-color2, #616161); font-size: 85%;"
+QUIET: Final = (
+    "color: var(--jp-ui-font-color2, color-mix(in srgb, currentColor 75%, transparent)); "
+    "font-size: 85%;"
+)
 
 
 def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:

@@ -47,6 +47,7 @@ COLOURED: Final = frozenset(
     """.split()  # noqa: SIM905 - a word a line would be a page
 )
 _COLOURS: Final = HtmlFormatter[str](nowrap=True)
+_TOKEN: Final = re.compile('(<span class="([kcms])[a-z0-9]{0,2}")>')
 
 TABLE: Final = f'<table style="{sanitize.TABLE}"'
 """How a table in :func:`scrolling` begins."""
@@ -123,6 +124,11 @@ def scrolling(html: str, label: str, side: str = "", style: str = sanitize.BOX) 
 
 def _dir(side: object) -> str:
     return f' dir="{side}"' if side else ""
+
+
+def _styled(token: re.Match[str]) -> str:
+    """Return a token's tag with its colour, for front ends that style no classes."""
+    return f'{token[1]} style="{sanitize.TOKENS[token[2]]}">'
 
 
 def language(info: str) -> str:
@@ -226,7 +232,7 @@ class _Renderer(RendererHTML):
             env["coloured"] += len(code)
             if env["coloured"] <= _MOST_COLOURED and not _SLOW_TO_COLOUR.search(code):
                 lexer = get_lexer_by_name(word.lower(), stripnl=False, ensurenl=False)
-                html = highlight(code, lexer, _COLOURS)
+                html = _TOKEN.sub(_styled, highlight(code, lexer, _COLOURS))
         label = f"Code, {one_line(word, 20)}" if word else "Code"
         inner = (
             f'<pre style="{sanitize.UNBROKEN}"><code style="{sanitize.BARE}">{html}</code></pre>'

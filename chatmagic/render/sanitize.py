@@ -16,13 +16,30 @@ from chatmagic.text import PROSE, TYPESET, UNTYPESET, visible
 BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
 # A page lays out what is in a box of its own height once, and not again with each box around it.
 LONG_BOX: Final = "overflow-y: auto; max-height: 40em; margin-bottom: 1em;"
+# JupyterLab has these colours for pygments' classes, too. Where a page defines none they are VS
+# Code's, or our own, mixed with the text's, so that they can be read on light and on dark.
+_CODE: Final = {
+    "k": ("keyword", "var(--vscode-debugTokenExpression-name, #c878ff) 50%, currentColor"),
+    "s": ("string", "var(--vscode-debugTokenExpression-string, #e08060) 50%, currentColor"),
+    "m": ("number", "var(--vscode-debugTokenExpression-number, #40b080) 50%, currentColor"),
+    "c": ("comment", "currentColor 75%, transparent"),
+}
+"""The colours of code, by the first letter of a token's class: a name, and what is mixed."""
+TOKENS: Final = {letter: f"color: var(--cm-{name});" for letter, (name, _) in _CODE.items()}
+"""The style of a token, by the first letter of its class."""
 # Code stands out as it does in the cells of the page.
 CODE_BOX: Final = (
-    f"{BOX} padding: 0.4em 0.8em; border-radius: 3px; "
-    "background-color: var(--jp-cell-editor-background, #f5f5f5);"
+    f"{BOX} padding: 0.4em 0.8em; border-radius: 3px; background-color: "
+    "var(--jp-cell-editor-background, var(--vscode-textCodeBlock-background, "
+    "color-mix(in srgb, currentColor 7%, transparent)));"
 )
 # No formula may be drawn over what stands around the reply, and no word makes the page wider.
 CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
+# Said once a reply, and only of code that is coloured.
+COLOURED: Final = CLIP + "".join(
+    f" --cm-{name}: var(--jp-mirror-editor-{name}-color, color-mix(in srgb, {mixed}));"
+    for name, mixed in _CODE.values()
+)
 # A box is never narrower than nothing: formulas in a row can't add up their negative spaces.
 ALONE: Final = "display: inline-block;"
 # Front ends break the lines of code; here the box around it scrolls.
@@ -62,14 +79,14 @@ _STYLES: Final[dict[str, set[str]]] = {
     "blockquote": {QUOTE_FROM_RIGHT},
     "table": {TABLE},
     "code": {BARE},
-    "span": {ALONE},
+    "span": {ALONE, *TOKENS.values()},
 }
 _WORDS: Final = {words for _, words in TASKS.values()}
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     **{tag: {"style": styles, "dir": {"ltr", "rtl"}} for tag, styles in _STYLES.items()},
     "div": {
         "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {BOX, LONG_BOX, CODE_BOX, CLIP, ALONE},
+        "style": {BOX, LONG_BOX, CODE_BOX, CLIP, COLOURED, ALONE},
         "dir": {"auto", "ltr", "rtl"},
         "role": {"group"},
         "tabindex": {"0"},
@@ -94,8 +111,9 @@ def reply_box(html: str, side: str = "auto") -> str:
         html: any HTML.
         side: the direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``.
     """
+    style = COLOURED if any(token in html for token in TOKENS.values()) else CLIP
     clean = nh3.clean(
-        f'<div class="{_REPLY}" dir="{side}" style="{CLIP}">\n{html}</div>',
+        f'<div class="{_REPLY}" dir="{side}" style="{style}">\n{html}</div>',
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=_without_unsafe_address,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+CODE: Final = " || node.closest('.highlight')"
+"""What leaves code out, which has the page's own colours in JupyterLab."""
 CONTRAST: Final = """root => {
   // Text in JupyterLab's colours, which may be transparent, on whatever shows through.
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -21,12 +23,12 @@ CONTRAST: Final = """root => {
   for (const node of root.querySelectorAll('*')) {
     const text = Array.from(node.childNodes).some(one => one.nodeType === 3 && one.data.trim());
     const off = node.closest('[aria-disabled=true], .cm-replaced, mjx-container');
-    if (!text || off || !node.checkVisibility() || node.closest('.highlight')) continue;
+    if (!text || off || !node.checkVisibility()%s) continue;
     const back = under(node), fore = over(getComputedStyle(node).color, back);
     const [high, low] = [light(fore), light(back)].sort((a, b) => b - a);
     const ratio = (high + 0.05) / (low + 0.05);
     if (ratio < 4.5) pale.push([node.className, node.textContent.slice(0, 30), ratio.toFixed(2)]);
   }
   return pale;
-}"""
+}""".replace("%s", CODE)
 """A function of an element: what in it has a contrast below 4.5, with the ratio."""

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final
 
 
-def _page(text: str, background: str, **variables: str) -> str:
+def _page(text: str, background: str, link: str, **variables: str) -> str:
     named = "".join(
         f"--vscode-{name.replace('_', '-')}: {value};" for name, value in variables.items()
     )
-    return f":root {{ {named} }} body {{ color: {text}; background: {background}; {_FONT} }}"
+    own = f"body {{ color: {text}; background: {background}; {_FONT} }} a {{ color: {link}; }}"
+    return f":root {{ {named} }} {own}"
 
 
 _FONT: Final = "font: 14px/1.5 sans-serif; margin: 8px;"
@@ -20,6 +21,7 @@ PAGES: Final = {
     "VS Code, dark": _page(
         "#cccccc",
         "#1f1f1f",
+        "#4daafc",
         editor_foreground="#cccccc",
         editor_background="#1f1f1f",
         focusBorder="#0078d4",
@@ -35,6 +37,7 @@ PAGES: Final = {
     "VS Code, light": _page(
         "#3b3b3b",
         "#ffffff",
+        "#005fb8",
         editor_foreground="#3b3b3b",
         editor_background="#ffffff",
         focusBorder="#005fb8",
@@ -48,8 +51,8 @@ PAGES: Final = {
         debugTokenExpression_number="#098658",
     ),
     # As Colab's: nothing is defined, and the page says its colours itself.
-    "another, dark": _page("#d5d5d5", "#383838"),
-    "another, light": _page("#212121", "#ffffff"),
+    "another, dark": _page("#d5d5d5", "#383838", "#8ab4f8"),
+    "another, light": _page("#212121", "#ffffff", "#0b57d0"),
 }
 """A style sheet for each page that is not Jupyter's."""
 JUPYTER: Final = {"Jupyter's, dark": "dark", "Jupyter's, light": "light"}
@@ -63,4 +66,5 @@ def sheet(name: str) -> str:
     themes = Path(sys.prefix) / "share/jupyter/lab/themes/@jupyterlab"
     theme = themes / f"theme-{JUPYTER[name]}-extension" / "index.css"
     colours = "color: var(--jp-ui-font-color1); background: var(--jp-layout-color0);"
-    return f"{theme.read_text(encoding='utf-8')} body {{ {colours} {_FONT} }}"
+    own = f"body {{ {colours} {_FONT} }} a {{ color: var(--jp-content-link-color); }}"
+    return f"{theme.read_text(encoding='utf-8')} {own}"

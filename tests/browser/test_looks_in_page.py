@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from contrast import CONTRAST
+from comparison import code
+from contrast import CODE, CONTRAST
+from lessons import NOTEBOOKS, read
 from looks import JUPYTER, PAGES, sheet
+from project import files
 
+from chatmagic.archive import output
 from chatmagic.jupyter import assets
+from chatmagic.models import Credits, Reply
+from chatmagic.render import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +26,10 @@ if TYPE_CHECKING:
 PALE: Final = f"() => ({CONTRAST})(document.body)"
 WIDER: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 """By how many pixels the page is wider than its window."""
+COLOURS: Final = """() => ['.k', '.s2', '.mi', '.c1', '.n']
+  .map(one => getComputedStyle(document.querySelector(`.highlight ${one}`)).color)"""
+"""The colours of a keyword, a string, a number, a comment and a name."""
+NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 GAUGE: Final = """<div class="cm-gauge {}" data-level="{}"><span class="cm-figure">58 left</span>
 <div class="cm-bar"><div class="cm-fill" style="width: 58%"></div></div>
@@ -61,5 +72,58 @@ def test_the_panel_and_the_gauges_can_be_read(page: Page, name: str) -> None:
     assert page.evaluate(PALE) == []
     page.set_viewport_size({"width": 320, "height": 600})
     assert page.evaluate(WIDER) <= 0
+    page.emulate_media(forced_colors="active")
+    assert page.evaluate(PALE) == []
+
+
+TEXT: Final = """\
+A reply with `code`, a [link](https://a.example), a formula $x^2$ and a list:
+
+- [x] done
+- *not* done
+
+> A quotation.
+
+| a | b |
+|---|---|
+| 1 | a word that is rather long |
+
+```python
+import os  # a comment
+for name in os.environ:
+    print(f"{name} is {len(name) + 1} characters long, and this line is longer than a page is")
+```
+"""
+CREDITS: Final = [
+    Credits(1000, left, 1000 - left, NOON + timedelta(days=1), NOON) for left in (900, 100, 0)
+]
+
+
+@pytest.fixture(scope="module")
+def shown() -> str:
+    """Give what cells show: all that the lessons saved, and replies with little credit left."""
+    saved = [
+        shown.data["text/html"]
+        for path in files("*.ipynb", NOTEBOOKS)
+        for cell in code(read(path))
+        for shown in cell.outputs
+        if "text/html" in shown.get("data", {})
+    ]
+    replies = [output.bundle(Reply(TEXT, credits=credits))["text/html"] for credits in CREDITS]
+    gauges = [gauge.large_html(credits, 10, now=NOON) for credits in CREDITS]
+    return "".join([*replies, *gauges, *saved])
+
+
+@pytest.mark.parametrize("name", [*PAGES, *JUPYTER])
+def test_what_cells_show_can_be_read(page: Page, shown: str, name: str) -> None:
+    """So can replies, the credits below them, and code, which has colours where none are styled."""
+    page.set_content(f"<style>{sheet(name)}</style>{shown}")
+    assert page.evaluate(PALE if name in JUPYTER else PALE.replace(CODE, "")) == []
+    colours = page.evaluate(COLOURS)
+    assert len(set(colours)) == len(colours)
+    for width, zoom in ((320, 1), (640, 2)):
+        page.set_viewport_size({"width": width, "height": 600})
+        page.evaluate("zoom => { document.documentElement.style.zoom = zoom; }", zoom)
+        assert page.evaluate(WIDER) <= 0
     page.emulate_media(forced_colors="active")
     assert page.evaluate(PALE) == []

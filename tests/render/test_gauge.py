@@ -165,7 +165,7 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
     ):
         assert words in text
     for html in (gauge.line_html(credits, None), gauge.large_html(credits, None, now=NOW)):
-        assert f"var(--jp-{colour}-color1, #" in html
+        assert f"var(--jp-{colour}-color1, var(--vscode-charts-" in html
 
 
 @pytest.mark.parametrize("took", [None, 0, 1, 1234])

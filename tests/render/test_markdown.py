@@ -38,6 +38,13 @@ UNBROKEN = (
     "background-color: transparent; white-space: pre; overflow-x: visible; overflow-y: visible; "
     "width: max-content; min-width: 100%;"
 )
+COLOURED = (
+    rf"{CLIP}( --cm-[a-z]+: var\(--jp-mirror-editor-[a-z]+-color, color-mix\(in srgb, MIX\)\);)+"
+)
+COLOURED = COLOURED.replace(
+    "MIX",
+    r"(var\(--vscode-[A-Za-z-]+, #[0-9a-f]{6}\)|currentColor) [0-9]+%, (currentColor|transparent)",
+)
 PRE = f'<pre style="{UNBROKEN}">'
 CODE = '<code style="background-color: transparent;">'
 ROOT = f'<div class="{REPLY}" dir="auto" style="{CLIP}">'
@@ -56,8 +63,10 @@ VALUES = {
     r"overflow-x: auto; margin-bottom: 1em;|"
     r"overflow-y: auto; max-height: 40em; margin-bottom: 1em;|"
     r"overflow-x: auto; margin-bottom: 1em; padding: 0.4em 0.8em; border-radius: 3px; "
-    r"background-color: var\(--jp-cell-editor-background, #f5f5f5\);|"
-    rf"{CLIP}|{UNBROKEN}|{PROSE}|font-size: 1\.\d+em; font-weight: 600;"
+    r"background-color: var\(--jp-cell-editor-background, var\(--vscode-textCodeBlock-background, "
+    r"color-mix\(in srgb, currentColor 7%, transparent\)\)\);|"
+    r"color: var\(--cm-(keyword|string|number|comment)\);|"
+    rf"{CLIP}|{COLOURED}|{UNBROKEN}|{PROSE}|font-size: 1\.\d+em; font-weight: 600;"
     r"|padding-left: 0; padding-right: 2em;|display: inline-block;|background-color: transparent;"
     r"|border-left: none; border-right: 5px solid var\(--jp-border-color2, #bdbdbd\);",
     "class": "|".join(sorted(DIVS)) + r"|[a-z][a-z0-9]{0,2}",  # the last: Pygments' short ones
@@ -145,7 +154,7 @@ def page(text: str, *, live: bool = False) -> Page:
 
 def checked(html: str) -> Page:
     """Give the checked page of a reply's HTML."""
-    assert html.replace('dir="rtl"', 'dir="auto"', 1).startswith(ROOT)
+    assert html.replace('dir="rtl"', 'dir="auto"', 1).startswith(ROOT.removesuffix('">'))
     assert html.endswith("</div>")
     assert not UNSEEN.search(html)
     return Page(html)
@@ -445,11 +454,19 @@ def test_a_table_is_aligned_and_can_be_scrolled() -> None:
 
 
 def test_code_is_coloured_by_classes_that_the_page_knows() -> None:
-    """Pygments' short classes; the box says the language; the code is all there."""
-    code = "\n\nimport os  # <b>\n!pip\n"
+    """Pygments' short classes, and colours for others; the box says the language."""
+    code = "\n\nimport os  # <b>\n!pip\nx = 'a' + 1\n"
     html = to_html(f"```Python title=x\n{code}```")
     assert f'aria-label="Code, Python"><div class="highlight">{PRE}{CODE}' in html
-    assert '<span class="kn">import</span>' in html
+    for kind, colour, text in (
+        ("kn", "keyword", "import"),
+        ("c1", "comment", "# &lt;b&gt;"),
+        ("s1", "string", "'a'"),
+        ("mi", "number", "1"),
+    ):
+        assert f'<span class="{kind}" style="color: var(--cm-{colour});">{text}</span>' in html
+        assert html.count(f" --cm-{colour}: var(--jp-mirror-editor-{colour}-color, ") == 1
+    assert '<span class="o">+</span>' in html
     assert 'class="err"' not in html
     assert Page(html).text.strip("\n") == code.strip("\n")
     assert f"{CODE}{code[:2]}" in html
