@@ -46,7 +46,7 @@ PACKAGES = {
     "archive": {"nbformat"},
     "session": {"platformdirs"},
     "doctor": {"platformdirs", "requests"},
-    "jupyter": {"IPython", "anywidget", "comm", "ipywidgets", "traitlets"},  # comm: by ipywidgets
+    "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},
 }
 """The third-party packages of each folder."""
