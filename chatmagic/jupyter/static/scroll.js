@@ -18,6 +18,8 @@ export class ScrollFollower {
     this.top = 0;
     this.height = 0;
     box.addEventListener("scroll", () => this.scrolled());
+    // Where the content grows at the same moment, a scroll alone does not tell who moved.
+    box.addEventListener("wheel", (event) => this.wheeled(event), { passive: true });
     this.observer = new ResizeObserver(() => this.follow());
     this.observer.observe(content);
     this.observer.observe(box);
@@ -26,8 +28,20 @@ export class ScrollFollower {
   /** Note whether the reader has scrolled up; a box whose content changes scrolls, too. */
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.box;
-    if (scrollHeight - scrollTop - clientHeight < NEAR) this.follows = true;
-    else if (scrollTop < this.top && scrollHeight === this.height) this.follows = false;
+    const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR;
+    const isLower = scrollTop > this.top || scrollHeight < this.height;
+    if (isAtEnd && isLower) this.follows = true;
+    else if (!isAtEnd && scrollTop < this.top && scrollHeight === this.height) this.follows = false;
+    this.remember();
+  }
+
+  /**
+   * Stop following a reader who turns the wheel upwards, before the box has moved.
+   * @param {WheelEvent} event
+   */
+  wheeled(event) {
+    if (event.deltaY >= 0 || this.box.scrollTop === 0) return;
+    this.follows = false;
     this.remember();
   }
 
