@@ -141,8 +141,21 @@ def kernel(
         environment: variables of its environment.
         python: the interpreter that runs it; ``None`` is this one, in a fork.
     """
-    # A port that is free when it is chosen may be another's when the kernel binds it.
-    ways = {"transport": "ipc"} if os.name == "posix" else {}
+    with ExitStack() as stack:
+        ways = {}
+        if os.name == "posix":
+            # A port that is free when it is chosen may be another's when the kernel binds it; so
+            # may a socket, which has the same name in each process without a folder of its own.
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            ways = {"transport": "ipc", "ip": f"{folder}/socket"}
+        yield stack.enter_context(_started(ways, environment or {}, python))
+
+
+@contextmanager
+def _started(
+    ways: Mapping[str, str], environment: Mapping[str, str], python: str | None
+) -> Iterator[Kernel]:
+    """Start a kernel that is reached in these ways, and end it."""
     if python is None:
         specs = KernelSpecManager(kernel_dirs=[str(forks() / "kernels")])
         manager = KernelManager(kernel_name="python3", kernel_spec_manager=specs, **ways)
@@ -150,7 +163,7 @@ def kernel(
         manager = KernelManager(kernel_name="python3", **ways)
         assert manager.kernel_spec is not None
         manager.kernel_spec.argv[0] = python
-    manager.start_kernel(env={**PLAIN_ENVIRONMENT, **(environment or {})})
+    manager.start_kernel(env={**PLAIN_ENVIRONMENT, **environment})
     client = manager.blocking_client()
     client.start_channels()
     try:
