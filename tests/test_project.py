@@ -156,7 +156,7 @@ def test_the_top_level_holds_what_it_should() -> None:
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     names = {name.split("/")[0] for name in listed.stdout.splitlines()}
     visible = {name for name in names if not name.startswith(".")}
-    files = {"pyproject.toml", "hatch_build.py", "README.md"}
+    files = {"pyproject.toml", "README.md"}
     assert visible <= files | {"chatmagic", "notebooks", "tests", "binder"}
 
 

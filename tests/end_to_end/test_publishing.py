@@ -64,7 +64,7 @@ def test_an_index_shows_no_link_into_nothing(wheel: zipfile.ZipFile) -> None:
 def test_links_lead_to_the_repository_where_there_is_one() -> None:
     """At the tag of the version, and images to the files themselves."""
     library("hatchling")
-    spec = spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    spec = spec_from_file_location("hatch_build", ROOT / ".github" / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
