@@ -54,7 +54,8 @@ TEXTS = (
     ROOT / "README.md",
     ROOT / "pyproject.toml",
     *files("binder/*"),
-    *files(".github/**/*.*"),
+    *files(".github/**/*.md"),
+    *files(".github/**/*.y*ml"),
     *files("notebooks/reference/*.md"),
 )
 """What no tool reads as code, so that none would stumble over it."""
@@ -186,11 +187,12 @@ def test_the_style_holds(tool: str) -> None:
 
 def test_what_contributors_are_led_to_is_there() -> None:
     """Each path that CONTRIBUTING and the workflow name exists, but for what is to be added."""
-    texts = [path.read_text("utf-8") for path in files(".github/**/*.*")]
+    paths = [*files(".github/**/*.md"), *files(".github/**/*.y*ml")]
+    texts = [path.read_text("utf-8") for path in paths]
     named = re.findall(r"\b(?:chatmagic|tests|notebooks)/[\w./-]*", "\n".join(texts))
-    paths = {name.rstrip(".") for name in named if not re.search("NN-name|NAME", name)}
-    assert len(paths) > 10
-    assert not [path for path in sorted(paths) if not (ROOT / path).exists()]
+    names = {name.rstrip(".") for name in named if not re.search("NN-name|NAME", name)}
+    assert len(names) > 10
+    assert not [name for name in sorted(names) if not (ROOT / name).exists()]
 
 
 def test_every_public_name_has_its_types_held() -> None:
