@@ -128,13 +128,6 @@ def test_stop_interrupts_where_the_kernel_does_not_hear(
     assert "ChatInterrupted" in book.text(2)
 
 
-GROWS = """node => {
-    let height = node.offsetHeight;
-    node.growing = setInterval(() => { node.style.minHeight = `${(height += 2)}px`; }, 1);
-}"""
-"""Lets something grow all the time, as a fast reply does."""
-
-
 def test_the_log_follows_unless_the_reader_scrolls(
     lab: Callable[..., Book], service: Emulator
 ) -> None:
@@ -158,18 +151,11 @@ def test_the_log_follows_unless_the_reader_scrolls(
     for height in ("4000px", ""):
         last.evaluate("(node, height) => { node.style.minHeight = height; }", height)
         wait(book.page, AT_END, arg=chat.log.element_handle())
-    chat.log.hover()
-    last.evaluate(GROWS)
-    book.page.mouse.wheel(0, -200)
-    down.wait_for()
-    last.evaluate("node => { clearInterval(node.growing); node.style.minHeight = ''; }")
-    if down.is_visible():
-        down.click()
-    wait(book.page, AT_END, arg=chat.log.element_handle())
     service.settings = SLOW
     chat.send("long")
     chat.streaming()
     wait(book.page, AT_END, arg=chat.log.element_handle())
+    chat.log.hover()
     book.page.mouse.wheel(0, -200)
     down.wait_for()
     place = chat.log.evaluate("node => node.scrollTop")
