@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
 
-WAITING: Final = frozenset(["code", "hide", "history", "save", "thread"])
-"""The commands that read the conversation, and so wait for a question in the background first."""
+_READING: Final = ("code", "hide", "history", "save", "thread")
+_CHANGING: Final = ("cassette", "instruct", "load", "redo", "reset", "undo")
+WAITING: Final = frozenset([*_READING, *_CHANGING])
+"""The commands that wait for a question in the background first."""
 
 
 @magics_class
@@ -84,6 +86,15 @@ class ChatMagics(KernelSettings, Magics):
         self._matcher = Matcher(self._shell, self._completions)
         current.use_environment(lambda: self.kernel)
 
+    def wait(self) -> None:
+        """Wait until no question in the background is under way.
+
+        Raises:
+            ChatInterrupted: an interrupt ended the wait.
+        """
+        if self._kernel is not None and self._kernel.background is not None:
+            self._kernel.background.wait()
+
     def leave(self) -> None:
         """Close what was opened for the shell; the session's conversation stays."""
         current.use_environment(None)
@@ -128,8 +139,8 @@ class ChatMagics(KernelSettings, Magics):
         _lazy.load("chatmagic.jupyter.commands")
         from chatmagic.jupyter import commands  # noqa: PLC0415
 
-        if command in WAITING and self.kernel.background is not None:
-            self.kernel.background.wait()
+        if command in WAITING:
+            self.wait()
         return getattr(commands, command)(self.kernel, *words)
 
     @no_var_expand

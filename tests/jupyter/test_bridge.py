@@ -17,7 +17,6 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
-from chatmagic.jupyter.page import LivePage
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
 
@@ -414,25 +413,19 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
 
 
 def test_a_reply_in_the_background_is_stopped_from_its_page(
-    front: Front, service: Emulator, monkeypatch: pytest.MonkeyPatch
+    front: Front, service: Emulator
 ) -> None:
-    """The page is told which cell it is, of the first reply too, and when there is none left."""
-    opened, plain = threading.Event(), LivePage.open_bridge
-
-    def opening(self: LivePage, *given: Any) -> None:
-        plain(self, *given)
-        opened.set()
-
-    monkeypatch.setattr(LivePage, "open_bridge", opening)
-    service.settings = Settings(fault="hold", fault_after=1)
+    """The page is told which cell it is, before a reply begins, and when there is none left."""
+    service.settings = Settings(fault="hold", fault_after=-1)
     for _ in range(2):
         front.ask("a", "%%chat --background\necho:one two")
-        assert opened.wait(PATIENCE)
         front.asks("a")
+        assert front.widget.state["first"] == ""
         comm.get_comm_manager().targets[module.STOP](front.widget, {})
         front.asks("")
     front.shell.kernel.background.wait()  # type: ignore[union-attr]
-    assert [turn.state for turn in current_session().conversation] == ["interrupted"]
+    assert len(service.requests) == 2
+    assert list(current_session().conversation) == []
     service.settings = Settings()
     front.ask("b")
     comm.get_comm_manager().targets[module.STOP](front.widget, {})
