@@ -60,7 +60,7 @@ def unload(shell: InteractiveShell) -> None:
     """Leave nothing behind, and give back the magics that were replaced."""
     magics = shell.magics_manager.registry.get("ChatMagics")
     if magics is not None:
-        magics.wait()  # its emulator and its page are closed below
+        magics.kernel.wait()  # its emulator and its page are closed below
         del shell.magics_manager.registry["ChatMagics"]
     input_transformers.remove(shell)
     if magics is None:
