@@ -299,6 +299,20 @@ def test_the_commands_wait_too(
     assert shows is None or shows in ran.texts[0]
 
 
+def test_a_quote_of_stale_cells_waits(
+    shell: Shell, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts what the reply makes stale that is under way."""
+    gate.is_open.set()
+    shell.page("%chat echo:one", "a")
+    shell.page("%chat echo:two", "b")
+    gate.is_open.clear()
+    shell.page(ASK, "a")
+    at_waiting(monkeypatch, gate.is_open.set)
+    ran = shell.page("%chat_retry --stale", "r")
+    assert "1 turn is stale: " in ran.texts[-1]
+
+
 class Mute(views.Live):
     """A view whose reply does not come."""
 

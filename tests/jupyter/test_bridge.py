@@ -17,6 +17,7 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
+from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
 
@@ -204,10 +205,10 @@ def test_a_cell_says_what_it_made_stale(front: Front) -> None:
         front.ask(name)
     front.say("abc", opened=True)
     front.ask("a")
-    words = "2 turns below are stale: about 2 credits, by what requests took lately."
+    words = f"2 turns below are stale: about 2 credits, by what requests took lately; {OTHERS}."
     front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["b", "c"]}}})
     front.ask("b")
-    words = "1 turn below is stale: about 1 credit, by what requests took lately."
+    words = f"1 turn below is stale: about 1 credit, by what requests took lately; {OTHERS}."
     front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["c"]}}})
     front.ask("c")
     front.hears({"kind": "below", "below": {}})
@@ -240,7 +241,7 @@ def test_a_page_is_to_run_the_stale_cells(
     front.sent.clear()
     ran = front.shell.fails("%chat_retry --stale", cell="r")
     assert str(ran.error) == "The stale cells were not run. Nothing was sent."
-    quote = "2 turns are stale: about 2 credits, by what requests took lately."
+    quote = f"2 turns are stale: about 2 credits, by what requests took lately; {OTHERS}."
     assert quotes == [f"{quote}\nRun their cells again? [y/N] "]
     assert [message for message in front.sent if message["kind"] == "run"] == []
     ran = front.shell.page("%chat_retry --stale", "r")
