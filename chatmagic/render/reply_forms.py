@@ -10,21 +10,66 @@ from chatmagic.render import json_tree, markdown, markdown_writer, sanitize
 from chatmagic.text import PROSE, fence, visible
 
 
-def to_html(text: str, format: str, *, live: bool = False) -> str:
+def to_html(text: str, format: str) -> str:
     """Return a reply as an HTML fragment that cannot act, whatever the reply is.
 
     Args:
-        text: the reply, or as much of it as has come.
+        text: the reply.
         format: ``markdown``, ``text``, ``code`` or ``json``.
-        live: while it streams.
     """
     if format == "text":
         return sanitize.reply_box(f'<pre style="{PROSE}">{escape(visible(text))}</pre>')
     if format == "json":
-        return _as_code(text, "json", live=live) if live else _json_html(text)
+        return _json_html(text)
     if format == "code" and text.strip() and not _may_be_fenced(text):
-        return _as_code(text, "", live=live)
-    return markdown.to_html(text, live=live)
+        return _as_code(text, "")
+    return markdown.to_html(text)
+
+
+class LiveReply:
+    """A reply under way as blocks of HTML that cannot act, whatever the reply is.
+
+    Args:
+        format: as for :func:`to_html`.
+        opening: the line that opens the block of code in which the reply goes on; empty for none.
+    """
+
+    def __init__(self, format: str, opening: str = "") -> None:
+        """Show nothing yet."""
+        self._blocks: LiveText | LiveMarkdown
+        self._undecided: list[str] | None = None
+        if format == "text":
+            self._blocks = LiveText()
+        elif format == "json":
+            self._blocks = LiveMarkdown(f"{_LONG_FENCE}json\n")
+        else:
+            self._blocks = LiveMarkdown(opening and f"{opening}\n")
+            if format == "code" and not opening:
+                self._undecided = []
+        self._is_code = False
+
+    def feed(self, text: str) -> Change:
+        """Show more.
+
+        Args:
+            text: what has come.
+        """
+        if self._undecided is None:
+            return self._blocks.feed(text)
+        begin = "".join(self._undecided[-1:])[-2:]  # a fence may come in pieces
+        self._undecided.append(text)
+        so_far = "".join(self._undecided) if len(begin) < len("``") else begin + text
+        is_fenced = _may_be_fenced(so_far)
+        if is_fenced == self._is_code or 
+        return self._blocks.feed(text)
+
+    def box(self, mark: str) -> str:
+        """Return all that is shown, in the box of the reply.
+
+        Args:
+            mark: classes by which a page finds the box.
+        """
+        return sanitize.live_box("".join(self._blocks.blocks), self._blocks.side, mark)
 
 
 def to_markdown(text: str, format: str) -> str:

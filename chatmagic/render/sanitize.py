@@ -112,18 +112,39 @@ def reply_box(html: str, side: str = "auto") -> str:
         side: the direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``.
     """
     style = COLOURED if any(token in html for token in TOKENS.values()) else CLIP
-    clean = nh3.clean(
-        f'<div class="{_REPLY}" dir="{side}" style="{style}">\n{html}</div>',
-        tags=_TAGS,
-        attributes=_ATTRIBUTES,
-        attribute_filter=_without_unsafe_address,
-        tag_attribute_values=_VALUES,
-        set_tag_attribute_values={"a": {"target": "_blank"}},
-        link_rel="noopener noreferrer nofollow",
-        url_schemes={"http", "https", "mailto"},
-    )
-    return visible(clean)  # once more: entities were read since
+    return clean(f'<div class="{_REPLY}" dir="{side}" style="{style}">\n{html}</div>')
+
+
+def live_box(html: str, side: str, mark: str) -> str:
+    """Return the box of a reply under way, by whose mark a page finds it.
+
+    Args:
+        html: what :func:`clean` has returned.
+        side: as for :func:`reply_box`.
+        mark: classes of ours, which no reply can have.
+    """
+    return f'<div class="{_REPLY} {mark}" dir="{side}" style="{CLIP}">\n{html}</div>'
+
+
+def clean(html: str) -> str:
+    """Return HTML without anything that is not on the lists.
+
+    Args:
+        html: any HTML.
+    """
+    return visible(_CLEANER.clean(html))  # once more: entities were read since
 
 
 def _without_unsafe_address(_: str, name: str, value: str) -> str | None:
     return None if name == "href" and not links.target(value) else value
+
+
+_CLEANER: Final = nh3.Cleaner(
+    tags=_TAGS,
+    attributes=_ATTRIBUTES,
+    attribute_filter=_without_unsafe_address,
+    tag_attribute_values=_VALUES,
+    set_tag_attribute_values={"a": {"target": "_blank"}},
+    link_rel="noopener noreferrer nofollow",
+    url_schemes={"http", "https", "mailto"},
+)
