@@ -86,9 +86,9 @@ class Kernel(ConfiguredEnvironment):
         Args:
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
-        from chatmagic.conversation import cell_order  # noqa: PLC0415 - with the session
-
         if self.settings.order == "run":
+            from chatmagic.conversation import cell_order  # noqa: PLC0415 - few set it
+
             return cell_order.AS_RUN
         return None if self.pages is None else self.pages.layout(owner)
 
