@@ -62,7 +62,7 @@ class LivePage:
     def following(self, execution: Execution) -> Iterator[None]:
         """Context in which a cell of a page asks: its reply opens the bridge.
 
-        Behind the reply's first fragment, or after the reply where a panel shows it; by then
+        Behind the reply's first word, or after the reply where a panel shows it; by then
         there is a page that has seen a word of a reply.
 
         Args:
@@ -77,7 +77,7 @@ class LivePage:
         def follow(event: Event) -> None:
             if isinstance(event, Began):
                 begins.append(event)
-            elif isinstance(event, Fragment) and self._panels is None:
+            elif isinstance(event, Fragment) and event.text.strip() and self._panels is None:
                 self.open_bridge(None, begins[-1])
             elif isinstance(event, Ended) and event.answer is not None:
                 ends.append(event.words)

@@ -32,8 +32,8 @@ def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
     list around by each of its items.
 
     Args:
-        tokens: of the reply, or of a part of it; they get ``dir`` and ``style`` as attributes, and ``side``
-            as meta for the renderer where they are read from the right.
+        tokens: of the reply, or of a part of it; they get ``dir`` and ``style`` as attributes, and
+            ``side`` as meta for the renderer where they are read from the right.
         whole: direction of the part above, which is the whole reply's; empty for none.
 
     Returns:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import EnvType
 
-LONGEST: Final = 2_000
+LONGEST: Final = 1_500
 """The most characters that are rendered again with each drawing, but for one line more."""
+_LONGEST_CODE: Final = 800  # the same, of a block of code, whose parts look like one
 _SLICE: Final = 4_000  # characters that are read at once, so that each reading is short
 _NEWEST: Final = 20_000  # characters that are shown of what a page cannot bear
 _LONGEST_HEAD: Final = 200  # characters of the lines that a cut block begins with again
@@ -66,14 +67,12 @@ class Blocks(list[str]):
             unfinished: those behind them.
         """
         new = [*finished, *unfinished]
-        begin = self.finished
-        same = next(
-            (at for at, (old, now) in enumerate(zip(self[begin:], new, strict=False)) if old != now),
-            min(len(self) - begin, len(new)),
-        )
+        begin = keep = self.finished
+        while keep < len(self) and keep - begin < len(new) and self[keep] == new[keep - begin]:
+            keep += 1
         self.finished += len(finished)
-        self[begin + same :] = new[same:]
-        return Change(begin + same, new[same:])
+        self[keep:] = new[keep - begin :]
+        return Change(keep, self[keep:])
 
 
 class LiveText:
@@ -165,10 +164,12 @@ class LiveMarkdown:
         finished: list[str] = []
         while (cut := _cut(self._rest)) is not None:
             end, again = cut
+            self._env["goes_on"] = bool(again)
             blocks, count = self._render(self._rest[:end], self._env)
             self._count += count
             self._rest = again + self._rest[end:]
             finished += blocks
+        self._env["goes_on"] = False
         return finished
 
     def _render(self, text: str, env: EnvType) -> tuple[list[str], int]:
@@ -229,7 +230,8 @@ def _cut(text: str) -> tuple[int, str] | None:
         The last place where a block is certain to end, or one inside a block that is too long;
         ``None`` where neither is.
     """
-    is_long = len(text) > LONGEST
+    is_code = text.startswith(("```", "~~~"))
+    is_long = len(text) > (_LONGEST_CODE if is_code else LONGEST)
     if not is_long and not _GAP.search(text):
         return None
     lines = text.split("\n")
@@ -245,9 +247,7 @@ def _cut(text: str) -> tuple[int, str] | None:
     return _cut_inside(lines, blocks, begins) if is_long else None
 
 
-def _cut_inside(
-    lines: list[str], blocks: list[list[Token]], begins: list[int]
-) -> tuple[int, str]:
+def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) -> tuple[int, str]:
     """Return where to cut a text that no certain end divides, as :func:`_cut` does."""
     begin, again = 0, ""
     if len(begins) > 1:

@@ -49,9 +49,7 @@ _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 _TOKEN: Final = re.compile('(<span class="([kcms])[a-z0-9]{0,2}")>')
 
 TOO_DEEP: Final = "its lists or quotations are nested too deeply"
-TOO_MANY: Final = (
-    f"it has more than {MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
-)
+TOO_MANY: Final = f"it has more than {MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
 
 TABLE: Final = f'<table style="{sanitize.TABLE}"'
 """How a table in :func:`scrolling` begins."""
@@ -103,6 +101,7 @@ def environment(*, live: bool, breaks: bool = False) -> EnvType:
         **dict.fromkeys(("coloured", "tex", "headings"), 0),
         "above": [],
         "after": [],
+        "goes_on": False,
     }
 
 
@@ -252,7 +251,8 @@ class _Renderer(RendererHTML):
             f'<pre style="{sanitize.UNBROKEN}"><code style="{sanitize.BARE}">{html}</code></pre>'
         )
         side = bidi.code_direction(tokens[idx])
-        return scrolling(f'<div class="highlight">{inner}</div>', label, side, sanitize.CODE_BOX)
+        box = sanitize.CODE_GOES_ON if env["goes_on"] else sanitize.CODE_BOX
+        return scrolling(f'<div class="highlight">{inner}</div>', label, side, box)
 
     def code_block(self, *rest: Any) -> str:
         return self.fence(*rest)

@@ -28,11 +28,14 @@ _CODE: Final = {
 TOKENS: Final = {letter: f"color: var(--cm-{name});" for letter, (name, _) in _CODE.items()}
 """The style of a token, by the first letter of its class."""
 # Code stands out as it does in the cells of the page.
-CODE_BOX: Final = (
-    f"{BOX} padding: 0.4em 0.8em; border-radius: 3px; background-color: "
+_CODE_COLOUR: Final = (
+    "border-radius: 3px; background-color: "
     "var(--jp-cell-editor-background, var(--vscode-textCodeBlock-background, "
     "color-mix(in srgb, currentColor 7%, transparent)));"
 )
+CODE_BOX: Final = f"{BOX} padding: 0.4em 0.8em; {_CODE_COLOUR}"
+CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
+"""The box of a part of a block of code that goes on in the next one."""
 # No formula may be drawn over what stands around the reply, and no word makes the page wider.
 CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
 # Said once a reply, and only of code that is coloured.
@@ -86,7 +89,7 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     **{tag: {"style": styles, "dir": {"ltr", "rtl"}} for tag, styles in _STYLES.items()},
     "div": {
         "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {BOX, LONG_BOX, CODE_BOX, CLIP, COLOURED, ALONE},
+        "style": {BOX, LONG_BOX, CODE_BOX, CODE_GOES_ON, CLIP, COLOURED, ALONE},
         "dir": {"auto", "ltr", "rtl"},
         "role": {"group"},
         "tabindex": {"0"},
