@@ -139,6 +139,15 @@ class Kernel(ConfiguredEnvironment):
         if any(value.cell == cell for turn in session.conversation for value in turn.values):
             session.followers.tell(Changed())
 
+    def wait(self) -> None:
+        """Wait until no question in the background is under way.
+
+        Raises:
+            ChatInterrupted: an interrupt ended the wait.
+        """
+        if self.background is not None:
+            self.background.wait()
+
     def has_shown(self, value: object) -> bool:
         """Return whether this reply is what the running cell has shown last."""
         return self.shown is not None and (

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
 
-WAITING: Final = frozenset(["code", "hide", "history", "save", "thread"])
-"""The commands that read the conversation, and so wait for a question in the background first."""
+AT_ONCE: Final = frozenset(["ask", "connect", "credits", "fix", "go_on", "login", "panel", "retry"])
+"""The commands that do not simply wait for a question in the background first."""
 
 _HOMES: Final = {
     "credits": "commands",
@@ -143,8 +143,8 @@ class ChatMagics(KernelSettings, Magics):
         """Run a command, whose module comes with its first use."""
         home = f"chatmagic.jupyter.{_HOMES.get(command, f'{command}_command')}"
         _lazy.load(home)
-        if command in WAITING and self.kernel.background is not None:
-            self.kernel.background.wait()
+        if command not in AT_ONCE:
+            self.kernel.wait()
         return getattr(import_module(home), command)(self.kernel, *words)
 
     @no_var_expand
