@@ -130,8 +130,7 @@ class Bridge:
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
-        self._is_first = True  # until a reply has ended no page may be able to report
-        self._anew = True
+        self._is_first = self._anew = True  # no page may be able to report before a reply ended
         # In the background nothing of the reply has come yet.
         self._quiet = began is None or began.ask.background is None
         first = STARTED if ended is None and self._quiet else ""
