@@ -131,8 +131,9 @@ class Bridge:
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
-        self._quiet = True
-        first = STARTED if ended is None else ""
+        # In the background nothing of the reply has come yet.
+        self._quiet = began is None or began.ask.background is None
+        first = STARTED if ended is None and self._quiet else ""
         self._hidden = _Hidden(first=first, keep_output=settings.keep_output, asking=_asking(began))
         get_comm_manager().register_target(STOP, self._stop)
         self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))

@@ -75,7 +75,25 @@ class Run(TypedDict):
     cells: list[str]
 
 
-ToBridge = Marks | Below | Say | Tell | Code | Run
+class Paint(TypedDict):
+    """What changed in a reply under way, for its box: the bridge's in a cell, and the panel's.
+
+    The box has the class ``chatmagic-live-`` with the ``live`` of the ask, and one child element
+    for each block. Of the blocks after paint ``serial - 1`` the first ``keep`` stay, all others
+    go, and ``blocks``, which are safe HTML of one element each, follow. A box that came with the
+    whole reply has the class ``chatmagic-at-`` with the serial of the last paint that it holds.
+    After the ``last`` paint nothing more of the ask is painted.
+    """
+
+    kind: Literal["paint"]
+    live: str
+    serial: int
+    keep: int
+    blocks: list[str]
+    last: NotRequired[bool]
+
+
+ToBridge = Marks | Below | Say | Tell | Code | Run | Paint
 
 # From a page to the kernel.
 
@@ -111,4 +129,15 @@ class Started(TypedDict):
     count: int
 
 
-FromBridge = Cells | Coded | Started
+class Paints(TypedDict):
+    """The page paints this reply, so that it needs few whole updates.
+
+    It is the data with which the page opens a comm of its own, which does not wait behind the
+    cell that asks; where the page closes that comm, it paints no more.
+    """
+
+    kind: Literal["paints"]
+    live: str
+
+
+FromBridge = Cells | Coded | Started | Paints

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
 from chatmagic.conversation import continuation
-from chatmagic.session.events import Began, Ended, Fragment
+from chatmagic.session.events import Began, Ended, Fragment, Sent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +121,8 @@ class DrawingLoop:
         match event:
             case Began(ask):
                 self._begin(ask)
+            case Sent(ask):
+                _html("", ask)  # warms the renderer while the headers are awaited
             case Fragment(text):
                 self._add(text)
             case Ended(ask):
@@ -136,7 +138,6 @@ class DrawingLoop:
 
     def _begin(self, ask: Ask) -> None:
         self._ask, self._pieces, self._due, self._not_before = ask, [], None, 0.0
-        _html("", ask)  # warms the renderer while the headers are awaited
 
     def _add(self, text: str) -> None:
         self._pieces.append(text)

@@ -109,9 +109,13 @@ def _count(word: str) -> int:
 
 def _delete(kernel: Kernel, name: str) -> None:
     """Delete a thread, and say so with a record for the notebook."""
+    threads = kernel.session.conversation.threads
     change = kernel.session.change(lambda conversation: conversation.delete(name))
     gone = 0 if change is None else len(change.went)
     words = f"The thread {name}: {counted(gone, 'turn')} set aside; %chat_undo takes that back."
+    if name not in threads:
+        there = ", ".join(threads)
+        words = f"There is no thread {name}. The threads: {there}. No turn was set aside."
     html = f'<p class="chatmagic-said {UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
     views.show_html(html, words, ThreadStart(name).to_json("deletion"))
 

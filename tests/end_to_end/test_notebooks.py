@@ -11,8 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -23,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from comparison import Comparison, code
+from comparison import Comparison, code, run, strict
 from forked_kernels import forking
 from kernels import kernel
 from lessons import CASSETTES, NOTEBOOKS, RECORDED, ROOT, environment, fresh, read, write
@@ -40,6 +38,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Mapping
 
     from nbformat import NotebookNode
@@ -178,33 +177,6 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     known["PYTHONPATH"] = os.pathsep.join([str(folder), known["PYTHONPATH"]])
     with forking(folder / "forks", known):
         yield {**known, "JUPYTER_PATH": str(folder / "forks")}
-
-
-def run(words: list[str], cwd: Path, known: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command of this Python in an environment."""
-    while True:
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=cwd,
-            env=known,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        # Jupyter picks ports before its kernel binds them; another program may be faster.
-        if "Address already in use" not in done.stdout + done.stderr:
-            return done
-
-
-def strict(
-    where: list[Path], cwd: Path, known: Mapping[str, str], *options: str
-) -> subprocess.CompletedProcess[str]:
-    """Run nbval over notebooks."""
-    command = ["-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-W", "default"]
-    words = [*command, "-p", "nbval.plugin", "-c", os.devnull, *options, *map(str, where)]
-    # Who checks notebooks has no other plugins, and it takes a second to load these tests'.
-    return run(words, cwd, {**known, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
 
 
 def by_tool(tool: str, folder: Path, known: Mapping[str, str]) -> dict[str, NotebookNode] | None:

@@ -17,7 +17,7 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
-from chatmagic.jupyter.page import LivePage
+from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
 
@@ -205,10 +205,10 @@ def test_a_cell_says_what_it_made_stale(front: Front) -> None:
         front.ask(name)
     front.say("abc", opened=True)
     front.ask("a")
-    words = "2 turns below are stale: about 2 credits, by what requests took lately."
+    words = f"2 turns below are stale: about 2 credits, by what requests took lately; {OTHERS}."
     front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["b", "c"]}}})
     front.ask("b")
-    words = "1 turn below is stale: about 1 credit, by what requests took lately."
+    words = f"1 turn below is stale: about 1 credit, by what requests took lately; {OTHERS}."
     front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["c"]}}})
     front.ask("c")
     front.hears({"kind": "below", "below": {}})
@@ -241,7 +241,7 @@ def test_a_page_is_to_run_the_stale_cells(
     front.sent.clear()
     ran = front.shell.fails("%chat_retry --stale", cell="r")
     assert str(ran.error) == "The stale cells were not run. Nothing was sent."
-    quote = "2 turns are stale: about 2 credits, by what requests took lately."
+    quote = f"2 turns are stale: about 2 credits, by what requests took lately; {OTHERS}."
     assert quotes == [f"{quote}\nRun their cells again? [y/N] "]
     assert [message for message in front.sent if message["kind"] == "run"] == []
     ran = front.shell.page("%chat_retry --stale", "r")
@@ -414,25 +414,19 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
 
 
 def test_a_reply_in_the_background_is_stopped_from_its_page(
-    front: Front, service: Emulator, monkeypatch: pytest.MonkeyPatch
+    front: Front, service: Emulator
 ) -> None:
-    """The page is told which cell it is, of the first reply too, and when there is none left."""
-    opened, plain = threading.Event(), LivePage.open_bridge
-
-    def opening(self: LivePage, *given: Any) -> None:
-        plain(self, *given)
-        opened.set()
-
-    monkeypatch.setattr(LivePage, "open_bridge", opening)
-    service.settings = Settings(fault="hold", fault_after=1)
+    """The page is told which cell it is, before a reply begins, and when there is none left."""
+    service.settings = Settings(fault="hold", fault_after=-1)
     for _ in range(2):
         front.ask("a", "%%chat --background\necho:one two")
-        assert opened.wait(PATIENCE)
         front.asks("a")
+        assert front.widget.state["first"] == ""
         comm.get_comm_manager().targets[module.STOP](front.widget, {})
         front.asks("")
     front.shell.kernel.background.wait()  # type: ignore[union-attr]
-    assert [turn.state for turn in current_session().conversation] == ["interrupted"]
+    assert len(service.requests) == 2
+    assert list(current_session().conversation) == []
     service.settings = Settings()
     front.ask("b")
     comm.get_comm_manager().targets[module.STOP](front.widget, {})

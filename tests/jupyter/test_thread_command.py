@@ -51,6 +51,9 @@ def test_a_fork_and_a_deletion_and_their_undo(shell: Shell, emulator: Emulator) 
     gone = shell.page("%chat_thread --delete new", "x").texts[0]
     assert gone == "The thread new: 1 turn set aside; %chat_undo takes that back."
     assert len(current_session().conversation) == 3
+    words = "There is no thread enw. The threads: main, new. No turn was set aside."
+    assert shell.page("%chat_thread --delete enw", "y").texts == [words]
+    shell.page("%chat_undo", "u")
     assert shell.page("%chat_undo", "u").texts == ["Took back the deletion (1 turn)."]
     shell.page("%chat_undo", "u")
     assert shell.page("%chat_undo", "u").texts == ["Took back the thread."]

@@ -15,6 +15,8 @@ message that the kernel sends to one view has its name in ``view``; every other 
 
 from typing import Any, Final, Literal, NotRequired, TypedDict, get_args, get_type_hints
 
+from chatmagic.jupyter.bridge_messages import Paint
+
 
 class Credits(TypedDict):
     """Figures of the gauge; times are ISO 8601, what is unknown is ``None``."""
@@ -147,7 +149,7 @@ class PendingMessage(Pending):
 
 
 class Text(TypedDict):
-    """The reply under way so far, as safe HTML."""
+    """The reply under way so far, as safe HTML, once: paints follow, of the box that it brings."""
 
     kind: Literal["text"]
     key: int
@@ -222,7 +224,7 @@ class CreditsMessage(TypedDict):
 Answer = Snapshot | Entries | Offer | Refused | Stopping | Notice | Insert | Saved
 """What the kernel sends to one view."""
 
-FromKernel = Answer | PendingMessage | Text | Pong | CreditsMessage
+FromKernel = Answer | PendingMessage | Text | Paint | Pong | CreditsMessage
 
 # From a page to the kernel.
 

@@ -34,8 +34,8 @@
  * @typedef {{kind: "saved", view: string, data: Record<string, string>}} Saved
  * @typedef {{kind: "pong"}} Pong
  * @typedef {{kind: "credits", credits: Credits}} CreditsMessage to a live gauge
- * @typedef {Snapshot|Entries|PendingMessage|Text|Offer|Refused|Stopping|Notice|Insert|Saved|Pong}
- *   FromKernel
+ * @typedef {Snapshot|Entries|PendingMessage|Text|Paint|Offer|Refused|Stopping|Notice|Insert|Saved|
+ *   Pong} FromKernel
  */
 
 /**
@@ -65,11 +65,15 @@
  *   below a cell
  * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
  *   to run for a cell
- * @typedef {Marks|Below|Say|Tell|Code|Run} ToBridge
+ * @typedef {{kind: "paint", live: string, serial: number, keep: number, blocks: string[],
+ *   last?: boolean}} Paint of the blocks of a reply under way the first stay, the others go, and
+ *   these follow
+ * @typedef {Marks|Below|Say|Tell|Code|Run|Paint} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
  *   count: number}} Started
+ * @typedef {{kind: "paints", live: string}} Paints data of the comm that the page opens
  */
 
 export {};
