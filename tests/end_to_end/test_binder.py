@@ -158,11 +158,11 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     (library(bare) / "sitecustomize.py").write_text(spared, encoding="utf-8")
     # Most of what is installed is never imported here, so nothing is compiled ahead.
     pip = (sys.executable, "-m", "pip", "--python", str(bare / "bin" / "python"))
-    install = (*pip, "install", "--retries", "1", "--no-compile")
+    install = [*pip, "install", "--retries", "1", "--no-compile"]
     packages = required()
     if packages is not None:
         link(packages, bare, bare / "bin" / "python")
-        install = (*install, "--no-build-isolation", "--no-deps")
+        install += ["--no-build-isolation", "--no-deps"]
     done = run(*install, "-r", "binder/requirements.txt", cwd=repository, environment=own)
     if done.returncode and NO_INDEX.search(done.stdout + done.stderr):
         lacking("there is no package index")
