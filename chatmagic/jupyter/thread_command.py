@@ -72,8 +72,7 @@ def place(kernel: Kernel, last: int | None = None, *, owns: bool = False) -> Con
     layout = kernel.layout(owner)
     order = None if layout is None else layout.order
     conversation, thread = kernel.session.conversation, None
-    reads = not owns and order is None and owner is not None
-    if reads and owner not in dict(conversation.slots):
+    if not (owner is None or owns or order is not None or owner in dict(conversation.slots)):
         thread = kernel.threads_read.setdefault(owner, conversation.context().thread)
         thread = thread if thread in conversation.threads else None
     return conversation.context(owner, execution, last=last, order=order, thread=thread)
