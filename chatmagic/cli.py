@@ -27,6 +27,7 @@ SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
 
 _HIGHEST_PORT: Final = 65_535
 _SIGPIPE: Final = 13
+_UNWRITTEN: Final = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,8 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0, also after Ctrl-C once the command runs; 1 where something is missing
-        or failed; 2 for wrong arguments; 130 for Ctrl-C before that; 141 where the output is
-        not read to its end, as of a program that SIGPIPE ends.
+        or failed; 2 for wrong arguments; 3 where the output cannot be written; 130 for Ctrl-C
+        before that; 141 where the output is not read to its end, as of a program that SIGPIPE ends.
     """
     try:
         try:
@@ -46,10 +47,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             code: int = arguments.pop("run")(arguments)
         finally:
             # Here, not at Python's end, which would complain of a closed pipe.
-            sys.stdout.flush()
-    except BrokenPipeError:
+            print(end="", flush=True)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Of standard output, which Python would try once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + _SIGPIPE
+        if isinstance(error, BrokenPipeError):
+            return 128 + _SIGPIPE
+        print(f"chatmagic: standard output cannot be written: {error.strerror}.", file=sys.stderr)
+        return _UNWRITTEN
     except ChatError as error:
         print(f"chatmagic: {error}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1

@@ -88,7 +88,7 @@ import sys, threading
 seen = {}
 class Finder:
     def find_spec(self, name, *_):
-        if name in ("requests", "markdown_it", "chatmagic.jupyter.commands"):
+        if name in ("requests", "markdown_it", "chatmagic.jupyter.ask_command"):
             seen[name] = threading.current_thread() is threading.main_thread()
 sys.meta_path.insert(0, Finder())
 from IPython.core.interactiveshell import InteractiveShell
@@ -103,8 +103,35 @@ print(sorted(seen.items()))
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    expected = [("chatmagic.jupyter.commands", False), ("markdown_it", False), ("requests", False)]
-    assert ran.stdout.splitlines()[-1] == str(expected)
+    loaded = ("chatmagic.jupyter.ask_command", "markdown_it", "requests")
+    assert ran.stdout.splitlines()[-1] == str([(name, False) for name in loaded])
+
+
+def test_nothing_of_the_renderer_stands_before_the_first_request() -> None:
+    """Neither the renderer nor widgets nor a cassette's matching: they load behind the sending."""
+    code = """
+import sys
+behind = ("markdown_it", "nh3", "pygments.formatters.html", "ipywidgets", "anywidget", "difflib",
+          "chatmagic.cassette.matching", "chatmagic.jupyter.save_command")
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for name in behind:
+    sys.modules.pop(name, None)
+shell.run_line_magic("load_ext", "chatmagic")
+shell.run_line_magic("config", "ChatMagics.stream = 'updates'")
+shell.run_line_magic("chat_connect", "emulator")
+from chatmagic import current_session
+from chatmagic.session.events import Sent
+seen = []
+follow = lambda event: seen.append([name for name in behind if name in sys.modules])
+current_session().follow(lambda event: follow(event) if isinstance(event, Sent) else None)
+shell.run_cell_magic("chat", "", "hello")
+print(seen, "markdown_it" in sys.modules)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.splitlines()[-1] == "[[]] True"
 
 
 def test_the_panels_first_question_loads_by_the_same_way_as_a_cells() -> None:

@@ -11,7 +11,7 @@ from chatmagic._log import swallowed
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 if sys.platform != "win32":
@@ -75,11 +75,12 @@ def replace_content(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Lock a folder, so that one kernel at a time reads and writes; nothing on Windows.
 
     Args:
         folder: the folder of the files that are written.
+        waiting: called before it waits for another one.
 
     Raises:
         OSError: it cannot be opened.
@@ -89,7 +90,11 @@ def folder_lock(folder: Path) -> Iterator[None]:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
         with swallowed(OSError):
             # Makes the new directory entry durable.

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.cassette import cassette, mode
+from chatmagic.cassette import mode
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.text import counted
 
@@ -91,7 +91,10 @@ class ActiveCassette:
         if self.current is not None and self.current.config != config:
             self.eject()
         if self.current is None and config is not None:
-            self.current = cassette.Cassette(config)
+            # Files and matching come with the first cassette.
+            from chatmagic.cassette.cassette import Cassette  # noqa: PLC0415
+
+            self.current = Cassette(config)
             self._take_along(self.current)
         return self.current
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -91,6 +90,8 @@ def tables() -> tuple[dict[str, Server], dict[str, Server]]:
 
 def _read(path: Path) -> dict[str, Server]:
     """Read a file; one that is not there has no server."""
+    import tomllib  # noqa: PLC0415 - an address needs none
+
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

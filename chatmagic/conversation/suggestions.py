@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +9,7 @@ from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from chatmagic.conversation.request_facts import RequestFacts
 
@@ -93,7 +92,7 @@ def mistaken_command(prompt: str) -> str | None:
     name = "_".join(words).replace("-", "_")
     if len(words) > 1 or not name.startswith("chat_"):
         return None
-    return next(iter(difflib.get_close_matches(name, commands, 1, _ALIKE)), None)
+    return next(iter(_alike(name, commands)), None)
 
 
 def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
@@ -126,8 +125,15 @@ def near(typed: str, flags: Sequence[str]) -> str | None:
     long = {flag.removeprefix("--"): flag for flag in flags if flag.startswith("--")}
     begun = [flag for flag in flags if flag.startswith(typed)]
     held = [flag for word, flag in long.items() if name in word.split("-")]
-    alike = [long[word] for word in difflib.get_close_matches(name, long, 1, _ALIKE)]
+    alike = [long[word] for word in _alike(name, long)]
     return next(iter([*begun, *held, *alike]), None)
+
+
+def _alike(typed: str, words: Iterable[str]) -> list[str]:
+    """Return the word that is spelt most like what was typed, if any is spelt much like it."""
+    import difflib  # noqa: PLC0415 - few mistype
+
+    return difflib.get_close_matches(typed, list(words), 1, _ALIKE)
 
 
 def merged(asked: RequestFacts) -> list[str]:

@@ -13,8 +13,6 @@ from chatmagic.conversation.request_facts import Parameters, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import in_front, views
 from chatmagic.jupyter.execution import cell_source, running
-from chatmagic.jupyter.status import Status
-from chatmagic.jupyter.values.describe import Descriptions
 from chatmagic.session.events import EMPTY, Ask, View
 
 if TYPE_CHECKING:
@@ -110,6 +108,8 @@ def interruptible(kernel: Kernel, run: Callable[[], _T]) -> _T:
 def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
     parsed = _parsed(kernel, line, cell)
     if cell is None and not parsed.question(parsed.prompt):
+        from chatmagic.jupyter.status import Status  # noqa: PLC0415 - a question needs none of it
+
         print(Status(kernel).summary())
         return None
     body = (cell or "").removesuffix("\n")
@@ -231,16 +231,21 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
     front = in_front.of(kernel, parsed, execution.cell)
     if front and not text.strip():
         raise InputError(EMPTY)
-    descriptions = Descriptions(kernel.shell)
+    descriptions = None
+    if not parsed.raw and template.OPEN in text:
+        # What describes values comes with the first of them.
+        from chatmagic.jupyter.values.describe import Descriptions  # noqa: PLC0415
+
+        descriptions = Descriptions(kernel.shell)
     is_in_page = execution.audience == "page" and not parsed.quiet
     is_shown_live = is_in_page and _is_updated(kernel, execution)
-    sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
+    sent, values = template.fill(text, None if descriptions is None else descriptions.text, front)
     return Ask(
         sent,
         **shared(parsed, Parameters),
         typed=text if values else None,
         values=values,
-        notes=descriptions.notes,
+        notes=() if descriptions is None else descriptions.notes,
         keep_values=kernel.settings.keep_values,
         allow_secrets=parsed.allow_secrets,
         fit=kernel.settings.fit,

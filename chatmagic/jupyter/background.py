@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.jupyter.views import Live
+    from chatmagic.models import Reply
     from chatmagic.session.events import Ask
 
 HINT: Final = "Run that cell again; or this one, which then goes on with what there is."
@@ -25,11 +26,13 @@ HINT: Final = "Run that cell again; or this one, which then goes on with what th
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """One question, the thread that asks it, and how far it has come."""
+    """One question, and how far it has come."""
 
     ask: Ask
-    thread: threading.Thread = field(init=False)
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Set when its thread is done; an interrupted ``join`` takes a thread for ended that is not."""
     is_sent: bool = False
+    reply: Reply | None = None
     error: BaseException | None = None
 
 
@@ -44,7 +47,7 @@ class Background:
         self._task: _Task | None = None
 
     def start(
-        self, ask: Ask, view: Live, send: Callable[..., object], forget: Callable[[], object]
+        self, ask: Ask, view: Live, send: Callable[..., Reply | None], forget: Callable[[], object]
     ) -> None:
         """Ask in a thread, and return when the request goes out.
 
@@ -66,7 +69,7 @@ class Background:
 
         def run() -> None:
             try:
-                send(halt=halt)
+                task.reply = send(halt=halt)
             except BaseException as error:  # noqa: BLE001 - whatever it is, the next one tells it
                 log_swallowed(error)
                 task.error = error
@@ -74,20 +77,21 @@ class Background:
                     view.explain(error)
             finally:
                 ready.set()
+                task.ended.set()
 
         view.release, self._task = release, task
         in_context = contextvars.copy_context().run
-        task.thread = threading.Thread(
+        thread = threading.Thread(
             target=in_context, args=[run], name="chatmagic-background", daemon=True
         )
         try:
-            task.thread.start()
+            thread.start()
             _until(lambda: ready.wait(NAP))
         except KeyboardInterrupt:
             halt.stop()
             self._task = None
-            _until(lambda: not _is_alive(task))
-            raise interrupted(None) from None
+            _until(lambda: thread.ident is None or task.ended.wait(NAP))
+            raise (task.error or interrupted(task.reply)) from None
         if task.error is not None and not task.is_sent:
             self._task = None
             raise task.error
@@ -102,11 +106,11 @@ class Background:
             ChatInterrupted: an interrupt ended the wait.
         """
         task, view = self._task, view or View()
-        if task is None or not _is_alive(task):
+        if task is None or task.ended.is_set():
             return False
         try:
             view.waiting(task.ask.asker)
-            _until(lambda: not _is_alive(task))
+            _until(lambda: task.ended.wait(NAP))
         except KeyboardInterrupt:
             raise ChatInterrupted(
                 f"Interrupted while waiting for the reply to {task.ask.asker}. Nothing was sent."
@@ -141,11 +145,6 @@ class Background:
             raise ChatError(
                 f"Nothing was sent, as {task.ask.asker} failed in the background: {what}", hint=HINT
             )
-
-
-def _is_alive(task: _Task) -> bool:
-    task.thread.join(NAP)
-    return task.thread.is_alive()
 
 
 def _until(check: Callable[[], bool]) -> None:

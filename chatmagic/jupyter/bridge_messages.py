@@ -82,6 +82,7 @@ class Paint(TypedDict):
     for each block. Of the blocks after paint ``serial - 1`` the first ``keep`` stay, all others
     go, and ``blocks``, which are safe HTML of one element each, follow. A box that came with the
     whole reply has the class ``chatmagic-at-`` with the serial of the last paint that it holds.
+    After the ``last`` paint nothing more of the ask is painted.
     """
 
     kind: Literal["paint"]
@@ -89,6 +90,7 @@ class Paint(TypedDict):
     serial: int
     keep: int
     blocks: list[str]
+    last: NotRequired[bool]
 
 
 ToBridge = Marks | Below | Say | Tell | Code | Run | Paint

@@ -1,8 +1,4 @@
-"""The commands, each a function of its kernel; the magics hand their lines to them.
-
-Loaded with the first command that is used, so that loading the extension stays light.
-"""
-# ruff: noqa: F401 - the magics find the commands here by their names
+"""``%chat_credits`` and ``%chat_panel``; the other commands have modules of their own."""
 
 from __future__ import annotations
 
@@ -11,20 +7,9 @@ from typing import TYPE_CHECKING
 from IPython.display import display
 
 from chatmagic.jupyter import views
-from chatmagic.jupyter.ask_command import ask, fix
-from chatmagic.jupyter.cassette_command import cassette
-from chatmagic.jupyter.code_command import code
 from chatmagic.jupyter.command_line import read, refuse_words
-from chatmagic.jupyter.connect_command import connect, login
-from chatmagic.jupyter.continue_command import go_on
 from chatmagic.jupyter.execution import running
-from chatmagic.jupyter.hide_command import hide
-from chatmagic.jupyter.history_commands import history, redo, reset, undo
-from chatmagic.jupyter.instructions_command import instruct
-from chatmagic.jupyter.retry_command import retry
-from chatmagic.jupyter.save_command import load, save
 from chatmagic.jupyter.status import Status
-from chatmagic.jupyter.thread_command import thread
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel

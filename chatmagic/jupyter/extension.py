@@ -58,7 +58,10 @@ def _kept(shell: InteractiveShell) -> ChatMagics:
 
 def unload(shell: InteractiveShell) -> None:
     """Leave nothing behind, and give back the magics that were replaced."""
-    magics = shell.magics_manager.registry.pop("ChatMagics", None)
+    magics = shell.magics_manager.registry.get("ChatMagics")
+    if magics is not None:
+        magics.kernel.wait()  # its emulator and its page are closed below
+        del shell.magics_manager.registry["ChatMagics"]
     input_transformers.remove(shell)
     if magics is None:
         return

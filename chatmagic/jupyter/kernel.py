@@ -49,6 +49,8 @@ class Kernel(ConfiguredEnvironment):
         """The reply that was shown last, and the execution that showed it."""
         self.background: Background | None = None
         """What cells have asked in the background; ``None`` before the first of them."""
+        self.threads_read: dict[str, str] = {}
+        """The threads in which cells first ran that own no place, where no page tells an order."""
         self._page: LivePage | None = None
         self._has_person = False
 
@@ -86,9 +88,9 @@ class Kernel(ConfiguredEnvironment):
         Args:
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
-        from chatmagic.conversation import cell_order  # noqa: PLC0415 - with the session
-
         if self.settings.order == "run":
+            from chatmagic.conversation import cell_order  # noqa: PLC0415 - few set it
+
             return cell_order.AS_RUN
         return None if self.pages is None else self.pages.layout(owner)
 
@@ -138,6 +140,15 @@ class Kernel(ConfiguredEnvironment):
         session = self.session
         if any(value.cell == cell for turn in session.conversation for value in turn.values):
             session.followers.tell(Changed())
+
+    def wait(self) -> None:
+        """Wait until no question in the background is under way.
+
+        Raises:
+            ChatInterrupted: an interrupt ended the wait.
+        """
+        if self.background is not None:
+            self.background.wait()
 
     def has_shown(self, value: object) -> bool:
         """Return whether this reply is what the running cell has shown last."""

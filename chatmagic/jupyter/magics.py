@@ -1,11 +1,12 @@
 """The magics and their settings, light enough to be loaded in every notebook.
 
-What they do is in :mod:`chatmagic.jupyter.commands`, which comes with the first one that is used.
+What they do is in the modules of the commands, each of which comes with its first use.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
@@ -28,8 +29,23 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
 
-WAITING: Final = frozenset(["code", "hide", "history", "save", "thread"])
-"""The commands that read the conversation, and so wait for a question in the background first."""
+AT_ONCE: Final = frozenset(["ask", "connect", "credits", "fix", "go_on", "login", "panel", "retry"])
+"""The commands that do not simply wait for a question in the background first."""
+
+_HOMES: Final = {
+    "credits": "commands",
+    "fix": "ask_command",
+    "go_on": "continue_command",
+    "history": "history_commands",
+    "instruct": "instructions_command",
+    "load": "save_command",
+    "login": "connect_command",
+    "panel": "commands",
+    "redo": "history_commands",
+    "reset": "history_commands",
+    "undo": "history_commands",
+}
+"""The modules of the commands that are not in one of their own name."""
 
 
 @magics_class
@@ -55,7 +71,7 @@ class ChatMagics(KernelSettings, Magics):
     def kernel(self) -> Kernel:
         """The kernel of this shell, loaded when it is first asked for."""
         if self._kernel is None:
-            # With the first use, as the commands.
+            # With the first use, as a command.
             _lazy.load("chatmagic.jupyter.kernel")
             from chatmagic.jupyter.kernel import Kernel  # noqa: PLC0415
 
@@ -124,13 +140,12 @@ class ChatMagics(KernelSettings, Magics):
         return self._kernel is not None and self._kernel.has_shown(value)
 
     def _run(self, command: str, *words: Any) -> Any:
-        """Run a command of :mod:`chatmagic.jupyter.commands`, which comes with the first one."""
-        _lazy.load("chatmagic.jupyter.commands")
-        from chatmagic.jupyter import commands  # noqa: PLC0415
-
-        if command in WAITING and self.kernel.background is not None:
-            self.kernel.background.wait()
-        return getattr(commands, command)(self.kernel, *words)
+        """Run a command, whose module comes with its first use."""
+        home = f"chatmagic.jupyter.{_HOMES.get(command, f'{command}_command')}"
+        _lazy.load(home)
+        if command not in AT_ONCE:
+            self.kernel.wait()
+        return getattr(import_module(home), command)(self.kernel, *words)
 
     @no_var_expand
     @line_cell_magic

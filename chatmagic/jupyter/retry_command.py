@@ -62,10 +62,10 @@ def _run(kernel: Kernel, line: str) -> Reply | None:
             f"%chat_retry lists replies, picks one, or has stale cells run. {_UNCHANGED}",
             hint=_HINT,
         )
+    settle(kernel, running(kernel.shell))
     if "--stale" in options:
         retry_stale(kernel)
         return None
-    settle(kernel, running(kernel.shell))
     if "--list" in options and not words and not place(kernel).line:
         views.show_html(f"<p>{_NONE}</p>", _NONE)
         return None

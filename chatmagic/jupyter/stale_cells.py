@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from chatmagic._log import swallowed
+from chatmagic.errors import ChatError
+from chatmagic.session.budget import OTHERS
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -42,6 +45,16 @@ def quote(session: Session, cells: Collection[str], where: str = "") -> str:
     last = next(reversed(ledger.rows), None)
     credits = None if last is None else ledger.estimate(last.service).about(count)
     takes = "what that takes is not known yet"
-    if credits is not None:
-        takes = f"about {counted(credits, 'credit')}, by what requests took lately"
+    if _is_replayed(session):
+        takes = "a replay takes no credits"
+    elif credits is not None:
+        takes = f"about {counted(credits, 'credit')}, by what requests took lately; {OTHERS}"
     return f"{counted(count, 'turn')}{where} {'is' if count == 1 else 'are'} stale: {takes}"
+
+
+def _is_replayed(session: Session) -> bool:
+    """Return whether a cassette answers, and nothing is sent."""
+    with swallowed(ChatError):  # what is set may not go together; the next question says so
+        cassette = session.environment.cassette()
+        return cassette is not None and cassette.config.mode == "replay"
+    return False

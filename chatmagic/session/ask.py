@@ -10,7 +10,6 @@ from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import RequestFacts
-from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatError, ChatInterrupted, ReplyFormatError, TooLongError
 from chatmagic.session import forms
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.record import Record
+    from chatmagic.conversation.request_parts import TokenRate
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Answer, Ask, View
@@ -183,8 +183,12 @@ class AskState:
             reply: what came.
         """
         tokens = None if reply.usage is None else reply.usage.prompt_tokens
+        if tokens is None:
+            return None
+        from chatmagic.conversation.request_parts import TokenRate  # noqa: PLC0415 - with counts
+
         size = sum(len(message.content) for message in self.request.messages)
-        return None if tokens is None else TokenRate(size, tokens)
+        return TokenRate(size, tokens)
 
     def parse(self) -> None:
         """Give the answer the value of its JSON, or note why there is none; its turn is kept."""

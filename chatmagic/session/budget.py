@@ -113,7 +113,9 @@ class Budget:
         need = 1 if self.unit == "turns" else dearest or max(self.most - used, 1)
         if used + need <= self.most:
             return need
-        wanted = counted(1 if self.unit == "turns" else dearest or 1, self.unit.removesuffix("s"))
+        wanted = "1 turn"
+        if self.unit == "credits":
+            wanted = f"{counted(dearest or 1, 'credit')}; {OTHERS}"
         raise BudgetError(
             f"The budget of {self} is not enough: {used:,} used or reserved, and this may take "
             f"{wanted}. Nothing was sent.",

@@ -166,6 +166,13 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """Event: all that the request needs is loaded; now it goes to the network."""
+
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
 class Fragment:
     """Event: a fragment of the reply under way came."""
 
@@ -193,7 +200,7 @@ class Changed:
     """Event: the conversation was changed without an ask (undo, redo, reset, order)."""
 
 
-Event = Began | Fragment | Ended | Changed
+Event = Began | Sent | Fragment | Ended | Changed
 
 
 def failure(error: BaseException | None) -> tuple[str, str]:

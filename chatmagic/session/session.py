@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
-from chatmagic.session import schema_reader
 from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
 from chatmagic.session.steps import AskSteps
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
+    from chatmagic.conversation.json_schema import Schema
     from chatmagic.conversation.request_facts import Format
     from chatmagic.conversation.steering import Steering
     from chatmagic.models import Credits, Reply
@@ -120,7 +120,7 @@ class Session(SessionState):
             ChatInterrupted: a person stopped it; the same holds.
         """
         owner, execution = self.environment.cell()
-        name, form = schema_reader.given(schema)
+        name, form = _given(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -193,7 +193,7 @@ class Session(SessionState):
         """
         from chatmagic.session import map as many  # noqa: PLC0415 - few sessions need it
 
-        name, form = schema_reader.given(schema)
+        name, form = _given(schema)
         ask = Ask(
             template,
             max_tokens=max_tokens,
@@ -335,3 +335,12 @@ class Session(SessionState):
     def close(self) -> None:
         """Close the connections that are kept."""
         self.clients.close()
+
+
+def _given(schema: object) -> tuple[str | None, Schema | None]:
+    """Return the name of a schema, and the schema; for none ``None`` twice."""
+    if schema is None:
+        return None, None
+    from chatmagic.session import schema_reader  # noqa: PLC0415 - few ask by one
+
+    return schema_reader.given(schema)

@@ -190,13 +190,30 @@ class Spending:
             reply: the reply as far as it came.
             problem: what ended it early; of a request that was not sent nothing is kept.
         """
-        with self._lock:
-            if reservation not in self._held:
-                return
-            self._settle(reservation, reply or Reply(""), problem)
-            if reservation.counts:
-                self._news += self._notices(reservation)
+        try:
+            if reservation in self._held:
+                # An interrupt strikes the main thread alone: in this one all of it is done.
+                arguments = reservation, reply, problem
+                settling = threading.Thread(target=self._end, args=arguments)
+                settling.start()
+                settling.join()
+        except KeyboardInterrupt:
+            self._end(reservation, reply, problem)
+            raise
         self.tell()
+
+    def _end(
+        self,
+        reservation: Reservation | None,
+        reply: Reply | None,
+        problem: BaseException | None,
+    ) -> None:
+        """Do what :meth:`end` does, once; a second call waits until the first has done it."""
+        with self._lock:
+            if reservation is not None and reservation in self._held:
+                self._settle(reservation, reply or Reply(""), problem)
+                if reservation.counts:
+                    self._news += self._notices(reservation)
 
     def settled(self, reservation: Reservation | None, reply: Reply) -> Reply:
         """Return a reply that has come with what it took.

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
-from chatmagic.cassette import reproducibility, transports
 from chatmagic.cassette.active import CASSETTE
-from chatmagic.cassette.interaction import Interaction
-from chatmagic.cassette.items import Query
 from chatmagic.conversation import suggestions, template
 from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.instructions import in_words, instructed
@@ -22,8 +19,7 @@ from chatmagic.models import Message
 from chatmagic.session import forms
 from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
 from chatmagic.session.environment import setup_for
-from chatmagic.session.events import Answer, Began, Fragment
-from chatmagic.session.preview import Preview
+from chatmagic.session.events import Answer, Began, Fragment, Sent
 from chatmagic.session.reservation import Reservation
 from chatmagic.text import counted, one_line
 
@@ -37,6 +33,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
     from chatmagic.session.events import Ask, View
+    from chatmagic.session.preview import Preview
     from chatmagic.session.state import SessionState
 
 _SHOWN: Final = 60
@@ -71,12 +68,9 @@ class AskSteps:
 
         def action() -> None:
             self._prepare()
-            # The view warms its renderer while requests is loaded and the headers awaited.
             view.began(state.notes)
-            turns = session.conversation.turns
-            thread = state.context.thread
-            began = Began(ask, tuple(state.notes), turns, state.halt, thread)
-            session.followers.tell(began)
+            turns, thread = session.conversation.turns, state.context.thread
+            session.followers.tell(Began(ask, tuple(state.notes), turns, state.halt, thread))
             self._receive(self._send(), view)
 
         state.ask.refuse_empty()
@@ -106,8 +100,9 @@ class AskSteps:
             log_swallowed(error)
         conversation = copy(session.conversation)
         self._compose(conversation)
-        to = CASSETTE if endpoint is None else endpoint
-        session.secret_check.refuse(state, to, is_sent=False)
+        session.secret_check.refuse(state, endpoint or CASSETTE, is_sent=False)
+        from chatmagic.session.preview import Preview  # noqa: PLC0415 - few look before
+
         return Preview.of(state, endpoint, session.token_rate)
 
     @property
@@ -173,7 +168,7 @@ class AskSteps:
 
     def _make_request(self) -> None:
         """Make the request and its digest, before anything is spent on it."""
-        state, given = self.state, self.session.clients.given
+        state, session, given = self.state, self.session, self.session.clients.given
         setup = given.setup if given is not None else state.cassette or state.service
         extra_body = (setup and setup.extra_body) or {}
         system_role = setup is not None and setup.system_role
@@ -183,7 +178,7 @@ class AskSteps:
             if (instructions := state.context.instructions) is not None:
                 messages = instructed(state.request.messages, instructions, system_role=system_role)
                 state.request = replace(state.request, messages=messages)
-            state.digest = state.request.digest()
+            state.request, state.digest = session.bodies.written(state.request)
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
 
@@ -192,10 +187,13 @@ class AskSteps:
         cassette = self.session.cassette.current
         if cassette is None:
             return
+        # All that a cassette needs comes with the first one.
+        from chatmagic.cassette import interaction, items, reproducibility  # noqa: PLC0415
+
         state, conversation = self.state, self.session.conversation
         ask, context = state.ask.as_sent(state.context)
         messages = (*context.messages, Message("user", ask.prompt))
-        asked = Interaction.asked(
+        asked = interaction.Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
         )
         above = state.ask.place_in(conversation, state.order)
@@ -212,7 +210,7 @@ class AskSteps:
             by_number=ask.cells is not None,
         )
         state.lookup = cassette.look_up(
-            Query(asked, ask.execution, state.order, messages),
+            items.Query(asked, ask.execution, state.order, messages),
             warnings=warnings,
             is_emulator=lambda: self._endpoint().is_emulator,
         )
@@ -257,13 +255,17 @@ class AskSteps:
         client = session.clients.client(
             source, lambda: state.service or setup_for(source, session.environment, state.cassette)
         )
-        through = transports.through(
-            state.lookup,
-            session.cassette.current,
-            lambda: transports.Outcome(
-                session.spending.settled(session.request, stream.reply), client.endpoint.key
-            ),
-        )
+        through = None
+        if state.lookup is not None:
+            from chatmagic.cassette import transports  # noqa: PLC0415 - with the cassette
+
+            through = transports.through(
+                state.lookup,
+                session.cassette.current,
+                lambda: transports.Outcome(
+                    session.spending.settled(session.request, stream.reply), client.endpoint.key
+                ),
+            )
         state.added = session.conversation.added
         state.sent_to = None if source == "cassette" else client.endpoint
         state.stream = stream = client.send(state.request, state.halt, through)
@@ -316,6 +318,7 @@ class AskSteps:
                 session.request = Reservation(to, entry, cell, state.digest)
                 spending.begin(session.request)
             view.sent()
+            session.followers.tell(Sent(state.ask))
             problem = read(stream, show)
             return problem
         finally:

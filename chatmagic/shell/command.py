@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import signal
+import stat
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import shared
@@ -29,7 +32,7 @@ from chatmagic.session.events import Ask
 from chatmagic.shell.kept import KeptConversations, NotKeptError
 from chatmagic.shell.shell_environment import ShellEnvironment
 from chatmagic.shell.shell_words import in_shell
-from chatmagic.shell.view import ShellView
+from chatmagic.shell.view import ShellView, say
 from chatmagic.text import to_terminal
 
 if TYPE_CHECKING:
@@ -52,25 +55,15 @@ def run(arguments: Mapping[str, Any]) -> int:
         The exit code.
 
     Raises:
-        BrokenPipeError: standard output was not read to its end; what came is kept.
+        OSError: standard output cannot be written, or nobody reads it; what came is kept.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
         with session_in_shell(arguments) as (session, environment):
-            text = _text(arguments["words"])
-            ask = _ask(environment, arguments, text)
-            kept = KeptConversations()
-            # One after the other, so that none overwrites the turn of another.
-            lock = folder_lock(kept.folder) if arguments["continue"] else contextlib.nullcontext()
-            with lock:
-                path = kept.new()
-                if arguments["continue"]:
-                    path = kept.latest()
-                    session.conversation.load(kept.load(path))
-                if arguments["dry"]:
-                    return _preview(session, ask)
-                return _send(session, ask, lambda: kept.save(path, session.conversation))
+            ask = _ask(environment, arguments, _text(arguments["words"]))
+            with _kept(session, ask, goes_on=arguments["continue"]) as save:
+                return _preview(session, ask) if arguments["dry"] else _send(session, ask, save)
     except ChatInterrupted as error:
         _complain(error)
         return STOPPED
@@ -79,7 +72,24 @@ def run(arguments: Mapping[str, Any]) -> int:
         return _code(error)
 
 
-def _send(session: Session, ask: Ask, save: Callable[[], None]) -> int:
+@contextlib.contextmanager
+def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[Callable[[], object]]:
+    """Give what keeps the conversation, a new one or the last one."""
+    if not goes_on and not ask.history:
+        yield lambda: None
+        return
+    kept = KeptConversations()
+    if not goes_on:
+        yield partial(kept.save, kept.new(), session.conversation)
+        return
+    # One after the other, so that none overwrites the turn of another.
+    with folder_lock(kept.folder, partial(say, "waiting for another --continue to end")):
+        path = kept.latest()
+        session.conversation.load(kept.load(path))
+        yield partial(kept.save, path, session.conversation)
+
+
+def _send(session: Session, ask: Ask, save: Callable[[], object]) -> int:
     """Ask, and keep the turn, whole or in part, before what ended it early is told."""
     before = session.conversation.added
     try:
@@ -130,6 +140,8 @@ def _text(words: list[str]) -> str:
     takes_input = not words or words[-1] == STANDARD_INPUT
     typed = " ".join(words[:-1] if takes_input else words)
     if not takes_input:
+        if _is_piped():
+            say("standard input is not read; - at the end takes it")
         return typed
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError(
@@ -141,6 +153,15 @@ def _text(words: list[str]) -> str:
     except UnicodeDecodeError:
         raise InputError("Standard input is no text in UTF-8. Nothing was sent.") from None
     return "\n\n".join(part for part in (typed, text) if part)
+
+
+def _is_piped() -> bool:
+    """Return whether standard input is a pipe or a file, so that it may be meant."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 def _ask(environment: ShellEnvironment, arguments: Mapping[str, Any], text: str) -> Ask:

@@ -14,6 +14,8 @@ _HERE: Final = (
     ("or %chat_reset", "or leave out --continue"),
     ("%chat shows that", "--dry shows that"),
     ("%chat shows", "chatmagic doctor shows"),
+    ("allow_secrets=True sends it", "--allow-secrets sends it"),
+    ("%chat_credits --usage", "%chat_credits --usage in a notebook"),
     ("%chat_login here", "%chat_login"),
     ("%chat_login", "%chat_login in a notebook"),
 )

@@ -25,13 +25,13 @@ class ShellView(View):
     def __init__(self) -> None:
         """Write nothing yet."""
         self.is_broken = False
-        """Whether nobody reads standard output any more."""
+        """Whether standard output takes nothing any more."""
         self._end = "\n"
 
     def began(self, notes: Sequence[str]) -> None:
         """Say what is particular about this question."""
         for note in notes:
-            _say(note)
+            say(note)
 
     def fragment(self, text: str) -> None:
         """Write a fragment."""
@@ -51,17 +51,22 @@ class ShellView(View):
             lines.append(HELD_BACK)
         if not self.is_broken:
             for line in lines:
-                _say(line)
+                say(line)
 
     def _write(self, text: str) -> None:
         if self.is_broken:
             return
         try:
             print(text, end="", flush=True)
-        except BrokenPipeError:
+        except OSError:
             self.is_broken = True
             raise
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Write a line to standard error.
+
+    Args:
+        line: what to say.
+    """
     print(f"({to_terminal(line)})", file=sys.stderr, flush=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from chatmagic.archive import files
-from chatmagic.archive.files import content_of, replace_content
+from chatmagic.archive.files import content_of, folder_lock, replace_content
 from chatmagic.errors import InputError
 
 
@@ -80,3 +81,21 @@ def test_a_file_that_is_not_there_has_no_content(tmp_path: Path) -> None:
     assert content_of(tmp_path / "none") is None
     with pytest.raises(InputError, match="not the name of a file"):
         content_of(tmp_path / "a\0b")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no lock")
+def test_who_waits_for_a_folder_hears_of_it(tmp_path: Path) -> None:
+    """And nobody else."""
+    waits, has_it = threading.Event(), threading.Event()
+
+    def second() -> None:
+        with folder_lock(tmp_path, waits.set):
+            has_it.set()
+
+    thread = threading.Thread(target=second)
+    with folder_lock(tmp_path, pytest.fail):
+        thread.start()
+        assert waits.wait(10)
+        assert not has_it.is_set()
+    thread.join(10)
+    assert has_it.is_set()

@@ -11,8 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -23,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from comparison import Comparison, code
+from comparison import Comparison, code, run, strict
 from forked_kernels import forking
 from kernels import kernel
 from lessons import CASSETTES, NOTEBOOKS, RECORDED, ROOT, environment, fresh, read, write
@@ -40,6 +38,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Mapping
 
     from nbformat import NotebookNode
@@ -84,7 +83,7 @@ from dataclasses import replace
 from chatmagic.emulator import server
 server.FRESH = replace(server.FRESH, delay=0.0)
 """
-"""Lets a kernel's emulator reply without a pause; the tools run the lessons with theirs."""
+"""Lets a kernel's emulator reply without a pause; Binder's test runs a lesson with its own."""
 
 DEAD: Final = "http://127.0.0.1:9"
 ABROAD: Final = {
@@ -168,40 +167,16 @@ def copied(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Give an environment where the network is cut, and where kernels are forked."""
+    """Give an environment without a network, where kernels are forked and emulators do not wait."""
     folder = tmp_path_factory.mktemp("offline")
     (folder / "sitecustomize.py").write_text(OFFLINE, encoding="utf-8")
-    known = environment()
+    first = folder / "ipython" / "profile_default" / "startup" / "at_once.py"
+    first.parent.mkdir(parents=True)
+    first.write_text(AT_ONCE, encoding="utf-8")
+    known = environment({"IPYTHONDIR": str(folder / "ipython")})
     known["PYTHONPATH"] = os.pathsep.join([str(folder), known["PYTHONPATH"]])
     with forking(folder / "forks", known):
         yield {**known, "JUPYTER_PATH": str(folder / "forks")}
-
-
-def run(words: list[str], cwd: Path, known: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command of this Python in an environment."""
-    while True:
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=cwd,
-            env=known,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        # Jupyter picks ports before its kernel binds them; another program may be faster.
-        if "Address already in use" not in done.stdout + done.stderr:
-            return done
-
-
-def strict(
-    where: list[Path], cwd: Path, known: Mapping[str, str], *options: str
-) -> subprocess.CompletedProcess[str]:
-    """Run nbval over notebooks."""
-    command = ["-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-W", "default"]
-    words = [*command, "-p", "nbval.plugin", "-c", os.devnull, *options, *map(str, where)]
-    # Who checks notebooks has no other plugins, and it takes a second to load these tests'.
-    return run(words, cwd, {**known, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
 
 
 def by_tool(tool: str, folder: Path, known: Mapping[str, str]) -> dict[str, NotebookNode] | None:

@@ -16,6 +16,7 @@ from chatmagic.errors import ChatError, ChatInterrupted, CutOffError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.background import Background
 from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Event, Fragment, View
 
@@ -69,6 +70,7 @@ def at_waiting(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
         act()
 
     monkeypatch.setattr(views.Live, "waiting", waiting)
+    monkeypatch.setattr(View, "waiting", lambda *_: act())
 
 
 def ended(shell: Shell) -> None:
@@ -213,6 +215,20 @@ def test_an_interrupt_before_its_turn_leaves_nothing(
     shell.page("%%chat\necho:b", "b")
 
 
+def test_an_interrupt_after_the_reply_says_that_it_is_kept() -> None:
+    """A reply may come in the moment in which its cell ends, as out of a cassette."""
+    background = Background()
+    live = Mute(Ask("x"), DrawingLoop(), alone=False)
+
+    def send(*, halt: object) -> Reply:
+        del halt
+        _thread.interrupt_main()
+        return Reply("one two")
+
+    with pytest.raises(ChatInterrupted, match=r"after the reply's end; it is kept\."):
+        background.start(Ask("x", asker="cell [1]"), live, send, str)
+
+
 @contextmanager
 def held(asker: str) -> Iterator[None]:
     """Hold the session's lock in another thread."""
@@ -256,11 +272,45 @@ def test_a_stop_fails_only_the_question_that_waits(
     shell.page("%%chat\necho:b", "b")
 
 
-def test_the_commands_wait_too(shell: Shell, gate: Gate) -> None:
-    """What reads the conversation reads it with the reply."""
+@pytest.mark.parametrize(
+    ("code", "shows"),
+    [
+        ("%chat_history", "one two"),
+        ("%chat_undo", "Took back the question “echo:one two”."),
+        ("%chat_retry --stale", "No cell is stale. Nothing was sent."),
+        ("%reload_ext chatmagic", None),
+    ],
+)
+def test_the_commands_wait_too(
+    shell: Shell, gate: Gate, monkeypatch: pytest.MonkeyPatch, code: str, shows: str | None
+) -> None:
+    """What reads or changes the conversation has the reply; an interrupt is told in one line."""
     shell.page(ASK, "a")
-    threading.Timer(0, gate.is_open.set).start()
-    assert "one two" in shell.page("%chat_history", "h").texts[0]
+    with monkeypatch.context() as patch:
+        # In the wait itself, where Python takes a thread that is joined for ended.
+        at_waiting(patch, threading.Timer(0.05, _thread.interrupt_main).start)
+        error = shell.fails(code, cell="b").error
+    assert isinstance(error, ChatInterrupted)
+    assert error.message.startswith("Interrupted while waiting for the reply to cell [2].")
+    with monkeypatch.context() as patch:
+        at_waiting(patch, gate.is_open.set)
+        ran = shell.page(code, "b")
+    assert shell["reply"].state == "complete"
+    assert shows is None or shows in ran.texts[0]
+
+
+def test_a_quote_of_stale_cells_waits(
+    shell: Shell, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts what the reply makes stale that is under way."""
+    gate.is_open.set()
+    shell.page("%chat echo:one", "a")
+    shell.page("%chat echo:two", "b")
+    gate.is_open.clear()
+    shell.page(ASK, "a")
+    at_waiting(monkeypatch, gate.is_open.set)
+    ran = shell.page("%chat_retry --stale", "r")
+    assert "1 turn is stale: " in ran.texts[-1]
 
 
 class Mute(views.Live):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import comm
 import pytest
+from comm.base_comm import BaseComm
 from comms import WidgetComm, Widgets
 from logged import Emulator
 from shells import Shell, alone
@@ -17,7 +18,9 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
-from chatmagic.jupyter.page import LivePage
+from chatmagic.jupyter import reply_under_way
+from chatmagic.jupyter.reply_under_way import Drawn
+from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.jupyter.bridge import Bridge
+    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.session.events import Event
 
 PATIENCE = 10.0
 TAKEN_BACK = module.MARKS["taken back"]
@@ -76,6 +81,10 @@ class Front:
         """Wait until it has been sent a message."""
         with self.news:
             assert self.news.wait_for(lambda: content in self.sent, PATIENCE), self.sent
+
+    def paints(self) -> list[dict[str, Any]]:
+        """Give what it was sent to paint."""
+        return [message for message in self.sent if message["kind"] == "paint"]
 
     def said(self) -> list[str]:
         """Give what the status region was told."""
@@ -205,10 +214,10 @@ def test_a_cell_says_what_it_made_stale(front: Front) -> None:
         front.ask(name)
     front.say("abc", opened=True)
     front.ask("a")
-    words = "2 turns below are stale: about 2 credits, by what requests took lately."
+    words = f"2 turns below are stale: about 2 credits, by what requests took lately; {OTHERS}."
     front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["b", "c"]}}})
     front.ask("b")
-    words = "1 turn below is stale: about 1 credit, by what requests took lately."
+    words = f"1 turn below is stale: about 1 credit, by what requests took lately; {OTHERS}."
     front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["c"]}}})
     front.ask("c")
     front.hears({"kind": "below", "below": {}})
@@ -241,7 +250,7 @@ def test_a_page_is_to_run_the_stale_cells(
     front.sent.clear()
     ran = front.shell.fails("%chat_retry --stale", cell="r")
     assert str(ran.error) == "The stale cells were not run. Nothing was sent."
-    quote = "2 turns are stale: about 2 credits, by what requests took lately."
+    quote = f"2 turns are stale: about 2 credits, by what requests took lately; {OTHERS}."
     assert quotes == [f"{quote}\nRun their cells again? [y/N] "]
     assert [message for message in front.sent if message["kind"] == "run"] == []
     ran = front.shell.page("%chat_retry --stale", "r")
@@ -414,28 +423,66 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
 
 
 def test_a_reply_in_the_background_is_stopped_from_its_page(
-    front: Front, service: Emulator, monkeypatch: pytest.MonkeyPatch
+    front: Front, service: Emulator
 ) -> None:
-    """The page is told which cell it is, of the first reply too, and when there is none left."""
-    opened, plain = threading.Event(), LivePage.open_bridge
-
-    def opening(self: LivePage, *given: Any) -> None:
-        plain(self, *given)
-        opened.set()
-
-    monkeypatch.setattr(LivePage, "open_bridge", opening)
-    service.settings = Settings(fault="hold", fault_after=1)
+    """The page is told which cell it is, before a reply begins, and when there is none left."""
+    service.settings = Settings(fault="hold", fault_after=-1)
     for _ in range(2):
         front.ask("a", "%%chat --background\necho:one two")
-        assert opened.wait(PATIENCE)
         front.asks("a")
+        assert front.widget.state["first"] == ""
         comm.get_comm_manager().targets[module.STOP](front.widget, {})
         front.asks("")
     front.shell.kernel.background.wait()  # type: ignore[union-attr]
-    assert [turn.state for turn in current_session().conversation] == ["interrupted"]
+    assert len(service.requests) == 2
+    assert list(current_session().conversation) == []
     service.settings = Settings()
     front.ask("b")
     comm.get_comm_manager().targets[module.STOP](front.widget, {})
+
+
+def test_a_page_is_sent_what_there_is_to_paint(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of the first reply; all of it where it opens, and few whole updates where it paints."""
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(reply_under_way, "BYTES_A_SECOND", float("inf"))
+    front.ask("a")
+    drawing, drawn = front.shell.kernel.page.drawing, list[Drawn]()
+    settle(drawing)
+    assert [paint["last"] for paint in front.paints()[-1:]] == [True]
+    drawing.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
+    session, ask = current_session(), Ask("x", entry="panel")
+
+    def tell(*events: Event) -> list[dict[str, Any]]:
+        front.sent.clear()
+        for event in events:
+            session.followers.tell(event)
+        settle(drawing)
+        return front.paints()
+
+    # No page has said that it is there.
+    assert tell(Began(ask, (), (), Halt()), Fragment("one\n\n")) == []
+    front.say("a", opened=True)
+    (paint,) = tell(Fragment("two\n\nthree"))
+    assert (paint["keep"], len(paint["blocks"])) == (0, 3)
+    page = BaseComm(primary=False)
+    live = {"kind": "paints", "live": paint["live"]}
+    comm.get_comm_manager().targets[module.PAINTS](page, {"content": {"data": live}})
+    assert tell(Fragment(" four")) == [drawn[-1].message]
+    assert (drawn[-1].keep, drawn[-1].whole) == (2, False)
+    page.handle_close({})
+    tell(Fragment(" five"))
+    assert drawn[-1].whole
+    (paint,) = tell(Ended(ask, None, ServiceError("no")))
+    assert (paint["keep"], paint["blocks"], paint["last"]) == (3, [], True)
+
+
+def settle(drawing: DrawingLoop) -> None:
+    """Wait until all is done that was put into the drawing loop."""
+    done = threading.Event()
+    drawing.put(done.set)
+    assert done.wait(PATIENCE)
 
 
 def test_what_cannot_be_read_changes_nothing(front: Front) -> None:

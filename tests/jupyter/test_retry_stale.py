@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shells import Shell
 
 NAMES = (
-    "2 turns are stale: about 2 credits, by what requests took lately. "
+    "2 turns are stale: about 2 credits, by what requests took lately; others may share the quota. "
     "Run these cells, in this order: cell [3], cell [4]. Nothing was sent."
 )
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from environments import GivenEnvironment
 from talks import abc, ask
 
+from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.conversation.staleness import Cause
+from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells
 from chatmagic.session.ledger import LedgerRow
 from chatmagic.session.session import Session
@@ -41,7 +47,7 @@ def test_the_cells_below_their_cause_are_told() -> None:
     [
         ((), "what that takes is not known yet"),
         ((None,), "what that takes is not known yet"),
-        ((3, 4), "about 11 credits, by what requests took lately"),
+        ((3, 4), "about 11 credits, by what requests took lately; others may share the quota"),
     ],
 )
 def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str) -> None:
@@ -53,3 +59,14 @@ def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str
     for number, each in enumerate(costs, 1):
         session.spending.ledger.add(replace(ROW, number=number, each=each))
     assert stale_cells.quote(session, ["b", "c"]) == f"3 turns are stale: {words}"
+
+
+def test_a_replay_takes_no_credits() -> None:
+    """Whatever requests took before; settings that do not go together are no replay."""
+    session = Session()
+    session.spending.ledger.add(replace(ROW, each=3))
+    replayed = CassetteSetup(CassetteConfig(Path("a.jsonl"), "replay"))
+    session.environment = GivenEnvironment(cassette=lambda: replayed)
+    assert stale_cells.quote(session, ["b"]) == "1 turn is stale: a replay takes no credits"
+    session.environment = GivenEnvironment(cassette=Mock(side_effect=InputError("No.")))
+    assert "about 3 credits" in stale_cells.quote(session, ["b"])

@@ -81,7 +81,7 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
         failed = bare.fails(code, person=False)
         assert failed.traceback[0] == (
             "BudgetError: The budget of 15 credits is not enough: 15 used or reserved, and this "
-            "may take 3 credits. Nothing was sent."
+            "may take 3 credits; others may share the quota. Nothing was sent."
         )
     assert account.left == 100 - 15
     assert len(current_session().conversation) == 5

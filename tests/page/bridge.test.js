@@ -88,3 +88,26 @@ test("a notebook has one bridge; where the page is another one there is none", (
   assert.deepEqual(Object.keys(model.listeners), []);
   assert.equal(bridge.initialize({ model: {} }), undefined);
 });
+
+test("a reply under way is painted, and a comm of its own says so while that lasts", async (t) => {
+  const model = new Model();
+  const said = [];
+  const comm = { open: (data) => said.push(data), close: () => said.push("closed"), subshellStarted: Promise.resolve() };
+  model.widget_manager.kernel = { createComm: (target) => (said.push(target), comm) };
+  const [paint] = samples("to the bridge").filter(({ kind }) => kind === "paint");
+  const box = document.createElement("div");
+  const { querySelectorAll } = document;
+  document.querySelectorAll = (selector) => (selector === `.chatmagic-live-${paint.live}` ? [box] : []);
+  t.after(() => Object.assign(document, { querySelectorAll }));
+  const { stop } = open(model);
+  model.receive({ ...paint, serial: 0, keep: 0, last: false });
+  assert.equal(box.textContent, "And more.");
+  await new Promise(setImmediate);
+  assert.deepEqual(said, ["chatmagic.paints", { kind: "paints", live: paint.live }]);
+  assert.ok(isListed("of the bridge", said[1]));
+  model.receive({ ...paint, serial: 1 });
+  assert.equal(box.textContent, "And more.And more.");
+  await new Promise(setImmediate);
+  assert.equal(said.at(-1), "closed");
+  stop();
+});

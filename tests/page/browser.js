@@ -37,6 +37,9 @@ class Node {
   get firstElementChild() {
     return this.children[0] ?? null;
   }
+  get lastChild() {
+    return this.nodes.at(-1) ?? null;
+  }
   get nextElementSibling() {
     const all = this.parentElement?.children ?? [];
     return all[all.indexOf(this) + 1] ?? null;
@@ -58,7 +61,7 @@ class Node {
     this.nodes = [html.replace(/<[^>]*>/g, "")];
   }
   append(...nodes) {
-    for (const node of nodes) {
+    for (const node of nodes.flatMap((node) => (node instanceof Fragment ? node.nodes : [node]))) {
       node.remove?.();
       this.nodes.push(node);
       if (node instanceof Node) node.parentElement = this;
@@ -114,6 +117,19 @@ class Node {
   setPointerCapture() {}
 }
 
+class Fragment extends Node {}
+
+class Template extends Node {
+  set innerHTML(html) {
+    this.content = new Fragment("");
+    for (const [, tag, text] of html.matchAll(/<(\w+)[^>]*>(.*?)<\/\1>/gs)) {
+      const node = new Node(tag);
+      node.textContent = text;
+      this.content.nodes.push(node);
+    }
+  }
+}
+
 class Observer {
   observe() {}
   disconnect() {}
@@ -125,8 +141,9 @@ let timer = 0;
 
 Object.assign(globalThis, {
   document: {
-    createElement: (tag) => new Node(tag),
+    createElement: (tag) => new (tag === "template" ? Template : Node)(tag),
     getElementById: (id) => document.body.children.find((node) => node.getAttribute("id") === id),
+    querySelector: () => null,
     querySelectorAll: () => [],
   },
   window: globalThis,
@@ -137,6 +154,7 @@ Object.assign(globalThis, {
   addEventListener() {},
   removeEventListener() {},
   requestAnimationFrame: (act) => act(),
+  cancelAnimationFrame() {},
   setInterval: () => 0,
   clearInterval() {},
   setTimeout(act, ms) {

@@ -81,6 +81,18 @@ test("an ask under way stands behind its turn, above what failed there, until it
   assert.equal(status(), "Complete, 1 word.");
 });
 
+test("what is new of a reply under way is painted into the box that came with its beginning", () => {
+  receive(of("pending"));
+  receive(of("text"));
+  const reply = document.createElement("div");
+  view.log.node.querySelectorAll = (selector) => (selector.endsWith(of("paint").live) ? [reply] : []);
+  receive({ ...of("paint"), serial: 0 });
+  assert.deepEqual(reply.children.map((node) => node.textContent), ["Because so.", "And"]);
+  receive({ ...of("paint"), keep: 1, last: true });
+  assert.deepEqual(reply.children.map((node) => node.textContent), ["Because so.", "Because so.", "And"]);
+  assert.equal(view.log.painter.live, "");
+});
+
 test("an ask is sent when the kernel offers, and the prompt goes with it", () => {
   type("Why?\n");
   view.submit();

@@ -62,8 +62,8 @@ def test_a_refusal_says_what_happened_and_what_to_do() -> None:
     with pytest.raises(BudgetError) as caught:
         Budget.parse("50", SETTING).reserve(Tally(48, 9), 3)
     assert caught.value.message == (
-        "The budget of 50 credits is not enough: 48 used or reserved, and this may take 3 credits. "
-        "Nothing was sent."
+        "The budget of 50 credits is not enough: 48 used or reserved, and this may take 3 credits; "
+        "others may share the quota. Nothing was sent."
     )
     assert caught.value.hint == (
         "%chat_credits --usage shows what was used. %config ChatMagics.budget sets another budget."

@@ -39,6 +39,7 @@ from chatmagic.session.spending import Spending
 from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import FrameType
 
@@ -303,6 +304,19 @@ WATCHED = {spending_module.__file__, day_file.__file__}
 
 def begin(account: Account, reservation: Reservation, place: tuple[str, int] | None) -> list[Any]:
     """Begin a request, and strike at a line; return the lines that it comes to."""
+
+    def begun() -> None:
+        try:
+            account.spending.begin(reservation)
+        finally:
+            sys.settrace(None)
+            account.spending.end(reservation, None, ChatInterrupted("Interrupted."))
+
+    return struck_in(begun, place)
+
+
+def struck_in(action: Callable[[], object], place: tuple[str, int] | None) -> list[Any]:
+    """Strike an action at a line; return the lines that it comes to in this thread."""
     places: dict[tuple[str, int], None] = {}
 
     def watch(frame: FrameType, what: str, _: object) -> Any:
@@ -317,10 +331,9 @@ def begin(account: Account, reservation: Reservation, place: tuple[str, int] | N
     before = sys.gettrace()
     sys.settrace(watch)
     try:
-        account.spending.begin(reservation)
+        action()
     finally:
         sys.settrace(before)
-        account.spending.end(reservation, None, ChatInterrupted("Interrupted."))
     return list(places)
 
 
@@ -342,6 +355,27 @@ def test_an_interrupt_at_any_line_of_a_reservation_reserves_nothing(tmp_path: Pa
         day = datetime.now(UTC).date().isoformat()
         assert struck.spending.file.read("https://a.example:443", day) == Tally(), place
         struck.ask(2)
+
+
+def test_an_interrupt_at_any_line_of_an_end_ends_it_all_the_same(tmp_path: Path) -> None:
+    """Once, with what the answer told; it does not count as under way until the next question."""
+
+    def end(name: str, place: tuple[str, int] | None) -> tuple[Spending, list[Any]]:
+        account = Account(spending("50 a day", tmp_path / name))
+        account.ask()
+        reservation, reply = account.begin(), account.reply()
+        with contextlib.suppress(KeyboardInterrupt):
+            return account.spending, struck_in(
+                lambda: account.spending.end(reservation, reply), place
+            )
+        return account.spending, []
+
+    _, (_, *places) = end("noted", None)  # at the first one it has not begun
+    for number, place in enumerate(places):
+        struck, _ = end(str(number), place)
+        assert struck.under_way == (), place
+        assert [row.took for row in struck.ledger] == [None, 3], place
+        assert struck.tally == Tally(6, 2), place
 
 
 def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +23,6 @@ from chatmagic.client import kernel_hook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from shell_asking import Asked
 
@@ -103,6 +103,26 @@ def test_it_goes_on_with_the_last_conversation(ask: Run, emulator: Emulator) -> 
         ["echo:c", "c", "echo:d", "d", "echo:e"],
     ]
     assert ran.out == "e\n"
+
+
+def test_standard_input_beside_words(emulator: Emulator, tmp_path: Path) -> None:
+    """It is not read without a dash, and a line says so: it may be a script's own."""
+    running = process(
+        emulator.url, tmp_path, "echo:a", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    _, notes = running.communicate(b"a secret", timeout=10)
+    assert notes.startswith(b"(standard input is not read; - at the end takes it)\n(")
+    assert asked(emulator) == [["echo:a"]]
+
+
+def test_without_history_no_folder_is_needed(
+    ask: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing is kept; with it nothing would be asked."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert ask("echo:a", "--no-history").code == 0
+    assert ask("echo:a").code == 2
 
 
 def test_a_dry_run(ask: Run, emulator: Emulator) -> None:
@@ -264,6 +284,18 @@ def test_an_interrupt_keeps_what_came(tmp_path: Path, name: str) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     (turn,) = json.loads(file.read_text())["turns"]
     assert (turn["reply"], turn["record"]["state"]) == ("One two", "interrupted")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_standard_output_that_cannot_be_written(emulator: Emulator, tmp_path: Path) -> None:
+    """That is one line, and what came is kept."""
+    with Path("/dev/full").open("w") as full:
+        running = process(emulator.url, tmp_path, "echo:a b c", stdout=full)
+        _, complaint = running.communicate(timeout=10)
+    assert running.returncode == 3
+    assert complaint == b"chatmagic: standard output cannot be written: No space left on device.\n"
+    (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")
+    assert json.loads(file.read_text())["turns"]
 
 
 @with_signals

@@ -1,7 +1,10 @@
-"""nbval's strict comparison of a notebook's outputs, without its kernels."""
+"""nbval's strict comparison of a notebook's outputs, by nbval itself, and without its kernels."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
@@ -12,12 +15,42 @@ from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of 
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from nbformat import NotebookNode
 
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:
     """Return the code cells."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def run(words: list[str], cwd: Path, known: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command of this Python in an environment."""
+    while True:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=cwd,
+            env=known,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        # Jupyter picks ports before its kernel binds them; another program may be faster.
+        if "Address already in use" not in done.stdout + done.stderr:
+            return done
+
+
+def strict(
+    where: list[Path], cwd: Path, known: Mapping[str, str], *options: str
+) -> subprocess.CompletedProcess[str]:
+    """Run nbval over notebooks."""
+    command = ["-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-W", "default"]
+    words = [*command, "-p", "nbval.plugin", "-c", os.devnull, *options, *map(str, where)]
+    # Who checks notebooks has no other plugins, and it takes a second to load these tests'.
+    return run(words, cwd, {**known, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
 
 
 class Comparison:

@@ -6,6 +6,7 @@
 import { addCodeTools, copyWords, newCodeCell, placeCode } from "./code.js";
 import { make } from "./dom.js";
 import { BRIDGE, cellList, panelViews, shownIndex, tagKept } from "./notebook.js";
+import { Painter } from "./paint.js";
 import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
@@ -20,8 +21,11 @@ const IN_CELL = "cm-in-cell";
 /** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
 const TITLED_MS = [300, 3000];
 const READ_MS = 200;
-/** The kernel's name for what a comm is opened for, and how long its subshell may take. */
+/** How long buttons of code may take within a frame. */
+const TOOLS_MS = 20;
+/** The kernel's names for what a comm is opened for, and how long its subshell may take. */
 const STOP = "chatmagic.stop";
+const PAINTS = "chatmagic.paints";
 const SUBSHELL_MS = 3000;
 
 const MARK_STYLE =
@@ -150,7 +154,9 @@ export class Bridge {
     this.outputs = new MutationObserver((records) => {
       const changed = new Set(records.map(({ target }) => target));
       for (const node of changed) if (node instanceof Element) this.addTools(node);
+      this.painter.look();
     });
+    this.painter = new Painter(document, (live) => this.paints(live));
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
@@ -234,12 +240,18 @@ export class Bridge {
         this.addTools(outputs);
       });
     }
+    this.painter.look();
   }
 
   /** Give the code of replies its buttons, of which a file has nothing. @param {Element} node */
   addTools(node) {
+    const until = performance.now() + TOOLS_MS;
     for (const code of node.querySelectorAll(".chatmagic-reply .highlight")) {
       if (code.closest(".cm-code, .chatmagic-panel")) continue;
+      if (performance.now() > until) {
+        requestAnimationFrame(() => this.stopped || this.addTools(node));
+        return;
+      }
       addCodeTools(code, {
         copy: (text, what) => void copyWords(text, what).then(announce),
         newCell: (text) => void newCodeCell(this.model, code, text).then(announce),
@@ -254,18 +266,34 @@ export class Bridge {
   }
 
   /**
-   * Stop the reply in the background. What a widget says waits behind the cells that run; a comm
-   * that the page opens does not, where kernel and page have subshells.
+   * Open a comm. What a widget says waits behind the cells that run; a comm that the page opens
+   * does not, where kernel and page have subshells.
+   * @param {string} target
+   * @param {object} [data]
    */
-  async stopReply() {
-    const comm = this.model.widget_manager?.kernel?.createComm?.(STOP);
+  async open(target, data) {
+    const comm = this.model.widget_manager?.kernel?.createComm?.(target);
     await Promise.race([comm?.subshellStarted, new Promise((go) => setTimeout(go, SUBSHELL_MS))])
       .catch(() => {});
-    comm?.open();
+    comm?.open(data);
+    return comm;
+  }
+
+  /** Stop the reply in the background. */
+  stopReply() {
+    void this.open(STOP);
+  }
+
+  /** Say that this page paints a reply. @param {string} live @returns what ends it */
+  paints(live) {
+    const opened = this.open(PAINTS, { kind: "paints", live });
+    // The kernel may be gone.
+    return () => void opened.then((comm) => comm?.close?.()).catch(() => {});
   }
 
   /** @param {import("./messages.js").ToBridge} content */
   receive(content) {
+    if (content.kind === "paint") return this.painter.take(content);
     if (content.kind === "marks") {
       this.marks = new Map(Object.entries(content.marks));
     } else if (content.kind === "below") {
@@ -300,6 +328,7 @@ export class Bridge {
     this.observer.disconnect();
     this.views.disconnect();
     this.outputs.disconnect();
+    this.painter.forget();
     for (const panel of notebookPanels(this.context)) {
       for (const node of panel.querySelectorAll(".jp-Notebook-cell")) {
         mark(node);

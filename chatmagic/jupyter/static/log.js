@@ -2,6 +2,7 @@
 
 import { arrange, make } from "./dom.js";
 import { typeset } from "./notebook.js";
+import { Painter } from "./paint.js";
 import { ScrollFollower } from "./scroll.js";
 import { PendingNode, entryNode } from "./turn.js";
 
@@ -33,6 +34,7 @@ export class Log {
     const role = { role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: "0" };
     this.node = make("div", "cm-log", [this.inner], role);
     this.scroll = new ScrollFollower(this.node, this.inner);
+    this.painter = new Painter(this.node);
   }
 
   /** Draw what the store has; a node is made anew only where its entry has changed. */
@@ -64,6 +66,7 @@ export class Log {
       node.classList.toggle("cm-replaced", replaced.has(id));
       if (old.get(id)?.node !== node) typeset(this.model, node);
     }
+    this.painter.look();
     this.scroll.follow();
   }
 
@@ -94,6 +97,7 @@ export class Log {
   /** Show a reply under way. @param {import("./messages.js").Text} text */
   showText({ key, html }) {
     this.pending.get(key)?.showReply(html);
+    this.painter.look();
     this.scroll.follow();
   }
 

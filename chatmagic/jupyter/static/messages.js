@@ -65,8 +65,9 @@
  *   below a cell
  * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
  *   to run for a cell
- * @typedef {{kind: "paint", live: string, serial: number, keep: number, blocks: string[]}} Paint
- *   of the blocks of a reply under way the first stay, the others go, and these follow
+ * @typedef {{kind: "paint", live: string, serial: number, keep: number, blocks: string[],
+ *   last?: boolean}} Paint of the blocks of a reply under way the first stay, the others go, and
+ *   these follow
  * @typedef {Marks|Below|Say|Tell|Code|Run|Paint} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded

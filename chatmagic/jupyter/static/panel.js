@@ -150,6 +150,7 @@ export class ChatView {
     this.connection.close();
     this.header.gauge.stop();
     this.log.scroll.observer.disconnect();
+    this.log.painter.forget();
   }
 
   // Messages of the kernel.
@@ -163,6 +164,8 @@ export class ChatView {
       case "entries": this.request(this.store.takeEntries(message.entries)); break;
       case "pending": this.takePending(message); break;
       case "text": this.takeText(message); break;
+      // It changes nothing else of the view.
+      case "paint": return this.log.painter.take(message);
       case "offer": this.asking.takeOffer(message); break;
       case "refused": this.asking.takeRefusal(message); break;
       case "stopping": this.asking.heardStop(); break;

@@ -30,7 +30,7 @@ EACH = [
 ]
 
 
-OPTIONAL = {"view", "first", "reloaded", "ended", "threads"}
+OPTIONAL = {"view", "first", "reloaded", "ended", "threads", "last"}
 
 
 def kinds(form: Any) -> set[str]:

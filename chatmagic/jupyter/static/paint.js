@@ -1,0 +1,117 @@
+// A reply under way in a page. The front end draws the whole of it now and then; between that,
+// the kernel says what is new, as blocks of HTML that it has made safe, and they are painted into
+// the box that stands there. The classes of the box say whose it is, and how new.
+
+import { make } from "./dom.js";
+
+/** The most HTML that is put in within a frame, where more has come at once. */
+const FRAME = 30_000;
+/** What was painted into a box, whichever module of the page did it. */
+const PAINTED = Symbol.for("chatmagic.painted");
+
+/**
+ * @typedef {{serial: number, count: number}} Painted how many blocks a box shows, of those that
+ *   stand after the message of this number
+ * @typedef {Element & Record<symbol, Painted>} Box
+ * @typedef {{html: string, since: number}} Block since which message it stands; without HTML, it
+ *   came before this page did
+ */
+
+/** Return what a box shows. @param {Box} box @returns {Painted} */
+function paintedIn(box) {
+  // As the front end has drawn it, each child of it is a block.
+  const [, at = "-1"] = box.className.match(/\bchatmagic-at-(\d+)/) ?? [""];
+  return box[PAINTED] ?? { serial: Number(at), count: box.children.length };
+}
+
+export class Painter {
+  /**
+   * @param {ParentNode} root where boxes are looked for, in any number of views
+   * @param {(live: string) => () => void} [begin] called for a reply when it is painted first;
+   *   what it returns is called when there is nothing more to paint
+   */
+  constructor(root, begin = () => () => {}) {
+    this.root = root;
+    this.begin = begin;
+    this.frame = 0;
+    this.live = this.over = "";
+    this.serial = -1;
+    this.last = false;
+    /** @type {Block[]} */
+    this.blocks = [];
+    /** @type {(() => void) | undefined} */
+    this.end = undefined;
+  }
+
+  /** Forget the reply; what is painted stays. */
+  forget() {
+    cancelAnimationFrame(this.frame);
+    this.end?.();
+    if (this.live) this.over = this.live;
+    Object.assign(this, { frame: 0, live: "", serial: -1, last: false, end: undefined });
+    this.blocks = [];
+  }
+
+  /** Take what is new of a reply. @param {import("./messages.js").Paint} message */
+  take({ live, serial, keep, blocks, last = false }) {
+    if (live !== this.live) this.forget();
+    if (live !== this.live || serial !== this.serial + 1) {
+      this.blocks = Array.from({ length: keep }, () => ({ html: "", since: serial - 1 }));
+    }
+    this.blocks.splice(keep, Infinity, ...blocks.map((html) => ({ html, since: serial })));
+    Object.assign(this, { live, serial, last });
+    this.look();
+  }
+
+  /** Paint what lacks, soon; boxes come anew as the front end draws, and as the reader scrolls. */
+  look() {
+    // A box tells of its reply before there is a message to this page.
+    const box = this.live ? null : this.root.querySelector(".chatmagic-reply.chatmagic-live");
+    const [, live = ""] = box?.className.match(/\bchatmagic-live-(\w+)/) ?? [""];
+    if (live !== this.over) this.live ||= live;
+    if (this.live && !this.frame) this.frame = requestAnimationFrame(() => this.paint());
+  }
+
+  paint() {
+    this.frame = 0;
+    let room = FRAME;
+    for (const box of this.root.querySelectorAll(`.chatmagic-live-${this.live}`)) {
+      if (room > 0) room -= this.paintBox(/** @type {Box} */ (box), room);
+    }
+    if (room <= 0) this.look();
+    else if (this.last) this.forget();
+  }
+
+  /**
+   * Paint what a box lacks, or as much of it as there is room for.
+   * @param {Box} box
+   * @param {number} room in characters of HTML
+   * @returns {number} how much of it was taken
+   */
+  paintBox(box, room) {
+    const { blocks } = this;
+    const { serial, count } = paintedIn(box);
+    // Blocks stand in the order in which they came.
+    let kept = blocks.length;
+    while (kept && blocks[kept - 1].since > serial) kept -= 1;
+    kept = Math.min(kept, count);
+    const isDone = serial > this.serial || (serial === this.serial && count === blocks.length);
+    if (!isDone && blocks[kept]?.html === "") return 0;
+    this.end ??= this.begin(this.live);
+    if (isDone) return 0;
+    /** @type {string[]} */
+    const html = [];
+    let taken = 1;
+    for (let next = kept; next < blocks.length && taken <= room; next++) {
+      html.push(blocks[next].html);
+      taken += blocks[next].html.length;
+    }
+    const template = make("template");
+    template.innerHTML = html.join("");
+    const end = box.children[kept - 1];
+    while (box.lastChild && box.lastChild !== end) box.lastChild.remove();
+    box.append(template.content);
+    box[PAINTED] = { serial: this.serial, count: kept + html.length };
+    return taken;
+  }
+}
