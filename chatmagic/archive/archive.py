@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.slots import Item, Standing
+    from chatmagic.conversation.slots import Item
+    from chatmagic.conversation.standings import Standing
 
 KIND: Final = "conversation"
 
@@ -149,7 +150,7 @@ def _closed(text: str) -> str:
 def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
     messages = [message for other in carried for message in other.messages]
     request = turn.request(messages)
-    return turn.to_record((other.digest for other in carried), request.digest())
+    return turn.to_record([other.digest for other in carried], request.digest())
 
 
 def _item(value: object) -> Item:

@@ -173,7 +173,7 @@ class Replay:
             if old
             else self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
         )
-        turn = self._carrying(turn, stand.numbers)
+        turn = self._carrying(turn, tuple(stand.numbers))
         if record.continues is not None:
             turn, old = self._joined(turn, old)
         number = self.conversation.added + 1

@@ -46,7 +46,7 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
     for saved, record in notebook.turns:
         # A record lists the newest turns; the others are those that the first of these carried.
         earlier = carried.get((next(iter(record.carried), None), record.chain), ())
-        before = record.carried
+        before = tuple(record.carried)
         if len(earlier) == record.earlier:
             before = (*earlier, *before)
             carried[record.turn, _json.chain_of(record.carried, record.chain)] = before

@@ -49,7 +49,9 @@ def advised(
         other = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
         steps.append(f"Or is it to be sent in another way? {SET_AUTH.format(other)}")
     if _is_about_a_model(error, model):
-        steps.insert(0, _about_the_model(model))
+        # A wrong address answers 404 too, whether or not a model was named.
+        is_last = status == HTTPStatus.NOT_FOUND and model is None
+        steps.insert(len(steps) if is_last else 0, _about_the_model(model))
     error.hint = " ".join(step for step in steps if step) or None
     return error
 

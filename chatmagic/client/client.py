@@ -13,7 +13,7 @@ from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import InputError, NotRecordedError
 from chatmagic.models import Message, Reply
-from chatmagic.protocol.auth import Auth, Secret, refuse_keys
+from chatmagic.protocol.auth import Auth, KeyCheck, Secret, refuse_keys
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class Client:
     def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
         self.credit_tracker = CreditTracker()
         """What the answers so far have told of the credits, and beside them."""
+        self._key_check = KeyCheck()
         self._set(setup)
         # requests comes with the first client, not with the extension.
         from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
@@ -230,6 +231,7 @@ class Client:
             self.endpoint,
             self.credit_tracker,
             halt,
+            key_check=self._key_check,
         )
 
     def models(self) -> ModelList:

@@ -12,9 +12,10 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.client import advice, config
+from chatmagic.client import advice, config, network_errors
 from chatmagic.client.halt import Halt
 from chatmagic.client.response import ResponseReader, time_of
+from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import AuthenticationError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.protocol import credits as crediting
@@ -84,7 +85,8 @@ def ask(transport: Transport, endpoint: Endpoint, tracker: CreditTracker) -> Mod
             raise error
         seen = crediting.from_headers(exchange.headers, now)
         tracker.enter(seen, before)
-        names = _names(_body(exchange))
+        limits = Timeout.of(transport.setup.timeout)
+        names = _names(_body(exchange, sent, limits.total or limits.first_byte))
         ended = True
         return ModelList(names, seen, tracker.state.took, exchange.origin)
     finally:
@@ -105,9 +107,12 @@ def _refused(exchange: Exchange, halt: Halt, endpoint: Endpoint, sent: float) ->
     )
 
 
-def _body(exchange: Exchange) -> str:
+def _body(exchange: Exchange, sent: float, seconds: float | None) -> str:
+    """Return the body, of which all has to come within so many seconds."""
     pieces, size = [], 0
     while size <= LARGEST and (piece := exchange.read()):
+        if seconds is not None and monotonic() - sent > seconds:
+            raise network_errors.late("total", seconds, "")
         pieces.append(piece)
         size += len(piece)
     return decoded(b"".join(pieces), exchange.headers) if size <= LARGEST else ""

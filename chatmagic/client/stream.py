@@ -22,7 +22,7 @@ from chatmagic.errors import (
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import url
-from chatmagic.protocol.auth import refuse_keys
+from chatmagic.protocol.auth import KeyCheck
 from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.protocol.reply_builder import ReplyBuilder
 
@@ -52,6 +52,7 @@ class ReplyStream:
         endpoint: where it goes, and with which key.
         tracker: takes what the answer tells of the credits.
         halt: stops it from another thread.
+        key_check: what refuses to send a key; ``None`` looks through all messages.
     """
 
     def __init__(
@@ -61,6 +62,8 @@ class ReplyStream:
         endpoint: Endpoint,
         tracker: CreditTracker,
         halt: Halt | None = None,
+        *,
+        key_check: KeyCheck | None = None,
     ) -> None:
         """Send nothing yet."""
         self._request = request
@@ -69,6 +72,7 @@ class ReplyStream:
         self._tracker = tracker
         self._before: CreditState | None = None
         self._halt = halt or Halt()
+        self._key_check = key_check or KeyCheck()
         self._exchange: Exchange | None = None
         self._reader: ResponseReader | None = None
         self._sent = False
@@ -138,9 +142,7 @@ class ReplyStream:
             body = self._request.encode()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
-        # As typed and as JSON writes it, which differ where a key holds a quotation mark.
-        texts = [body.decode(), *(message.content for message in self._request.messages)]
-        refuse_keys(texts, endpoint.known_keys)
+        self._key_check.refuse(self._request, endpoint.known_keys)
         return body
 
     def _note_headers(self, exchange: Exchange, asked: datetime) -> None:

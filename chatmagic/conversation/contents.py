@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING, Self
 from chatmagic.conversation import alternatives, history
 from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.marks import marks
-from chatmagic.conversation.slots import (
-    Above,
-    Replies,
-    above,
-    live,
-    of_execution,
-    of_thread,
-    standings,
-    with_slot,
-)
+from chatmagic.conversation.slots import Replies, of_execution, with_slot
 from chatmagic.conversation.staleness import Causes
+from chatmagic.conversation.standings import Above, above, of_thread, standings
 from chatmagic.conversation.turn import Context, Turn, newest, visible
 from chatmagic.errors import InputError
 
@@ -32,7 +24,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.slots import Item, Standing
+    from chatmagic.conversation.slots import Item, Slot
+    from chatmagic.conversation.standings import Standing
 
 
 def _in_notebook(_cell: str) -> str:
@@ -50,6 +43,7 @@ class ConversationContents:
         self.label: Callable[[str], str] = _in_notebook
         """Returns a cell's name for people by its hash."""
         self._whole: Snapshot | None = None
+        self._passed: tuple[tuple[Slot, ...], Above] = (), Above()
 
     def __repr__(self) -> str:
         """Return the counts, and nothing that differs from run to run."""
@@ -66,7 +60,7 @@ class ConversationContents:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The live turns in their order."""
-        return live(self._all.slots)
+        return tuple(self._above(self._all.slots).turns)
 
     @property
     def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
@@ -83,7 +77,8 @@ class ConversationContents:
     def instructions(self) -> tuple[Value | None, ...]:
         """The instructions that hold for each live turn, and at last below them all (rule 15)."""
         slots = self._all.slots
-        return (*(each.instructions for each in standings(slots)), above(slots).instructions)
+        below = self._above(slots).instructions
+        return (*(each.instructions for each in standings(slots)), below)
 
     @property
     def standings(self) -> tuple[Standing, ...]:
@@ -93,12 +88,12 @@ class ConversationContents:
     @property
     def threads(self) -> dict[str, tuple[Turn, ...]]:
         """The turns of each thread, with those that it begins with, by its name; main is first."""
-        return {name: tuple(line) for name, line in above(self._all.slots).lines.items()}
+        return {name: tuple(line) for name, line in self._above(self._all.slots).lines.items()}
 
     @property
     def hidden(self) -> frozenset[int]:
         """The numbers of the turns that are hidden below all (rule 19)."""
-        return above(self._all.slots).hidden
+        return self._above(self._all.slots).hidden
 
     @property
     def added(self) -> int:
@@ -163,7 +158,7 @@ class ConversationContents:
             )
         slots, index = with_slot(self._all.slots, owner, order)
         own = replace(slots[index], items=of_execution(slots[index], execution))
-        place = above((*slots[:index], own))
+        place = above((own,), self._above(slots[:index]))
         thread = thread or place.thread
         line = tuple(place.lines.get(thread, ()))
         turns = visible(line, place.hidden)
@@ -225,6 +220,16 @@ class ConversationContents:
         now = self._whole or self._all
         now = now if layout is None else history.followed(now, layout)[0]
         return Causes(now, self.cells, self.label)
+
+    def _above(self, slots: tuple[Slot, ...]) -> Above:
+        """Return what stands in slots, to read; what stood in the first of them before is kept."""
+        before, passed = self._passed
+        if slots[: len(before)] != before:
+            before, passed = (), Above()
+        if len(slots) > len(before):
+            passed = above(slots[len(before) :], passed)
+            self._passed = slots, passed
+        return passed
 
     def stale_turns(self) -> tuple[Turn, ...]:
         """Return the live turns that would be asked otherwise now, in their order (rule 9)."""

@@ -19,10 +19,10 @@ from chatmagic.conversation.slots import (
     of_execution,
     ordered,
     renumbered,
-    standings,
     with_slot,
     with_turns,
 )
+from chatmagic.conversation.standings import standings
 from chatmagic.conversation.steering import Kind as Steers
 from chatmagic.conversation.turn import Turn
 
@@ -299,7 +299,7 @@ def changed(
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> tuple[Snapshot, Change]:
     """Put these items into these slots, by key, as a new change to undo."""
-    before = {slot.key: slot.items for slot in now.slots if slot.key in after}
+    before = {key: now.slots[at].items for key, at in _indexes(now.slots, after).items()}
     slots, change = _moved(now.slots, kind, after)
     done = (*now.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]
     return replace(now, slots=slots, done=done, undone=(), void=0), change
@@ -309,18 +309,31 @@ def _moved(
     slots: tuple[Slot, ...], kind: Kind, items: Mapping[int, tuple[Item, ...]]
 ) -> tuple[tuple[Slot, ...], Change]:
     """Put these items into these slots, by key, and say which turns went and which came."""
-    moved = tuple(
-        replace(slot, items=items[slot.key]) if slot.key in items else slot for slot in slots
-    )
-    before, after = live(slots), live(moved)
+    then = [*slots]
+    for key, at in (indexes := _indexes(slots, items)).items():
+        then[at] = replace(slots[at], items=items[key])
+    # Of many turns, few are in slots that a change touches.
+    touched = range(len(slots)) if len(indexes) > 1 else [*indexes.values()]
+    old, new = ([each[at] for at in touched] for each in (slots, then))
+    before, after = live(old), live(new)
     was, now = ({turn.number for turn in live} for live in (before, after))
     went = tuple(turn for turn in before if turn.number not in now)
     came = tuple(turn for turn in after if turn.number not in was)
-    steered = tuple(each for each in STEERING if _of(each, slots) != _of(each, moved))
-    return moved, Change(kind, went, came, steered)
+    steered = tuple(each for each in STEERING if _of(each, old) != _of(each, new))
+    return tuple(then), Change(kind, went, came, steered)
 
 
-def _of(kind: str, slots: tuple[Slot, ...]) -> list[Item]:
+def _indexes(slots: Sequence[Slot], keys: Collection[int]) -> dict[int, int]:
+    """Return where the slots with these keys stand, in their order, by the keys."""
+    if len(keys) == 1:
+        (key,) = keys
+        # Most stand where they came to be.
+        if key < len(slots) and slots[key].key == key:
+            return {key: key}
+    return {slot.key: at for at, slot in enumerate(slots) if slot.key in keys}
+
+
+def _of(kind: str, slots: Sequence[Slot]) -> list[Item]:
     """Return the items of a kind that are live in these slots, in their order."""
     items = (item for slot in slots for item in slot.items)
     return [item for item in items if not isinstance(item, Turn) and item.kind == kind]

@@ -8,7 +8,7 @@ are ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
@@ -25,6 +25,7 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
+from chatmagic.conversation.prefix import Digests
 from chatmagic.conversation.request_facts import Parameters, Value
 from chatmagic.models import Origin, ReplyFacts, State
 
@@ -97,7 +98,7 @@ class Record(ReplyFacts):
 
     prompt: str = json_field(exact_text, default=MISSING, required=True)
     state: State = json_field(word_of(State), default=MISSING, required=True)
-    carried: tuple[str, ...] = json_field(_items(exact_digest), list, ())
+    carried: Sequence[str] = json_field(_items(exact_digest), list, ())
     request: str = json_field(exact_digest, default=MISSING, required=True)
     reply: str = json_field(exact_digest, default=MISSING, required=True)
     origin: Origin = json_field(word_of(Origin), default=MISSING, required=True)
@@ -146,20 +147,22 @@ class Record(ReplyFacts):
         """The same without the text of any value."""
         return replace(self, values=tuple(value.bare for value in self.values))
 
-    def listing(self, shown: Container[str]) -> Self:
+    def listing(self, shown: Collection[str]) -> Self:
         """Return the same record with the newest turns alone listed, so that it stays short.
 
         Args:
             shown: digests of the turns that a cell shows; the newest of them that the request
                 carried is the first that is listed.
         """
-        start = next((n for n in range(len(self.carried))[::-1] if self.carried[n] in shown), 0)
-        return replace(
-            self,
-            carried=self.carried[start:],
-            earlier=self.earlier + start,
-            chain=_json.chain_of(self.carried[:start], self.chain),
-        )
+        carried = self.carried
+        newest = range(len(carried))[::-1] if shown else ()
+        start = next((n for n in newest if carried[n] in shown), 0)
+        if isinstance(carried, Digests) and self.chain is None:
+            chain = carried.chain(start)
+        else:
+            chain = _json.chain_of(carried[:start], self.chain)
+        earlier = self.earlier + start
+        return replace(self, carried=carried[start:], earlier=earlier, chain=chain)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as an output's metadata keep it."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.steering import Steering
 from chatmagic.conversation.threads import ThreadStart
-from chatmagic.conversation.turn import MAIN, Turn, visible
+from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from chatmagic.conversation.request_facts import Value
 
 STEERING: Final[dict[str, type[Steering]]] = {
     each.kind: each for each in (Instructions, ThreadStart, Hiding)
@@ -152,128 +150,6 @@ def live(slots: Sequence[Slot]) -> tuple[Turn, ...]:
     return tuple(turn for slot in slots for turn in slot.turns)
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A live turn where it stands.
-
-    Args:
-        turn: the turn.
-        thread: name of its thread.
-        line: the turns of its thread in order, and what may follow below.
-        index: index of the turn among them.
-        instructions: those that hold for it (rule 15).
-        instructed_by: hash of the cell that gave them, or ended those above; ``None`` for none.
-        hidden: numbers of the turns that are hidden there (rule 19).
-    """
-
-    turn: Turn
-    thread: str
-    line: Sequence[Turn]
-    index: int
-    instructions: Value | None
-    instructed_by: str | None
-    hidden: frozenset[int]
-
-    @property
-    def above(self) -> tuple[Turn, ...]:
-        """The turns that a request in its place would carry."""
-        return visible(self.line[: self.index], self.hidden)
-
-
-@dataclass(slots=True)
-class Above:
-    """What stands above a place: each thread's turns, and what holds there.
-
-    Args:
-        lines: the turns that a request would carry, and the hidden ones, by the names of the
-            threads.
-        thread: name of the thread that the place is in (rule 16).
-        instructions: those that hold there (rule 15).
-        instructed_by: as :class:`Standing` has it.
-        hidden: numbers of the turns that are hidden there (rule 19).
-    """
-
-    lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
-    thread: str = MAIN
-    instructions: Value | None = None
-    instructed_by: str | None = None
-    hidden: frozenset[int] = frozenset()
-
-    def take(self, item: Item) -> Standing | None:
-        """Go past an item; return where it stands, if it is a turn."""
-        if not isinstance(item, Turn):
-            self._steer(item)
-            return None
-        thread = item.thread or self.thread
-        line = self.lines.setdefault(thread, [])
-        line.append(item)
-        held = self.instructions, self.instructed_by, self.hidden
-        standing = Standing(item, thread, line, len(line) - 1, *held)
-        self.hidden = self.hidden | {item.number} if item.hide else self.hidden
-        return standing
-
-    def _steer(self, item: Steering) -> None:
-        if isinstance(item, Instructions):
-            self.instructions, self.instructed_by = item.in_force, item.owner
-        elif isinstance(item, Hiding):
-            self.hidden = self.hidden - {item.turn} if item.show else self.hidden | {item.turn}
-        else:
-            start = cast("ThreadStart", item)
-            if start.fork is not None:
-                # The list of before stays with the turns that stand in it.
-                self.lines[start.name] = self.lines[self.thread][: start.fork]
-            self.thread = start.name
-            self.lines.setdefault(start.name, [])
-
-    def numbered(self, item: Item) -> Item:
-        """Go past an item, and return it; a hiding with the number that its turn has there."""
-        if isinstance(item, Hiding):
-            line = enumerate(self.lines[self.thread], 1)
-            item = replace(item, number=next((n for n, t in line if t.number == item.turn), 0))
-        self.take(item)
-        return item
-
-
-def above(slots: Sequence[Slot]) -> Above:
-    """Return what stands in these slots, for a place below them all."""
-    passed = Above()
-    for slot in slots:
-        for item in slot.items:
-            passed.take(item)
-    return passed
-
-
-def standings(slots: Sequence[Slot]) -> Iterator[Standing]:
-    """Yield the live turns of these slots in their order, each where it stands."""
-    passed = Above()
-    for slot in slots:
-        for item in slot.items:
-            if (standing := passed.take(item)) is not None:
-                yield standing
-
-
-def of_thread(slots: Sequence[Slot], name: str) -> tuple[Slot, ...]:
-    """Return the slots with one thread's turns alone, also those that it begins with.
-
-    Args:
-        slots: those of all threads.
-        name: the thread's.
-    """
-    numbers = {turn.number for turn in above(slots).lines.get(name, ())}
-
-    def kept(item: Item) -> tuple[Item, ...]:
-        if not isinstance(item, Turn):
-            return () if isinstance(item, ThreadStart) else (item,)
-        if item.number not in numbers:
-            return ()
-        # What was asked by name in the thread that this one begins with is of this one here.
-        return (item if item.thread in {None, name} else replace(item, thread=name),)
-
-    begin = Slot(-1, None, (ThreadStart(name),))
-    own = (replace(slot, items=tuple(chain.from_iterable(map(kept, slot.items)))) for slot in slots)
-    return (begin, *own)
-
-
 def of_execution(slot: Slot, execution: str | None) -> tuple[Item, ...]:
     """Return the slot's items that belong to an execution (rule 3).
 
@@ -298,10 +174,10 @@ def with_slot(
     """
     if order is not None:
         slots = arranged(slots, order)
-    owners = [slot.owner for slot in slots]
+    index = len(slots)
+    owners = [] if owner is None else [slot.owner for slot in slots]
     if owner is not None and owner in owners:
         return slots, owners.index(owner)
-    index = len(slots)
     if owner is not None and order is not None and owner in order:
         below = set(order[order.index(owner) :])
         index = next((i for i, other in enumerate(owners) if other in below), index)

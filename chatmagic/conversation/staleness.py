@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.conversation import history
-from chatmagic.conversation.slots import standings
+from chatmagic.conversation.standings import standings
 from chatmagic.conversation.turn import (
-    carries_others,
     changed_cell,
     is_instructed_otherwise,
     newest,
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.conversation.history import Snapshot
-    from chatmagic.conversation.slots import Standing
+    from chatmagic.conversation.standings import Standing
     from chatmagic.conversation.turn import Turn
 
 Kind = Literal[
@@ -102,7 +101,7 @@ class Causes:
         if standing is None:
             return None
         turn = standing.turn
-        if carries_others(turn, standing.above):
+        if standing.carries_others:
             return self._by_turns(standing)
         if is_instructed_otherwise(turn, standing.instructions):
             return Cause("instructions", owner=standing.instructed_by)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from chatmagic._json import digest, shared, turn_digest
+from chatmagic.conversation.prefix import Digests, Prefix, grown
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import RequestFacts, Value
 from chatmagic.models import Message, ReplyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from chatmagic.models import Reply, State
 
@@ -36,9 +38,14 @@ class Turn(RequestFacts):
 
     reply: Reply
     number: int = 0
-    carried: tuple[int, ...] = ()
+    carried: Sequence[int] = ()
     instructions: Value | None = None
     record: Record | None = field(default=None, compare=False, repr=False)
+    # Worked out once: each later request asks for them.
+    _messages: tuple[Message, Message] | None = field(
+        default=None, init=False, compare=False, repr=False
+    )
+    _digest: str | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def state(self) -> State:
@@ -48,12 +55,18 @@ class Turn(RequestFacts):
     @property
     def messages(self) -> tuple[Message, Message]:
         """The two messages by which a later request carries this turn (fact 2)."""
-        return Message("user", self.prompt), Message("assistant", self.reply.text)
+        if self._messages is None:
+            messages = Message("user", self.prompt), Message("assistant", self.reply.text)
+            object.__setattr__(self, "_messages", messages)
+            return messages
+        return self._messages
 
     @property
     def digest(self) -> str:
         """The digest by which a later request's record names this turn."""
-        return turn_digest(self.prompt, self.reply.text)
+        if self._digest is None:
+            object.__setattr__(self, "_digest", turn_digest(self.prompt, self.reply.text))
+        return cast("str", self._digest)
 
     @property
     def recorded_digest(self) -> str:
@@ -66,7 +79,7 @@ class Turn(RequestFacts):
         """What its cell shows of it: the prompt as typed, and the reply."""
         return self.as_typed, self.reply.text
 
-    def to_record(self, carried: Iterable[str], request: str) -> Record:
+    def to_record(self, carried: Sequence[str], request: str) -> Record:
         """Return the turn's record, with its values.
 
         Args:
@@ -78,7 +91,7 @@ class Turn(RequestFacts):
             prompt=self.as_typed,
             values=self.values,
             owner=self.owner,
-            carried=tuple(carried),
+            carried=carried if isinstance(carried, Digests) else tuple(carried),
             request=request,
             reply=digest(self.reply.text),
             parameters=self.parameters,
@@ -107,24 +120,27 @@ class Context:
     line: tuple[Turn, ...] = ()
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        """The turns' numbers, for :attr:`Turn.carried`."""
-        return tuple(turn.number for turn in self.turns)
+    def numbers(self) -> Prefix[int]:
+        """The turns' numbers, for :attr:`Turn.carried`; the last turn's are among them."""
+        before = self.turns[-1].carried if self.turns else ()
+        return grown(before, [turn.number for turn in self.turns], Prefix)
 
     @property
-    def digests(self) -> tuple[str, ...]:
+    def digests(self) -> Digests:
         """The turns' digests, for the new turn's record."""
-        return tuple(turn.digest for turn in self.turns)
+        record = self.turns[-1].record if self.turns else None
+        before = () if record is None else record.carried
+        return grown(before, [turn.digest for turn in self.turns], Digests)
 
     @property
     def shown(self) -> frozenset[str]:
         """The digests of those turns that an output of a cell shows."""
-        return frozenset(turn.digest for turn in self.turns if turn.shown)
+        return frozenset([turn.digest for turn in self.turns if turn.shown])
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The turns' messages, oldest first."""
-        return tuple(message for turn in self.turns for message in turn.messages)
+        return tuple(chain.from_iterable([turn.messages for turn in self.turns]))
 
     @property
     def places(self) -> list[tuple[int, Turn]]:
@@ -140,7 +156,7 @@ class Context:
     @property
     def from_panel(self) -> int:
         """How many of the turns were asked in the panel, where Run All will not ask them."""
-        return sum(turn.entry == "panel" for turn in self.turns)
+        return [turn.entry for turn in self.turns].count("panel")
 
 
 def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
@@ -153,7 +169,7 @@ def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
     return items if last is None else items[max(0, len(items) - last) :]
 
 
-def visible(turns: Iterable[Turn], hidden: Collection[int]) -> tuple[Turn, ...]:
+def visible(turns: Sequence[Turn], hidden: Collection[int]) -> tuple[Turn, ...]:
     """Return the turns that are not hidden.
 
     Args:

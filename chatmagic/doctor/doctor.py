@@ -27,10 +27,13 @@ def examine(
         place: what is set.
         session: its session.
         front_end: what shows replies.
-        ask: whether one short question is sent; otherwise no request is.
+        ask: whether one short question is sent, where what is seen lets it be answered;
+            otherwise no request is.
     """
     observations = gather(place, session, front_end)
-    if ask:
+    if ask and observations.is_closed:
+        observations = replace(observations, answered=Answered(is_sent=False))
+    elif ask:
         try:
             answered, clock = one_question.ask(session)
         except ChatError as error:

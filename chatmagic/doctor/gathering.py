@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 PACKAGES: Final = ("ipython", "ipykernel", "anywidget", "ipywidgets", "requests", "urllib3")
 _OPEN: Final = 0o077
+_LEAST: Final = 65_536
+"""Bytes that there must be room for."""
 
 
 class Place(Protocol):
@@ -76,6 +79,7 @@ def gather(place: Place, session: Session, front_end: FrontEnd) -> Observations:
         network=network,
         clock=Clock(off is not None, off),
         files=_files(),
+        folder=_folder(),
         cassette=_cassette(place),
         errors=errors,
     )
@@ -108,6 +112,19 @@ def _service(place: Place) -> tuple[Address, Key, Network | None]:
         return Address(url_from=at.url_from, is_emulator=True), key, None
     address = Address(endpoint.posted_to(), at.url_from, warnings=at.warnings)
     return address, key, probe(at.base_url)
+
+
+def _folder() -> Trouble | None:
+    """Return why nothing can be written to the state folder; ``None`` where it can."""
+    folder = platformdirs.user_state_path("chatmagic", appauthor=False)
+    try:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(bytes(_LEAST))
+    except OSError as error:
+        what = f"nothing can be written to {folder}: {error.strerror}"
+        return Trouble(what, "Daily budgets and the shell need it: free it, or set XDG_STATE_HOME.")
+    return None
 
 
 def _files() -> tuple[PrivateFile, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic.client.endpoint import SET_AUTH
+from chatmagic.doctor.observations import Trouble
 from chatmagic.errors import PROXY_NAMED
 from chatmagic.text import counted
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         Observations,
         PrivateFile,
         Step,
-        Trouble,
     )
 
 Mark = Literal["ok", "!!", "?"]
@@ -35,6 +35,10 @@ LONG_WAIT: Final = 1.0
 """Seconds of a wait after which a reply that comes all at once was held back."""
 SHARE: Final = 0.01
 """Part of the wait for the first byte within which all of a reply is there at once."""
+_TODO: Final = {
+    "proxy": PROXY_NAMED,
+    "cassette": "Put back a whole copy of the file, or choose another one.",
+}
 _ASK: Final = "--ask compares it with the time of an answer."
 
 
@@ -72,12 +76,13 @@ def check(observations: Observations) -> list[Line]:
             if observations.address.is_emulator
             else [clock(observations.clock, observations.answered)]
         ),
-        files(observations.files),
+        files(observations.files, observations.folder),
         cassette(observations.cassette),
         last_errors(observations.errors),
     ]
     if observations.answered is not None:
-        lines += [look(observations.answered) for look in ANSWERED]
+        looks = ANSWERED if observations.answered.is_sent else (answer,)
+        lines += [look(observations.answered) for look in looks]
     return lines
 
 
@@ -109,7 +114,8 @@ def address(seen: Address) -> Line:
         return Line("ok", "address", f"the emulator of this process ({seen.url_from})")
     words = f"requests are posted to {seen.shown} ({seen.url_from})"
     if seen.warnings:
-        return Line("!!", "address", words, " ".join(seen.warnings))
+        todo = "Give its https address, without a name or a password."
+        return Line("!!", "address", f"{words}. {' '.join(seen.warnings).rstrip('.')}", todo)
     return Line("ok", "address", words)
 
 
@@ -164,7 +170,8 @@ def _of_name(seen: Network) -> str:
 
 
 def _of_connection(seen: Network) -> str:
-    return "made, and closed again" if seen.is_connected else ""
+    whose = " to the proxy" if seen.proxy else ""
+    return f"made{whose}, and closed again" if seen.is_connected else ""
 
 
 _WAY: Final[dict[Step, Callable[[Network], str]]] = {
@@ -193,8 +200,10 @@ def clock(seen: Clock, answered: Answered | None = None) -> Line:
     )
 
 
-def files(seen: Sequence[PrivateFile]) -> Line:
-    """Return the line on the rights of private files."""
+def files(seen: Sequence[PrivateFile], folder: Trouble | None = None) -> Line:
+    """Return the line on the rights of private files, and on the folder of what is kept."""
+    if folder is not None:
+        return _wrong("files", folder)
     wrong = [f"{file.path} ({file.mode:03o})" for file in seen if file.is_open]
     if wrong:
         return Line("!!", "files", f"others can read {', '.join(wrong)}", "chmod 600 makes it so.")
@@ -221,8 +230,10 @@ def answer(seen: Answered) -> Line:
     """Return the line on how the question was answered."""
     at = "" if seen.status is None else f" (HTTP {seen.status})"
     if seen.trouble is not None:
-        what = seen.trouble.what
-        return Line("!!", "answer", what if "HTTP" in what else f"{what}{at}", seen.trouble.todo)
+        what = seen.trouble.what if "HTTP" in seen.trouble.what else f"{seen.trouble.what}{at}"
+        return _wrong("answer", Trouble(what, seen.trouble.todo))
+    if not seen.is_sent:
+        return Line("?", "answer", "not asked: what is wrong above comes first")
     return Line("ok", "answer", f"a whole reply came{at}; {seen.cost}")
 
 
@@ -269,5 +280,5 @@ ANSWERED: Final = (answer, first_byte, streaming, connection_kept)
 
 
 def _wrong(name: str, trouble: Trouble) -> Line:
-    todo = trouble.todo or (PROXY_NAMED if name == "proxy" else "")
+    todo = trouble.todo or _TODO.get(name, "Correct it where it is set.")
     return Line("!!", name, trouble.what, todo)

@@ -72,6 +72,15 @@ class Key:
     elsewhere: str | None = None
     trouble: Trouble | None = None
 
+    def is_missing(self, at: Address) -> bool:
+        """Return whether there is none where one is needed.
+
+        Args:
+            at: the address that it is for.
+        """
+        is_needed = self.auth != "none" and not at.is_emulator
+        return self.trouble is not None or (self.key_from is None and is_needed)
+
 
 @dataclass(frozen=True, slots=True)
 class Network:
@@ -169,7 +178,11 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observations:
-    """All that was seen; ``answered`` is ``None`` where nothing was asked."""
+    """All that was seen.
+
+    ``folder`` is why nothing can be written to the state folder; ``answered`` is ``None`` where
+    no question was wanted.
+    """
 
     versions: Mapping[str, str] = field(default_factory=dict)
     front_end: FrontEnd
@@ -178,6 +191,17 @@ class Observations:
     network: Network | None = None
     clock: Clock = field(default_factory=Clock)
     files: tuple[PrivateFile, ...] = ()
+    folder: Trouble | None = None
     cassette: CassetteSeen = field(default_factory=CassetteSeen)
     errors: tuple[str, ...] = ()
     answered: Answered | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether what is seen keeps a question from being answered, so that none is sent."""
+        return (
+            self.address.trouble is not None
+            or self.key.is_missing(self.address)
+            or self.cassette.trouble is not None
+            or (self.network is not None and self.network.failed is not None)
+        )

@@ -51,7 +51,7 @@ def _ask(session: Session) -> tuple[Answered, Clock]:
     extra = client.setup.extra_body or {}
     request = Request((Message("user", QUESTION),), max_tokens=MOST_TOKENS, extra=extra)
     cell = session.environment.cell()[0]
-    reservation = Reservation(client.endpoint, "python", cell, request.digest())
+    reservation = Reservation(client.endpoint, "doctor", cell, request.digest())
     watched = Watched()
     stream = client.send(request, through=watched.over)
     problem, fragments = cast("BaseException | None", None), 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.slots import Standing
+    from chatmagic.conversation.standings import Standing
     from chatmagic.conversation.turn import Context, Turn
 
 EXCERPT = 60

@@ -31,6 +31,7 @@ _ASKED_IN: Final = {
     "python": "Python",
     "map": "map",
     "models": "models",
+    "doctor": "doctor",
 }
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",

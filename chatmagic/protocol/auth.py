@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import re
+from dataclasses import replace
 from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, Self
 from urllib.parse import unquote
@@ -13,6 +14,9 @@ from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from chatmagic.models import Message
+    from chatmagic.protocol.wire import Request
 
 Auth = Literal["bearer", "x-api-key", "query", "none"]
 
@@ -185,3 +189,33 @@ def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
             "key. Nothing was sent.",
             hint="Remove it; a key that others may have seen should be revoked.",
         )
+
+
+class KeyCheck:
+    """Check of one client's requests for keys; a message that has passed is not read again."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._passed: tuple[tuple[Message, ...], frozenset[Secret]] = (), frozenset()
+
+    def refuse(self, request: Request, keys: Iterable[Secret]) -> None:
+        """Refuse to send a request that holds a key.
+
+        Args:
+            request: what would be sent.
+            keys: the keys that are known.
+
+        Raises:
+            InputError: it holds one of them.
+        """
+        known = frozenset(keys)
+        if not known:
+            return
+        messages, before = request.messages, self._passed[0]
+        if known != self._passed[1] or messages[: len(before)] != before:
+            before = ()
+        new = messages[len(before) :]
+        # As typed and as JSON writes it, which differ where a key holds a quotation mark.
+        texts = [replace(request, messages=new, body=None).encode().decode()]
+        refuse_keys([*texts, *(message.content for message in new)], known)
+        self._passed = messages, known

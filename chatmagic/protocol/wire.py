@@ -8,13 +8,14 @@ ignored, and a missing field is the same as a null one.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from chatmagic import _json
-from chatmagic._json import digest, finite_number, whole_number
+from chatmagic._json import canonical, digest, finite_number, whole_number
 from chatmagic.models import BodyFacts, Message, Usage
 from chatmagic.text import without_lone_surrogates
 
@@ -27,6 +28,7 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 """Fields that a request's digest leaves out: which model answers, and what it tells beside."""
 
 DONE: Final = "[DONE]"
+_BEGIN: Final = b'{"messages": ['
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Request:
         max_tokens: upper limit on generated tokens; left out when ``None``.
         temperature: sampling temperature; left out when ``None``.
         extra: fields that a compatible server wants beside the interface's own.
+        body: the bytes that are sent, where they are written already.
 
     Raises:
         ValueError: a value cannot be said in JSON.
@@ -49,6 +52,7 @@ class Request:
     max_tokens: int | None = None
     temperature: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -105,6 +109,8 @@ class Request:
         Raises:
             ValueError: ``extra`` holds something that JSON has no word for.
         """
+        if self.body is not None:
+            return self.body
         try:
             text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -118,6 +124,73 @@ class Request:
         """
         sent = json.loads(self.encode())
         return digest({name: sent[name] for name in sent if name not in NOT_IN_DIGEST})
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What was written of one request.
+
+    Args:
+        messages: its messages.
+        sent: their JSON, as it is sent.
+        head: what stands before them in the canonical body.
+        hashed: digest of the canonical body as far as their end.
+    """
+
+    messages: tuple[Message, ...] = ()
+    sent: bytes = b""
+    head: str = ""
+    hashed: Any = field(default_factory=hashlib.sha256)
+
+
+class BodyWriter:
+    """Writer of the bodies of one conversation's requests."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._last = _Written()
+
+    def written(self, request: Request) -> tuple[Request, str]:
+        """Return a request with its body, and its digest: those that it has by itself.
+
+        Args:
+            request: what is asked.
+
+        Raises:
+            ValueError: ``extra`` holds something that JSON has no word for.
+        """
+        bare = replace(request, messages=()).encode()
+        others = {n: v for n, v in json.loads(bare).items() if n not in NOT_IN_DIGEST}
+        del others["messages"]
+        before, after = (
+            canonical({name: value for name, value in others.items() if is_there(name)})[1:-1]
+            for is_there in ("messages".__gt__, "messages".__lt__)
+        )
+        now = self._added(request.messages, f'{{{before}{"," * bool(before)}"messages":[')
+        hashed = now.hashed.copy()
+        hashed.update(f"]{',' * bool(after)}{after}}}".encode())
+        body = b"".join([_BEGIN, now.sent, bare[len(_BEGIN) :]])
+        if len(request.messages) > 1:
+            # A question by itself leaves what the next one of the conversation goes on from.
+            self._last = now
+        return replace(request, body=body), hashed.hexdigest()
+
+    def _added(self, messages: tuple[Message, ...], head: str) -> _Written:
+        """Return what is written of messages, after those that the last request had, too."""
+        last = self._last
+        if last.head != head or messages[: len(last.messages)] != last.messages:
+            last = _Written(head=head)
+            last.hashed.update(head.encode())
+        new = [
+            {"role": each.role, "content": each.content} for each in messages[len(last.messages) :]
+        ]
+        more = [without_lone_surrogates(json.dumps(each, ensure_ascii=False)) for each in new]
+        sent = b", ".join(filter(None, [last.sent, *(text.encode() for text in more)]))
+        hashed, comma = last.hashed.copy(), "," if last.messages else ""
+        for text in more:
+            hashed.update(f"{comma}{canonical(json.loads(text))}".encode())
+            comma = ","
+        return _Written(messages, sent, head, hashed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +269,7 @@ def _part(part: object) -> str:
 
 def first_choice(choices: object) -> Mapping[str, Any]:
     """Return the choice with index 0 or without one; an empty one where there is none."""
-    items = choices if isinstance(choices, list) else []
-    objects = (item for item in items if isinstance(item, dict))
-    return next((item for item in objects if not whole_number(item.get("index"))), {})
+    for item in choices if isinstance(choices, list) else []:
+        if isinstance(item, dict) and not whole_number(item.get("index")):
+            return item
+    return {}

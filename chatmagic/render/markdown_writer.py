@@ -64,7 +64,7 @@ def to_markdown(text: str) -> str:
         tokens = _PARSER.parse(visible(text))
         if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
             return as_typed(text)
-        if markdown.has_too_many_blocks(tokens):
+        if markdown.blocks(tokens) > markdown.MOST_BLOCKS:
             return as_typed(text)
         return visible(_Writer().blocks(SyntaxTreeNode(tokens).children))
     except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault

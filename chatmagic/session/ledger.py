@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from chatmagic.models import Credits
 
-Entry = AskEntry | Literal["map", "models"]
+Entry = AskEntry | Literal["map", "models", "doctor"]
 Sure = Literal["alone", "several", "unknown"]
 
 KEPT: Final = 100_000
@@ -36,8 +36,8 @@ class LedgerRow:
         number: its number among the kernel's requests, from 1.
         time: when it was begun, aware, in UTC.
         service: origin of the service, or ``emulator``.
-        entry: where it was asked: ``cell``, ``panel``, ``python`` or ``map``; ``models`` is no
-            question, but a list of models.
+        entry: where it was asked: ``cell``, ``panel``, ``python``, ``map`` or ``doctor``;
+            ``models`` is no question, but a list of models.
         cell: hash of the cell, as the turn's record has it; ``None`` without one.
         request: digest of the request, as the turn's record has it.
         reply: digest of the reply's text, as the turn's record has it; ``None`` without one.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.models import Message
     from chatmagic.protocol.known_secrets import SecretVariable
     from chatmagic.session.ask import AskState
 
@@ -39,7 +40,8 @@ class SecretCheck:
     def __init__(self) -> None:
         """Start without any message."""
         self._about = ""
-        self._passed: frozenset[str] = frozenset()
+        self._passed: set[str] = set()
+        self._went: tuple[Message, ...] = ()
 
     def refuse(self, state: AskState, endpoint: Endpoint, *, is_sent: bool = True) -> None:
         """Refuse an ask whose request holds a secret.
@@ -62,8 +64,12 @@ class SecretCheck:
         variables = secret_variables(os.environ)
         # A session keeps no secret: the digest tells whether they are the same.
         about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])
-        passed = self._passed if about == self._about else frozenset()
-        texts = [message.content for message in context.messages]
+        if about != self._about:
+            self._went, self._passed, self._about = (), set(), about
+        passed, messages, before = self._passed, context.messages, self._went
+        # Most requests carry all that the one before them carried.
+        carries = messages[: len(before)] == before
+        texts = [message.content for message in messages[len(before) if carries else 0 :]]
         if instructions is not None:
             texts.append(instructions.text or "")
         carried = {digest(text): text for text in texts}
@@ -80,11 +86,12 @@ class SecretCheck:
                     f"{_HINTS[ask.entry]}.",
                 )
         if is_sent:
-            self._about, self._passed = about, passed.union(carried, [digest(ask.prompt)])
+            passed.update(carried, [digest(ask.prompt)])
+            self._went = messages
 
     def allow(self, text: str) -> None:
         """Let the reply to an ask that was allowed go along: it may repeat the secret."""
-        self._passed |= {digest(text)}
+        self._passed.add(digest(text))
 
 
 def _place(text: str, state: AskState, variables: Iterable[SecretVariable]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from chatmagic.cassette.active import ActiveCassette
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.protocol.wire import BodyWriter
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, of_process
 from chatmagic.session.events import Followers
@@ -50,6 +51,7 @@ class SessionState:
         self.followers = Followers()
         self.lock = AskLock()
         self.secret_check = SecretCheck()
+        self.bodies = BodyWriter()
 
     @property
     def ledger(self) -> Ledger:

@@ -29,5 +29,6 @@ def run(arguments: Mapping[str, Any]) -> int:
     front_end = FrontEnd("a shell", _SHOWS.format(sys.stdout.encoding))
     with session_in_shell(arguments) as (session, environment):
         text, is_well = doctor.examine(environment, session, front_end, ask=arguments["ask"])
-    print(to_terminal(in_shell(text)))
+    # An error's hint names this very command.
+    print(to_terminal(in_shell(text).replace("chatmagic doctor shows", "this block shows")))
     return 0 if is_well else 1

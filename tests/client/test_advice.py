@@ -65,6 +65,7 @@ def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -
     hint = told(refused(404), path=path, auth=auth).hint or ""
     assert re.search(rf"It was posted to http://127.0.0.1:\d+{re.escape(posted_to)}\. ", hint)
     assert "another path is given whole, ending in /chat/completions" in hint
+    assert hint.index("It was posted") < hint.index("No model was named")
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ class Machine(RuleBasedStateMachine):
         assert list(turn.carried) == (before if last is None else before[::-1][:last][::-1])
         assert turn.number not in self.ever
         self.ever.add(turn.number)
-        self.asked[turn.number] = (turn.carried, last)
+        self.asked[turn.number] = (tuple(turn.carried), last)
 
     @precondition(lambda self: self.live())
     @rule(
@@ -341,7 +341,7 @@ class Machine(RuleBasedStateMachine):
             assert new.number not in self.ever
             self.ever.add(new.number)
             self.named[new.number], self.hides[new.number] = new.thread, new.hide
-            self.asked[new.number] = (new.carried, new.last)
+            self.asked[new.number] = (tuple(new.carried), new.last)
             now = self.instructed()[self.live().index(number)]
             self.told[new.number] = now if how == "retry" else self.told[number]
             assert self.talk.replies(new.number).latest[-1].number == new.number

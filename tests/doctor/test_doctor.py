@@ -32,5 +32,5 @@ def test_a_key_that_is_known_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert not is_well
     assert KEY not in text
     assert "typed-here" not in text
-    assert "[!!] answer: Not connected yet." in text
+    assert "[ ?] answer: not asked: what is wrong above comes first" in text
     assert "[ok] cassette: [key removed]" in text

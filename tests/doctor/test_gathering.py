@@ -108,6 +108,18 @@ def test_a_cassette(
     assert "tape.jsonl" in trouble.what
 
 
+def test_a_folder_that_takes_nothing(place: ShellEnvironment, tmp_path: Path) -> None:
+    """It is named, with the system's reason; where it can be written nothing is left behind."""
+    state = tmp_path / "state"
+    assert seen(place).folder is None
+    assert not state.exists()
+    state.touch()
+    trouble = seen(place).folder
+    assert trouble is not None
+    assert str(state / "chatmagic") in trouble.what
+    assert "XDG_STATE_HOME" in trouble.todo
+
+
 def test_the_last_errors(place: ShellEnvironment) -> None:
     """By type and place, without a message, the latest at the end."""
     log_swallowed(LookupError(KEY))

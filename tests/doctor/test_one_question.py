@@ -39,7 +39,7 @@ def test_one_request_beside_the_conversation() -> None:
     assert clock.is_compared
     assert clock.off is not None
     assert clock.off > timedelta(days=1)
-    assert len(session.ledger) == 2
+    assert [row.entry for row in session.ledger] == ["doctor", "doctor"]
     assert len(session.conversation) == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import FrozenInstanceError
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 from chatmagic import _json
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.wire import Chunk, Request
+from chatmagic.protocol.wire import BodyWriter, Chunk, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HELLO = Message("user", "Hello")
 FULL = Chunk("Hi", finish_reason="stop", model="m", usage=Usage(1, 2, 3))
+
+TEXTS = st.text(st.characters() | st.sampled_from('"\\\ud800\udc00é\n'), max_size=8)
+EXTRA = st.sampled_from([{}, {"a": 1.5, "model": "m"}, {"top_p": [None, "é"], "zeta": {"b": 1}}])
+SIZES = st.lists(st.tuples(st.integers(1, 6), EXTRA, st.booleans()), min_size=1, max_size=5)
 
 
 class TestMessage:
@@ -366,3 +373,34 @@ def test_a_digest_is_of_what_is_sent() -> None:
     """Half a surrogate pair and a number as a name are digested as they go out."""
     request = Request((Message("user", "\ud800!"),), extra=cast("dict[str, Any]", {1: "x"}))
     assert request.digest() == Request.from_json(json.loads(request.encode())).digest()
+
+
+@given(st.lists(TEXTS, min_size=6, max_size=6), SIZES)
+def test_a_body_is_the_requests_own(
+    texts: list[str], asked: list[tuple[int, Mapping[str, object], bool]]
+) -> None:
+    """So is the digest, whatever the requests before it carried, and with which fields."""
+    writer = BodyWriter()
+    roles = ("user", "assistant") * 3
+    messages = tuple(map(Message, roles, texts))
+    for count, extra, stream in asked:
+        request = Request(messages[:count], stream=stream, max_tokens=count, extra=extra)
+        written, digest = writer.written(request)
+        assert written == request
+        assert written.encode() == request.encode()
+        assert digest == request.digest()
+
+
+def test_other_messages_are_written_anew() -> None:
+    """A request that begins otherwise than the last one, and one that is shorter."""
+    writer = BodyWriter()
+    for words in ("ab", "axb", "c", "axbd", "a"):
+        request = Request(tuple(Message("user", word) for word in words))
+        assert writer.written(request)[0].encode() == request.encode()
+
+
+def test_what_json_has_no_word_for_is_refused() -> None:
+    """As the request itself refuses it."""
+    request = Request((Message("user", "a"),), extra={"x": object()})
+    with pytest.raises(ValueError, match="cannot be written as JSON"):
+        BodyWriter().written(request)

@@ -92,9 +92,10 @@ def test_a_port_that_is_closed(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) 
     code, text = doctor("--ask")
     assert code == 1
     found = marks(text)
-    assert (found["connection"], found["answer"]) == ("!!", "!!")
+    assert (found["connection"], found["answer"]) == ("!!", "?")
     assert "refused the connection" in text
-    assert text.endswith(" wrong. No request was sent.\n")
+    assert "this block shows what is set" in text
+    assert text.endswith("1 thing wrong. No request was sent.\n")
 
 
 def test_a_name_that_is_not_known(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,9 +174,9 @@ def test_a_cassette_that_is_damaged(
         _, text = doctor("--ask")
         assert emulator.requests == []
     found = marks(text)
-    assert (found["cassette"], found["answer"]) == ("!!", "!!")
+    assert (found["cassette"], found["answer"]) == ("!!", "?")
     assert "tape.jsonl" in text
-    assert text.endswith(" wrong. No request was sent.\n")
+    assert text.endswith("1 thing wrong. No request was sent.\n")
 
 
 def test_what_answers_is_a_web_page(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
