@@ -29,7 +29,7 @@ def hide(kernel: Kernel, line: str) -> None:
         InputError: it names no turn above; the conversation is as it was.
     """
     words, options = read("chat_hide", line, "--show", hint=_HINT)
-    here, (owner, execution) = place(kernel), kernel.cell()
+    here, (owner, execution) = place(kernel, owns=True), kernel.cell()
     number = int(words) if words.isdecimal() else 0
     if not 1 <= number <= len(here.line):
         raise InputError(

@@ -49,6 +49,8 @@ class Kernel(ConfiguredEnvironment):
         """The reply that was shown last, and the execution that showed it."""
         self.background: Background | None = None
         """What cells have asked in the background; ``None`` before the first of them."""
+        self.threads_read: dict[str, str] = {}
+        """The threads in which cells first ran that own no place, where no page tells an order."""
         self._page: LivePage | None = None
         self._has_person = False
 

@@ -16,7 +16,7 @@ from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import cassette_command
 from chatmagic.jupyter.connect_command import of_this_address, where
-from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.thread_command import place
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
@@ -132,11 +132,10 @@ class Status:
     def summary(self) -> str:
         """Return what ``%chat`` alone prints: service, key, conversation, credits, settings."""
         cassette = cassette_command.in_force(self.kernel)
-        self.kernel.session.follow_pages(running(self.kernel.shell).cell)
+        here = place(self.kernel)
         conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
-        here = self._context(running(self.kernel.shell))
         notes += "" if here.thread == MAIN else f"; this cell is in the thread {here.thread}"
         instructions = here.instructions
         return "\n".join(

@@ -56,18 +56,26 @@ def thread(kernel: Kernel, line: str) -> None:
     views.show(*output.of_steering(start))
 
 
-def place(kernel: Kernel, last: int | None = None) -> Context:
+def place(kernel: Kernel, last: int | None = None, *, owns: bool = False) -> Context:
     """Return what a question of the running cell would carry, once the page is followed.
+
+    Where no page tells an order, a cell that owns no place stands below all turns of the thread
+    in which it first ran, so that its numbers mean the same turns when all cells run again.
 
     Args:
         kernel: the kernel.
         last: how many of the newest turns at most; ``None`` is all of them.
+        owns: whether the cell is about to own a place, which is below all where it has none yet.
     """
     owner, execution = kernel.cell()
     kernel.session.follow_pages(owner)
     layout = kernel.layout(owner)
     order = None if layout is None else layout.order
-    return kernel.session.conversation.context(owner, execution, last=last, order=order)
+    conversation, thread = kernel.session.conversation, None
+    if not (owner is None or owns or order is not None or owner in dict(conversation.slots)):
+        thread = kernel.threads_read.setdefault(owner, conversation.context().thread)
+        thread = thread if thread in conversation.threads else None
+    return conversation.context(owner, execution, last=last, order=order, thread=thread)
 
 
 def of_cell(kernel: Kernel) -> Conversation:

@@ -1,32 +1,38 @@
-"""How a long reply with formulas feels in a real JupyterLab: run by hand, prints figures.
+"""How a long reply comes to the screen in a real JupyterLab, and what it costs the page.
 
-``python tests/benchmarks/page.py`` lets a loopback server send 15 kB of prose, lists, code, a
-table and forty formulas in some 900 fragments over six seconds, and watches the page: its long
-tasks (the browser's word for what blocks the main thread for 50 ms and more), and when the
-last fragment is on the screen. It does so three times, in JupyterLab and in Notebook 7.
+A loopback server sends prose, lists, tables, code and formulas at a steady pace, in fragments of
+five characters: 3,000 in 6 s, and 30,000 in 60 s. The page notes when it has drawn the output
+anew, its long tasks (the browser's word for what blocks the main thread for 50 ms and more),
+and what the kernel says to it. The same is then done with two views of the notebook, and in one
+whose cell is scrolled away and back while the reply comes. Each figure is divided by its limit.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "browser")]
 
 import loopback  # noqa: E402 - found by the line above
-import rig  # noqa: E402 - as above
-import serving  # noqa: E402 - as above
-from playwright.sync_api import sync_playwright  # noqa: E402 - stands with them
+from rows import OURS, Row  # noqa: E402 - as above
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from collections.abc import Iterator
 
-SECONDS: Final = 6.0
+    import rig
+
+LIMIT: Final = "the limit"
+A_FRAGMENT: Final = 5
+A_SECOND: Final = 500
+"""Fragments a second."""
 LAST: Final = "the-very-last-words"
 PART: Final = r"""
 ## The part of number {number}
@@ -60,85 +66,140 @@ To know more, read on in the next part, which says the same in the same words.
 Nothing that is said here depends on what was said before, so a reader who is in a hurry may skip
 it; the figures at the end are about the page that shows these words, and not about the words.
 """
-TEXT: Final = "".join(PART.format(number=number) for number in range(10)) + f"\n\n{LAST}"
 WATCH: Final = """
-  window.tasks = []; window.seen = 0; window.updates = 0;
-  new PerformanceObserver(list => list.getEntries().forEach(
-    one => window.tasks.push([Date.now(), one.duration]))).observe({entryTypes: ['longtask']});
+  const noted = window.noted = {drawn: [], tasks: [0], ours: [0], seen: 0, messages: 0, bytes: 0};
+  const observe = (kind, take) => new PerformanceObserver(list => list.getEntries().forEach(take))
+    .observe({type: kind});
+  observe('longtask', ({duration}) => noted.tasks.push(duration));
+  // The page's code of ours has no address of the server.
+  observe('long-animation-frame', ({scripts}) => scripts.forEach(({sourceURL, duration}) =>
+    sourceURL.startsWith('blob:') && noted.ours.push(duration)));
+  const output = notebook.widgets[1].outputArea.node;
+  const channel = new MessageChannel();
+  let due = false, end = false;
+  channel.port1.onmessage = () => {  // behind the frame
+    due = false;
+    if (!noted.seen) noted.drawn.push(Date.now());
+    if (end) noted.seen ||= Date.now();
+  };
   new MutationObserver(() => {
-    window.updates += 1;
-    if (!window.seen && notebook.widgets[1].outputArea.node.textContent.includes(given)) {
-      window.seen = -1;
-      requestAnimationFrame(() => { window.seen = Date.now(); });
-    }
-  }).observe(notebook.widgets[1].outputArea.node, {childList: true, subtree: true});
+    const reply = output.querySelector('.chatmagic-reply');
+    end ||= Boolean(reply?.lastElementChild?.textContent.includes(given));
+    if (reply && !due) requestAnimationFrame(() => channel.port2.postMessage(0));
+    due ||= Boolean(reply);
+  }).observe(output, {childList: true, subtree: true});
+  panel.sessionContext.session.kernel.iopubMessage.connect((_, {header, content}) => {
+    if (!/display_data$|^comm_msg$/.test(header.msg_type) || end) return;
+    noted.messages += 1;
+    noted.bytes += JSON.stringify(content).length;
+  });
 """
+AWAY: Final = "const box = notebook.node.querySelector('.jp-WindowedPanel-outer'); box.scrollTop = "
 
 
 class Paced:
-    """A service that sends :data:`TEXT` at a steady pace, and notes when it sent the end."""
+    """A service that sends so many fragments at a steady pace, and notes when it sent the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
         """Cut the reply into fragments as a tokenizer would."""
-        self.fragments = [TEXT[at : at + 17] for at in range(0, len(TEXT), 17)]
+        size = count * A_FRAGMENT
+        text = "".join(PART.format(number=number) for number in range(1 + size // len(PART)))
+        text = f"{text[: size - len(LAST) - 2]}\n\n{LAST}"
+        self.size = len(text)
+        self.fragments = [text[at : at + A_FRAGMENT] for at in range(0, size, A_FRAGMENT)]
         self.began = self.ended = 0.0
+        self.sent = threading.Event()
 
     def __call__(self, peer: loopback.Peer) -> None:
         """Answer the requests of one connection."""
+        peer.wait_up_to(600)
         while peer.request():
             peer.send(loopback.head(headers={**loopback.EVENTS, "Transfer-Encoding": "chunked"}))
             self.began = start = time.time()
             for number, fragment in enumerate(self.fragments):
-                due = start + SECONDS * number / len(self.fragments)
-                threading.Event().wait(max(0.0, due - time.time()))
+                if (early := start + number / A_SECOND - time.time()) > 0:
+                    threading.Event().wait(early)
+                self.ended = time.time()
                 peer.send(loopback.chunked(loopback.event(fragment)))
-            self.ended = time.time()
+            self.sent.set()
             peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
 
 
-def measure(browser: Browser, server: serving.Server, kind: rig.FrontEnd) -> None:
-    """Ask three times in a front end, and print what the page went through."""
-    service = Paced()
-    with (
-        browser.new_context(viewport={"width": 1200, "height": 900}) as context,
-        loopback.Server(service) as listening,
-    ):
-        front = rig.Front(kind, server, context)
+def rows() -> Iterator[Row]:
+    """Ask in real pages, and return a row for each thing that a reader may notice."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        front = _front(stack, Path(folder))
+        for count in (3_000, 30_000):
+            yield from measured(front, count, "left alone")
+        yield from measured(front, 3_000, "in two views", views=2)
+        yield from measured(front, 3_000, "scrolled away and back", scrolls=True)
+
+
+def _front(stack: ExitStack, folder: Path) -> rig.Front:
+    import rig  # noqa: PLC0415 - the benchmarks without a page need no browser
+    import serving  # noqa: PLC0415 - as above
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - as above
+
+    server = stack.enter_context(serving.server(folder, {}))
+    launcher = stack.enter_context(sync_playwright()).chromium
+    browser = launcher.launch(executable_path="/usr/bin/chromium", args=list(rig.CHROMIUM))
+    stack.callback(browser.close)
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    stack.callback(context.close)
+    return rig.Front("lab", server, context)
+
+
+def measured(
+    front: rig.Front, count: int, how: str, *, views: int = 1, scrolls: bool = False
+) -> Iterator[Row]:
+    """Ask once for so many fragments, behind a short question that warms the kernel.
+
+    Args:
+        front: the front end.
+        count: how many fragments the reply has.
+        how: what is done meanwhile, in words.
+        views: in how many views of the notebook the page shows it.
+        scrolls: whether the cell is scrolled out of sight once, and back.
+    """
+    service = Paced(count)
+    with loopback.Server(service) as listening:
         setup = "%load_ext chatmagic\n%config ChatMagics.auth = 'none'\n"
-        book = front.open([f"{setup}%chat_connect {listening.origin}", "1"])
+        lines = ["1", *["# a line\n" * 40] * 3]
+        book = front.open([f"{setup}%chat_connect {listening.origin}", *lines])
         book.run(0)
-        for _ in range(3):
-            book.run(1, "1")
-            book.js(WATCH, LAST)
-            book.run(1, "%%chat --no-history\nGo on.")
-            book.until("window.seen > 0")
-            formulas = book.js("return document.querySelectorAll('mjx-container').length")
-            tasks, seen, updates = book.js("return [window.tasks, window.seen, window.updates]")
-            streaming = [size for when, size in tasks if when / 1000 < service.ended]
-            after = [size for when, size in tasks if when / 1000 >= service.ended]
-            print(  # noqa: T201 - figures are what this is for
-                f"{kind}: {len(TEXT):,} characters, {formulas} formulas, {updates} updates; "
-                f"longest task {max(streaming, default=0):.0f} ms while it streams, "
-                f"{max(after, default=0):.0f} ms at its end; "
-                f"the end is on the screen {seen - 1000 * service.ended:.0f} ms after it was sent"
-            )
+        for _ in range(views - 1):
+            book.command("docmanager:clone")
+        book.js(WATCH, LAST)
+        book.write(1, "%%chat --no-history\nGo on.")
+        book.start(1)
+        if scrolls:
+            book.until("window.noted.drawn.length > 5")
+            book.js(f"{AWAY} 9e9")
+            book.until("window.noted.messages > 15")
+            book.js(f"{AWAY} 0")
+        service.sent.wait()
+        book.until("window.noted.seen > 0")
+        book.ended(1)
+        noted = book.js("return window.noted")
+        for row in _rows(service, noted, gaps=not scrolls):
+            yield row._replace(what=f"{row.what}; {count:,} fragments {how}")
         book.close()
 
 
-def main() -> None:
-    """Print the figures of both front ends."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving.server(Path(folder), {}) as server,
-        sync_playwright() as playwright,
-    ):
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=list(rig.CHROMIUM)
-        )
-        for kind in ("lab", "notebook"):
-            measure(browser, server, kind)
-        browser.close()
+def _rows(service: Paced, noted: dict[str, Any], *, gaps: bool) -> Iterator[Row]:
+    if gaps:
+        drawn = noted["drawn"]
+        longest = max(after - before for before, after in itertools.pairwise(drawn))
+        yield _row("longest gap between two drawings", longest, 200, "ms")
+    late = noted["seen"] - 1000 * service.ended
+    yield _row("from the last fragment to the screen", late, 150, "ms")
+    yield _row("longest piece of work of ours in the page", max(noted["ours"]), 50, "ms")
+    yield _row("longest task of the page, the front end's too", max(noted["tasks"]), 50, "ms", "")
+    seconds = service.ended - service.began
+    yield _row("messages", noted["messages"] / seconds, 12, "a second")
+    yield _row("bytes", noted["bytes"] / service.size, 8, "those of the text")
 
 
-if __name__ == "__main__":
-    main()
+def _row(what: str, figure: float, limit: float, unit: str, target: str = "<= 1") -> Row:
+    return Row(what, {OURS: figure, LIMIT: limit}, unit, LIMIT, target)

@@ -1,7 +1,7 @@
 """``binder/`` gives JupyterLab on the lessons: its steps are done here, without Docker.
 
-What the requirements take with them is linked from this environment where it is of their
-ranges, so that pip has little more to install than the package.
+What the requirements take with them, and what builds the package, is linked from this
+environment where it is of their ranges, so that pip has no more to install than the package.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ BINDER: Final = ROOT / "binder"
 NOTEBOOKS: Final = ROOT / "notebooks"
 FIRST: Final = "notebooks/01-quickstart.ipynb"
 SECONDS_TO_START: Final = 60.0
+DEPTH: Final = 4
+"""A package's data are linked from ``share/jupyter/labextensions/name`` on, not file by file."""
 NO_INDEX: Final = re.compile(r"No matching distribution|Could not find a version|ConnectionError")
 
 if sys.platform == "win32":
@@ -74,10 +76,11 @@ def test_python_is_stated_and_packages_have_ranges() -> None:
 
 
 def required() -> list[Distribution] | None:
-    """Give what the requirements take with them; ``None`` where something here is not as wanted."""
+    """Give what the requirements and the build take; ``None`` where one is not here as wanted."""
     lines = (BINDER / "requirements.txt").read_text("utf-8").splitlines()
     words = [line for line in lines if not line.startswith(("#", "."))]
-    left = [Requirement(word) for word in [*words, *PYPROJECT["project"]["dependencies"]]]
+    words += [*PYPROJECT["project"]["dependencies"], *PYPROJECT["build-system"]["requires"]]
+    left = [Requirement(word) for word in words]
     found: dict[str, Distribution] = {}
     known: set[str] = set()
     while left:
@@ -105,11 +108,16 @@ def library(environment: Path) -> Path:
 
 def link(packages: list[Distribution], environment: Path, python: Path) -> None:
     """Link what this environment has installed of packages into another, with its commands."""
+    below = len(library(environment).relative_to(environment).parts)
     for package in packages:
-        for file in package.files or []:
-            path = file if file.parts[0] == ".." else Path(file.parts[0])
+        tops = {
+            file.parts[: below + DEPTH] if file.parts[0] == ".." else file.parts[:1]
+            for file in package.files or []
+            if file.parts[below : below + 1] != ("bin",)
+        }
+        for path in (Path(*parts) for parts in tops):
             there = library(environment) / path
-            if "bin" not in path.parts and not os.path.lexists(there):
+            if not os.path.lexists(there):
                 there.parent.mkdir(parents=True, exist_ok=True)
                 there.symlink_to(Path(str(package.locate_file(path))).resolve())
         for command in package.entry_points.select(group="console_scripts"):
@@ -148,12 +156,13 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     # jsonschema does without it, and four programs would take a second each to load it.
     spared = 'import sys\nsys.modules["rfc3987_syntax"] = None\n'
     (library(bare) / "sitecustomize.py").write_text(spared, encoding="utf-8")
+    # Most of what is installed is never imported here, so nothing is compiled ahead.
+    pip = (sys.executable, "-m", "pip", "--python", str(bare / "bin" / "python"))
+    install = [*pip, "install", "--retries", "1", "--no-compile"]
     packages = required()
     if packages is not None:
         link(packages, bare, bare / "bin" / "python")
-    # Most of what is installed is never imported here, so nothing is compiled ahead.
-    pip = (sys.executable, "-m", "pip", "--python", str(bare / "bin" / "python"))
-    install = (*pip, "install", "--retries", "1", "--no-compile")
+        install += ["--no-build-isolation", "--no-deps"]
     done = run(*install, "-r", "binder/requirements.txt", cwd=repository, environment=own)
     if done.returncode and NO_INDEX.search(done.stdout + done.stderr):
         lacking("there is no package index")

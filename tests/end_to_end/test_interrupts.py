@@ -165,6 +165,7 @@ class Strike:
         self.places: dict[tuple[str, int], None] = {}
         self.struck = False
         self._place = place
+        self._files = WATCHED if place is None else {place[0]}
 
     def __enter__(self) -> Self:
         """Begin to watch."""
@@ -178,7 +179,7 @@ class Strike:
 
     def _watch(self, frame: FrameType, what: str, _: object) -> Any:
         file = frame.f_code.co_filename
-        if file not in WATCHED or frame.f_code.co_name in WITHOUT_A_GAP:
+        if file not in self._files or frame.f_code.co_name in WITHOUT_A_GAP:
             return None
         if what == "line":
             place = (file, frame.f_lineno)

@@ -83,7 +83,7 @@ from dataclasses import replace
 from chatmagic.emulator import server
 server.FRESH = replace(server.FRESH, delay=0.0)
 """
-"""Lets a kernel's emulator reply without a pause; the tools run the lessons with theirs."""
+"""Lets a kernel's emulator reply without a pause; Binder's test runs a lesson with its own."""
 
 DEAD: Final = "http://127.0.0.1:9"
 ABROAD: Final = {
@@ -167,10 +167,13 @@ def copied(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Give an environment where the network is cut, and where kernels are forked."""
+    """Give an environment without a network, where kernels are forked and emulators do not wait."""
     folder = tmp_path_factory.mktemp("offline")
     (folder / "sitecustomize.py").write_text(OFFLINE, encoding="utf-8")
-    known = environment()
+    first = folder / "ipython" / "profile_default" / "startup" / "at_once.py"
+    first.parent.mkdir(parents=True)
+    first.write_text(AT_ONCE, encoding="utf-8")
+    known = environment({"IPYTHONDIR": str(folder / "ipython")})
     known["PYTHONPATH"] = os.pathsep.join([str(folder), known["PYTHONPATH"]])
     with forking(folder / "forks", known):
         yield {**known, "JUPYTER_PATH": str(folder / "forks")}

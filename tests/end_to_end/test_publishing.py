@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
 import zipfile
 from email import message_from_string
@@ -33,6 +35,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
         name = build_wheel(str(folder))
     with zipfile.ZipFile(folder / name) as opened:
         yield opened
+
+
+def test_an_environment_of_the_build_alone_is_enough() -> None:
+    """Beside what Python brings, the hook imports what the build requires, and nothing else."""
+    tree = ast.parse((ROOT / ".github" / "hatch_build.py").read_text("utf-8"))
+    names = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.split(".")[0] for name in names} - sys.stdlib_module_names == {"hatchling"}
 
 
 def test_the_wheel_has_what_it_needs(wheel: zipfile.ZipFile) -> None:

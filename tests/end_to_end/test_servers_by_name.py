@@ -1,11 +1,16 @@
-"""Servers by name: connected, listed and asked, with a scripted Ollama on loopback."""
+"""Servers by name: connected, listed and asked, with a scripted Ollama on loopback.
+
+And with what a server of llama.cpp answered: it has to be built, so it does not run here.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import tomllib
+from typing import TYPE_CHECKING, Any
 
-from loopback import DONE, Peer, Server, document, event, playing, stream
+from loopback import CHUNKS_END, DONE, Peer, Server, chunked, document, event, playing, stream
+from project import ROOT
 from shells import KEY, Shell
 
 from chatmagic.errors import NotRecordedError, RequestRejectedError
@@ -43,6 +48,19 @@ def ollama(peer: Peer) -> None:
             told = asked.body.get("stream_options") == {"include_usage": True}
             chunks = [event("Hel"), event("lo"), event("", finish_reason="stop")]
             peer.send(stream(*chunks, *([USED] if told else []), DONE))
+
+
+def llama_cpp(peer: Peer) -> None:
+    """Answer as llama.cpp's server did."""
+    path = ROOT / "tests" / "samples" / "llama_cpp.toml"
+    answers: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    while asked := peer.request():
+        is_list = asked.target == "/v1/models"
+        kind = "models" if is_list else "stream" if asked.body["stream"] else "whole"
+        head, body = (answers[kind][part].encode() for part in ("head", "body"))
+        events = [part + b"\n\n" for part in body.split(b"\n\n") if part]
+        peer.send(head.replace(b"\n", b"\r\n") + b"Transfer-Encoding: chunked\r\n\r\n")
+        peer.send(*(chunked(part) for part in events), CHUNKS_END)
 
 
 def known_as(tmp_path: Path, name: str, origin: str) -> None:
@@ -94,6 +112,27 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert len(server.asked) == before
     entries = [row.entry for row in current_session().ledger]
     assert entries == ["models", "cell", "cell"]
+
+
+def test_llama_cpp_by_name(bare: Shell, tmp_path: Path) -> None:
+    """Connected without an address or a key, it lists its model, answers, and tells its tokens."""
+    with Server(llama_cpp) as server:
+        known_as(tmp_path, '"llama.cpp"', server.origin)
+        said = bare.do("%chat_connect llama.cpp --models").printed
+        assert f"Connected to llama.cpp at {server.origin} (%chat_connect), without a key." in said
+        assert f"1 model at {server.origin}:\n  tiny\n" in said
+        streamed = bare.machine("%chat -n 4 hello")
+        whole = bare.machine("%chat -n 4 --no-stream again")
+        assert server.accepted == 1
+        told = server.asked[1].body["stream_options"]
+    assert told == {"include_usage": True}
+    for ran in (streamed, whole):
+        assert ran.texts == ["fYJB"]
+        assert ran.records[0]["finish_reason"] == "length"
+        assert ran.records[0]["model"] == "tiny.gguf"
+    # The stream of this one tells none, although it was asked to.
+    assert "usage" not in streamed.records[0]
+    assert whole.records[0]["usage"]["completion_tokens"] == 4
 
 
 def test_it_is_known_wherever_an_address_is_set(

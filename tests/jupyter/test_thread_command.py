@@ -34,11 +34,31 @@ def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emula
     assert rows[0].startswith("main: turns 2, tokens ")
     assert rows[0].endswith(": echo:c")
     assert rows[1].startswith("sql: turns 1, tokens ")
-    assert rows[2] == "This cell stands in the thread sql."
+    assert rows[2] == "This cell stands in the thread main."
+    assert "the thread sql" in shell.page("%chat_thread", "m").texts[0].splitlines()[2]
     said = "Conversation: 3 turns; this cell is in the thread sql."
     assert said in shell.page("%chat", "h").printed
     assert "it is asked in the thread sql" in shell.page("%chat --dry x", "h").texts[0]
     assert "<th scope" in shell.page("%chat_thread", "l").html
+
+
+def test_a_number_means_the_same_turn_when_all_cells_run_again(shell: Shell) -> None:
+    """Where no page tells an order, a cell that reads stays in its thread."""
+    cells = {
+        "a": "%chat echo:a",
+        "h": "%chat_history 1",
+        "s": "%chat_thread sql",
+        "b": "%chat echo:b",
+        "i": "%chat_history 1",
+    }
+    for again in range(2):
+        for cell, source in cells.items():
+            texts = shell.page(source, cell).texts
+            if cell in "hi":
+                assert f"echo:{'a' if cell == 'h' else 'b'}" in texts[0], again
+    while "sql" in current_session().conversation.threads:
+        shell.page("%chat_undo", "u")
+    assert "main" in shell.page("%chat_thread", "i").texts[0].splitlines()[-1]
 
 
 def test_a_fork_and_a_deletion_and_their_undo(shell: Shell, emulator: Emulator) -> None:

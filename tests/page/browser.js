@@ -143,6 +143,7 @@ Object.assign(globalThis, {
   document: {
     createElement: (tag) => new (tag === "template" ? Template : Node)(tag),
     getElementById: (id) => document.body.children.find((node) => node.getAttribute("id") === id),
+    querySelector: () => null,
     querySelectorAll: () => [],
   },
   window: globalThis,

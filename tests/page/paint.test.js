@@ -28,7 +28,10 @@ const shown = (node = boxes[0]) => node.children.map((child) => child.textConten
 beforeEach(() => {
   boxes = [box(0, "A")];
   said = [];
-  const root = { querySelectorAll: (selector) => (selector === `.chatmagic-live-${LIVE}` ? boxes : []) };
+  const root = {
+    querySelector: () => boxes[0] ?? null,
+    querySelectorAll: (selector) => boxes.filter((node) => node.classList.has(selector.slice(1))),
+  };
   painter = new Painter(root, (live) => {
     said.push(live);
     return () => said.push("end");
@@ -67,6 +70,20 @@ test("what the front end draws anew is painted again, from where it is", () => {
   paint(3, 3, ["D"]);
   paint(4, 3, ["DD"]);
   assert.equal(shown(), "A B C DD");
+});
+
+test("a box says whose it is before there is a message, once", () => {
+  painter.look();
+  assert.deepEqual(said, [LIVE]);
+  paint(1, 1, ["B"]);
+  assert.equal(shown(), "A B");
+  paint(2, 2, [], { last: true });
+  painter.look();
+  assert.deepEqual(said, [LIVE, "end"]);
+  boxes[0].className = boxes[0].className.replaceAll(LIVE, "ba9876543210");
+  painter.look();
+  painter.look();
+  assert.deepEqual(said, [LIVE, "end", "ba9876543210"]);
 });
 
 test("a page that comes later, or misses a message, waits for a box to build upon", () => {

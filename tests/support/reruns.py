@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import nbformat
-from kernels import PLAIN_ENVIRONMENT, kernel
+from kernels import PLAIN_ENVIRONMENT, forks, kernel
 from nbclient import NotebookClient
 
 from chatmagic.audit import audit
@@ -66,7 +66,7 @@ def sent_each_time(
         service: the service that the environment names, with a key for it.
         cells: the cells' identities and sources.
         path: where the notebook is saved, as the headless run leaves it.
-        monkeypatch: sets the cassette.
+        monkeypatch: sets the cassette, and where Jupyter finds its kernels.
         raising: the sources that raise an error.
     """
     runs = []
@@ -83,6 +83,7 @@ def sent_each_time(
     again_path, tape = path.with_name("again.ipynb"), path.with_suffix(".jsonl")
     monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tape))
     monkeypatch.setenv("CHATMAGIC_MODE", "record")
+    monkeypatch.setenv("JUPYTER_PATH", str(forks()))
     replies = headless(path, cells, raising)
     assert taken(service) == first
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")

@@ -21,6 +21,8 @@ const IN_CELL = "cm-in-cell";
 /** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
 const TITLED_MS = [300, 3000];
 const READ_MS = 200;
+/** How long buttons of code may take within a frame. */
+const TOOLS_MS = 20;
 /** The kernel's names for what a comm is opened for, and how long its subshell may take. */
 const STOP = "chatmagic.stop";
 const PAINTS = "chatmagic.paints";
@@ -243,8 +245,13 @@ export class Bridge {
 
   /** Give the code of replies its buttons, of which a file has nothing. @param {Element} node */
   addTools(node) {
+    const until = performance.now() + TOOLS_MS;
     for (const code of node.querySelectorAll(".chatmagic-reply .highlight")) {
       if (code.closest(".cm-code, .chatmagic-panel")) continue;
+      if (performance.now() > until) {
+        requestAnimationFrame(() => this.stopped || this.addTools(node));
+        return;
+      }
       addCodeTools(code, {
         copy: (text, what) => void copyWords(text, what).then(announce),
         newCell: (text) => void newCodeCell(this.model, code, text).then(announce),

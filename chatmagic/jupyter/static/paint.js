@@ -34,7 +34,7 @@ export class Painter {
     this.root = root;
     this.begin = begin;
     this.frame = 0;
-    this.live = "";
+    this.live = this.over = "";
     this.serial = -1;
     this.last = false;
     /** @type {Block[]} */
@@ -47,7 +47,9 @@ export class Painter {
   forget() {
     cancelAnimationFrame(this.frame);
     this.end?.();
-    Object.assign(this, { frame: 0, live: "", serial: -1, blocks: [], end: undefined });
+    if (this.live) this.over = this.live;
+    Object.assign(this, { frame: 0, live: "", serial: -1, last: false, end: undefined });
+    this.blocks = [];
   }
 
   /** Take what is new of a reply. @param {import("./messages.js").Paint} message */
@@ -63,6 +65,10 @@ export class Painter {
 
   /** Paint what lacks, soon; boxes come anew as the front end draws, and as the reader scrolls. */
   look() {
+    // A box tells of its reply before there is a message to this page.
+    const box = this.live ? null : this.root.querySelector(".chatmagic-reply.chatmagic-live");
+    const [, live = ""] = box?.className.match(/\bchatmagic-live-(\w+)/) ?? [""];
+    if (live !== this.over) this.live ||= live;
     if (this.live && !this.frame) this.frame = requestAnimationFrame(() => this.paint());
   }
 

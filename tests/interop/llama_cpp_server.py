@@ -1,8 +1,12 @@
-"""The extension and real servers of llama.cpp, where they are installed.
+"""The extension and real servers of llama.cpp, where they are installed; run by hand.
 
 ``llama-server`` is llama.cpp's own; ``pip install 'llama-cpp-python[server]' gguf`` builds one in
-Python over the same library. Both take minutes to build, so no extra names them. A model of random
-weights says characters without a sense.
+Python over the same library. Both take minutes to build, so no extra names them, and the tests play
+what the latter answered (``tests/samples/llama_cpp.toml``). With one installed::
+
+    pytest tests/interop/llama_cpp_server.py
+
+A model of random weights says characters without a sense.
 """
 
 from __future__ import annotations
