@@ -120,6 +120,11 @@ def _interrupted(
     return False
 
 
+def _nth(place: int) -> Callable[[FrameType], bool]:
+    count = itertools.count()
+    return lambda _: next(count) == place
+
+
 def _places(step: Callable[[Conversation], object]) -> list[int]:
     """Return how many instructions come before each that follows one of :data:`CHANGING`."""
     names = ["RESUME"]
@@ -169,8 +174,8 @@ def test_an_interrupt_leaves_the_old_state_or_the_new(
     assert new != old
     seen = []
     for place in _places(step):
-        talk, count = begun(), itertools.count()
-        assert _interrupted(step, talk, lambda _, place=place, count=count: next(count) == place)
+        talk = begun()
+        assert _interrupted(step, talk, _nth(place))
         seen.append(state(talk))
     assert old in seen
     assert new in seen
