@@ -126,7 +126,7 @@ class ResponseReader:
         first_wait, later_waits = monotonic() - self._sent, 0.0
         while piece:
             events = decoder.feed(piece)
-            count += sum(event is not sse.DONE for event in events)
+            count += len(events) - decoder.done
             for event in events:
                 if fragment := self._event(event):
                     yield fragment
@@ -136,7 +136,7 @@ class ResponseReader:
             if events:
                 until = waiting_since + GRACE_SECONDS
             # After a finish reason only for a while: comments do not count.
-            has_finished = self._builder.facts.finish_reason is not None
+            has_finished = self._builder.finish_reason is not None
             piece = self._read_until(until) if has_finished else self._exchange.read()
             if count:
                 later_waits += monotonic() - waiting_since
@@ -170,7 +170,7 @@ class ResponseReader:
 
     def _check_end(self, *, done: bool, cut: bool) -> None:
         """Raise an error where the stream did not end as a whole reply does."""
-        key, finish_reason = self._key, self._builder.facts.finish_reason
+        key, finish_reason = self._key, self._builder.finish_reason
         if finish_reason == "error":
             raise self._error_in_reply(self._complaint or ErrorBody())
         if self._complaint and not done and finish_reason is None:
@@ -192,6 +192,8 @@ class ResponseReader:
 
     def _event(self, event: sse.Event) -> str:
         """Add an event to the reply; return the fragment that it adds."""
+        if isinstance(event, str):
+            return self._builder.append(event)
         if isinstance(event, sse.Payload):
             value = event.value
             if (body := _error_in(event)) is not None:

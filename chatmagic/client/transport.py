@@ -28,7 +28,7 @@ from requests.utils import get_environ_proxies
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import certificates, network_errors
-from chatmagic.client.connections import Clock, Current, any_open, keyed_pools
+from chatmagic.client.connections import Clock, Current, Response, any_open, keyed_pools
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
@@ -122,17 +122,7 @@ class HttpTransport:
         self._session.mount("http://", adapter)
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> HttpExchange:
-        """Send a request and give its answer as soon as the status and headers are there.
-
-        Args:
-            body: the JSON bytes.
-            stream: whether a stream is asked for.
-            halt: stops this exchange.
-
-        Raises:
-            ChatError: what went wrong, as the tree in :mod:`chatmagic.errors` has it.
-            ChatInterrupted: ``halt`` was stopped by a person.
-        """
+        """Send a request; return its answer (see :class:`Transport`)."""
         return self._exchange("POST", self._url, body, _headers(stream=stream), halt)
 
     def get_models(self, halt: Halt) -> HttpExchange:
@@ -211,6 +201,9 @@ class HttpExchange:
         self._clock = clock
         self._halt = clock.halt
         self._decode = "content-encoding" in raw.headers
+        # What urllib3 does besides for each piece costs more than to read it.
+        below = None if self._decode else getattr(raw, "_original_response", None)
+        self._below = below if isinstance(below, Response) else None
 
     def read(self) -> bytes:
         """Return the next piece of the body as soon as there is one; empty at the end.
@@ -220,7 +213,8 @@ class HttpExchange:
             ChatInterrupted: it was stopped by a person.
         """
         try:
-            piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
+            if self._below is None or not (piece := self._below.buffered(PIECE_BYTES)):
+                piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.close(ended=False)
             log_swallowed(error)

@@ -159,7 +159,7 @@ class Context:
         return [turn.entry for turn in self.turns].count("panel")
 
 
-def newest(items: tuple[_T, ...], last: int | None) -> tuple[_T, ...]:
+def newest(items: Sequence[_T], last: int | None) -> Sequence[_T]:
     """Return the newest items.
 
     Args:

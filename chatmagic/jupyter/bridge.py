@@ -4,10 +4,7 @@ A hidden widget without a view. Its half in the page is ``static/bridge.js``, wh
 no public interface of JupyterLab 4 and Notebook 7; where that is missing, and in other front ends,
 everything stands in the order as run. Nothing of the bridge is saved in the notebook.
 
-The messages are listed in :mod:`chatmagic.jupyter.panel.messages`: ``cells`` to the kernel, which
-:func:`chatmagic.conversation.cell_order.report_from` reads, ``marks``, ``say`` and ``tell``; and
-``code``, cells to put below a cell, to which the page answers ``coded``; and ``run``, cells to run,
-to which it answers ``started``.
+The messages are listed in :mod:`chatmagic.jupyter.bridge_messages`.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.jupyter import assets, stale_cells
-from chatmagic.jupyter.drawing import Drawn
+from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 from chatmagic.text import one_line
 
@@ -76,6 +73,8 @@ STOP: Final = "chatmagic.stop"
 
 What a page says to a widget waits behind the cells that run, one of which may wait for the reply.
 """
+PAINTS: Final = "chatmagic.paints"
+"""Target of the comm that a page opens while it paints a reply, for the same reason."""
 ANSWERS: Final = frozenset(["coded", "started"])
 """The kinds of a page's messages that answer one of the kernel's."""
 _SHOWN: Final = 40
@@ -131,11 +130,13 @@ class Bridge:
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
+        self._is_first = self._anew = True  # no page may be able to report before a reply ended
         # In the background nothing of the reply has come yet.
         self._quiet = began is None or began.ask.background is None
         first = STARTED if ended is None and self._quiet else ""
         self._hidden = _Hidden(first=first, keep_output=settings.keep_output, asking=_asking(began))
         get_comm_manager().register_target(STOP, self._stop)
+        get_comm_manager().register_target(PAINTS, self._paints)
         self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))
         self._hidden.on_msg(self._heard)
         # In its thread, so that nothing is heard of what was put before.
@@ -146,6 +147,7 @@ class Bridge:
         self._drawing.leave(self._hear)
         self._keeps.unlink()
         get_comm_manager().unregister_target(STOP, self._stop)
+        get_comm_manager().unregister_target(PAINTS, self._paints)
         self._hidden.close()
 
     def put_code(
@@ -232,6 +234,7 @@ class Bridge:
         with self._lock:
             self.pages = self.pages.with_report(report)
             self._opened = self._opened or report.opened
+            self._anew = self._anew or report.opened
         self._publish_later()
 
     def _hear(self, event: Event | Drawn) -> None:
@@ -243,10 +246,13 @@ class Bridge:
             case Fragment() if not self._quiet:
                 self._quiet = True
                 self._say(STARTED)
-            case Fragment() | Drawn():
+            case Drawn():
+                self._paint(event)
+                return
+            case Fragment():
                 return
             case Ended(ask):
-                self._began = None
+                self._began, self._is_first = None, False
                 if ask.entry != "panel":
                     self._say(event.words)
         self._publish_later()
@@ -255,6 +261,23 @@ class Bridge:
         """End the reply that comes in the background; may be called in any thread."""
         if (began := self._began) is not None and began.ask.background is not None:
             began.halt.stop()
+
+    def _paints(self, comm: Any, message: Any) -> None:
+        """Take note that a page paints a reply; may be called in any thread."""
+        live = message["content"]["data"]["live"]
+        comm.on_close(lambda _: self._drawing.painted(live, comm.comm_id, ends=True))
+        self._drawing.painted(live, comm.comm_id)
+
+    def _paint(self, drawn: Drawn) -> None:
+        """Send what is new of a reply under way, or all of it to a page that came later."""
+        if not self.pages.reports and not self._is_first:
+            return  # no page has the script
+        anew, self._anew = self._anew, False
+        message = drawn.message
+        if anew:
+            message |= {"keep": 0, "blocks": [*drawn.reply.blocks]}
+        if anew or drawn.paint:
+            self._context.run(self._send, message)
 
     def _say(self, text: str) -> None:
         """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""

@@ -1,40 +1,29 @@
 """The one drawing loop of a kernel: a reply under way as safe HTML, for all that show it.
 
 Reading a reply never waits for its drawing: threads that ask only put what came into a queue,
-and one thread draws. The first fragment is drawn at once, what follows after a pause that
-grows with the text, so that the bytes a second stay bounded.
+and one thread draws. The first word is drawn at once, what follows as
+:mod:`chatmagic.jupyter.reply_under_way` says.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from chatmagic._log import swallowed
-from chatmagic.conversation import continuation
+from chatmagic.jupyter.reply_under_way import ReplyUnderWay
 from chatmagic.session.events import Began, Ended, Fragment, Sent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.session.events import Ask, Event
+    from chatmagic.jupyter.reply_under_way import Drawn
+    from chatmagic.session.events import Event
 
-    Hear = Callable[[Event | "Drawn"], object]
-
-SECONDS_BETWEEN: Final = 0.1
-BYTES_A_SECOND: Final = 60_000
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """Event: what came of the reply under way was drawn, as safe HTML."""
-
-    ask: Ask
-    html: str
+    Hear = Callable[[Event | Drawn], object]
 
 
 class DrawingLoop:
@@ -51,10 +40,8 @@ class DrawingLoop:
         self._thread: threading.Thread | None = None
         self._listeners: tuple[Hear, ...] = ()
         self._telling = threading.RLock()
-        self._ask: Ask | None = None
-        self._pieces: list[str] = []
-        self._due: float | None = None
-        self._not_before = 0.0
+        self._reply: ReplyUnderWay | None = None
+        self._is_painted = False
 
     def hear(self, event: Event) -> None:
         """Take note of how an ask goes; a follower of the session.
@@ -89,6 +76,20 @@ class DrawingLoop:
         self._news.put(work)
         self._start()
 
+    def draw(self) -> None:
+        """Have what is new drawn at once: nothing more comes, but the last state takes its time."""
+        self.put(self._draw)
+
+    def painted(self, live: str, painter: str, *, ends: bool = False) -> None:
+        """Take note that a page paints a reply, so that it needs few whole updates.
+
+        Args:
+            live: the reply, by the name that its drawings have.
+            painter: names the page; the reply is painted as long as there is one.
+            ends: whether it does so no more.
+        """
+        self.put(partial(self._painted, live, painter, ends=ends))
+
     def close(self) -> None:
         """End the thread, when it has done what was put before."""
         self._news.put(None)
@@ -106,7 +107,8 @@ class DrawingLoop:
 
     def _run(self) -> None:
         while True:
-            wait = None if self._due is None else max(0.0, self._due - time.monotonic())
+            due = None if self._reply is None else self._reply.due
+            wait = None if due is None else max(0.0, due - time.monotonic())
             try:
                 work = self._news.get(timeout=wait)
             except Empty:
@@ -120,13 +122,17 @@ class DrawingLoop:
     def _hear(self, event: Event) -> None:
         match event:
             case Began(ask):
-                self._begin(ask)
+                self._reply = ReplyUnderWay(ask, is_painted=self._is_painted)
             case Sent(ask):
-                _html("", ask)  # warms the renderer while the headers are awaited
-            case Fragment(text):
-                self._add(text)
-            case Ended(ask):
-                self._end(ask)
+                # Warms the renderer while the headers are awaited.
+                ReplyUnderWay(ask, is_painted=False).warm()
+            case Fragment(text) if self._reply is not None:
+                self._reply.add(text)
+                if self._reply.due is not None and time.monotonic() >= self._reply.due:
+                    self._draw()
+            case Ended(ask) if self._reply is not None and ask is self._reply.ask:
+                self._draw(last=True)
+                self._reply = None
         # Not alone, so that who joins or leaves does not wait.
         self._tell(event)
 
@@ -136,45 +142,20 @@ class DrawingLoop:
                 # A page that went away ends neither the reply nor what others are shown.
                 listener(event)
 
-    def _begin(self, ask: Ask) -> None:
-        self._ask, self._pieces, self._due, self._not_before = ask, [], None, 0.0
+    def _painted(self, live: str, painter: str, *, ends: bool) -> None:
+        if self._reply is None or live != self._reply.live:
+            # What this page says comes when its cell has ended, so the next replies are meant.
+            self._is_painted = self._is_painted or not ends
+        elif ends:
+            self._reply.painters.discard(painter)
+        else:
+            self._reply.painters.add(painter)
 
-    def _add(self, text: str) -> None:
-        self._pieces.append(text)
-        if self._due is None:
-            self._due = self._not_before
-        if time.monotonic() >= self._due:
-            self._draw()
-
-    def _end(self, ask: Ask) -> None:
-        if ask is self._ask:
-            self._ask, self._pieces, self._due = None, [], None
-
-    def _draw(self) -> None:
-        self._due = None
-        if self._ask is None or not self._listeners:
+    def _draw(self, *, last: bool = False) -> None:
+        if self._reply is None or not self._listeners:
             return
-        self._pieces = ["".join(self._pieces)]
-        html = _html(self._pieces[0], self._ask)
-        with self._telling:
-            self._tell(Drawn(self._ask, html))
-        self._not_before = time.monotonic() + pause(html)
-
-
-def pause(html: str) -> float:
-    """Return the seconds to wait after a drawing, so that its bytes a second stay bounded.
-
-    Args:
-        html: what was drawn.
-    """
-    return max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND)
-
-
-def _html(text: str, ask: Ask) -> str:
-    # The renderer comes with the first reply that is drawn.
-    from chatmagic.render import reply_forms  # noqa: PLC0415
-
-    if ask.part is not None:
-        block = continuation.block(ask.part.reply.text, text, ask.format)
-        text = text if block is None else f"{block}\n{text}"
-    return reply_forms.to_html(text, ask.format, live=True)
+        drawn = self._reply.draw(time.monotonic(), last=last)
+        if drawn is not None:
+            with self._telling:
+                self._tell(drawn)
+            self._reply.drew(drawn, time.monotonic())

@@ -62,7 +62,7 @@ class LivePage:
     def following(self, execution: Execution) -> Iterator[None]:
         """Context in which a cell of a page asks: its reply opens the bridge.
 
-        Behind the reply's first fragment, or after the reply where a panel shows it; by then
+        Behind the reply's first word, or after the reply where a panel shows it; by then
         there is a page that has seen a word of a reply. In the background it opens before the
         question is sent: it has the button that stops it.
 
@@ -80,7 +80,7 @@ class LivePage:
                 begins.append(event)
                 if event.ask.background is not None:
                     self.open_bridge(None, event)
-            elif isinstance(event, Fragment) and self._panels is None:
+            elif isinstance(event, Fragment) and event.text.strip() and self._panels is None:
                 self.open_bridge(None, begins[-1])
             elif isinstance(event, Ended) and event.answer is not None:
                 ends.append(event.words)

@@ -16,7 +16,7 @@ from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
 from chatmagic.conversation.continuation import GOES_ON
-from chatmagic.jupyter.drawing import Drawn
+from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, View, failure
 from chatmagic.text import to_terminal, unlinked, visible
@@ -84,6 +84,7 @@ class Live(View):
 
     def ended(self, answer: Answer) -> None:
         """Show the last state."""
+        self._drawing.draw()
         self._drawing.leave(self._hear)
         data, metadata = output.of(answer.reply, answer.record)
         if self._handle is None:
@@ -112,7 +113,7 @@ class Live(View):
 
     def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""
-        if isinstance(event, Drawn) and event.ask is self._ask:
+        if isinstance(event, Drawn) and event.whole and event.ask is self._ask:
             self._context.run(self._show, output.frame(self._notes + event.html))
 
 

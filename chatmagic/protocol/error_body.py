@@ -87,8 +87,10 @@ class ErrorBody:
         choice = first_choice(value.get("choices"))
         if choice.get("error") and not value.get("error"):
             value = {"error": choice["error"]}
-        error = cls.from_json(value)
         named = value.get("error") or value.get("object") == "error"
+        if not named and "choices" in value and not value.get("errors"):
+            return None
+        error = cls.from_json(value)
         named = named or ("choices" not in value and value.get("errors"))
         return error if named or (error is not None and error.is_rate_limit) else None
 

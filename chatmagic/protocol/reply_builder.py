@@ -52,6 +52,11 @@ class ReplyBuilder:
         return BodyFacts(**{**self._facts, "refusal": refusal})
 
     @property
+    def finish_reason(self) -> str | None:
+        """The finish reason as far as one has come; asked after each piece of a stream."""
+        return self._facts.get("finish_reason")
+
+    @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
         return bool(self._text or self._pieces or replace(self.facts, model=None) != BodyFacts())
@@ -77,12 +82,26 @@ class ReplyBuilder:
                 self._facts[name] = fact
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
-        text = self._held + chunk.content
-        self._held = ""
         if chunk.whole and self._in_deltas:
-            text = without_lone_surrogates(chunk.content).removeprefix(self.text)
-        elif chunk.content:
+            self._held = ""
+            return self._keep(without_lone_surrogates(chunk.content).removeprefix(self.text))
+        if chunk.content:
             self._in_deltas = not chunk.whole
+        return self._put_together(chunk.content)
+
+    def append(self, content: str) -> str:
+        """Take in a delta that tells, but for its content, what the chunk before it told.
+
+        Returns:
+            As :meth:`add`.
+        """
+        self._in_deltas = True
+        return self._put_together(content)
+
+    def _put_together(self, content: str) -> str:
+        """Add the text, but for half of a surrogate pair at its end."""
+        text = self._held + content
+        self._held = ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._held = text[:-1], text[-1]
         return self._keep(without_lone_surrogates(text))

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from chatmagic import _json
 from chatmagic.protocol import wire
+from chatmagic.protocol.alike import Alike, alike
 
 Kind = Literal["sse", "json", "html", "empty", "other"]
 
@@ -64,7 +65,11 @@ class Done(Enum):
 DONE: Final = Done.DONE
 """The end that the interface promises: the line ``data: [DONE]`` (fact 7)."""
 
-Event: TypeAlias = Payload | Malformed | Done
+Event: TypeAlias = Payload | Malformed | Done | str
+"""A text is a chunk that holds what the event before it holds, but for this content."""
+
+MOST_UNUSED: Final = 8
+"""How many lines are expected to be followed by lines like them, where none ever is."""
 
 
 _NOT_JSON: Final = object()
@@ -93,6 +98,9 @@ class Decoder:
         # Data lines that are no JSON by themselves, and the event name before them.
         self._pending: list[str] = []
         self._pending_event: str | None = None
+        # Of the latest event. While it is there, no data line waits and no event name is set.
+        self._alike: Alike | None = None
+        self._unused = 0
 
     def feed(self, piece: bytes) -> list[Event]:
         """Decode the next bytes of the body.
@@ -161,6 +169,10 @@ class Decoder:
 
     def _read_lines(self, lines: bytes, events: list[Event]) -> None:
         for line in self._text(lines).split("\n"):
+            if line and self._alike is not None and (content := self._alike.content_of(line)):
+                self._unused = 0
+                events.append(content)
+                continue
             self._read_line(line, events)
             if self.done:
                 break
@@ -172,14 +184,17 @@ class Decoder:
             return
         field, _, text = line.partition(":")
         if field == "data":
-            self._read_data(text.removeprefix(" "), events)
+            self._alike = None
+            self._read_data(text.removeprefix(" "), events, line)
         elif field == "event":
+            self._alike = None
             self._event = text.strip() or None
         elif (value := _bare_error(line)) is not None:
+            self._alike = None
             self._deliver_pending(events)
             events.append(Payload(value, "error"))
 
-    def _read_data(self, text: str, events: list[Event]) -> None:
+    def _read_data(self, text: str, events: list[Event], line: str) -> None:
         # What follows on the line cannot matter: the line's end may not have come yet.
         if text.lstrip().startswith(wire.DONE):
             self._deliver_done(events)
@@ -194,10 +209,17 @@ class Decoder:
         if value is not _NOT_JSON:
             if value is not None:
                 events.append(Payload(value, self._event))
+                self._expect_alike(line, value)
         elif text.strip():
             self._pending.append(text)
             self._pending_event = self._event
         self._event = None
+
+    def _expect_alike(self, line: str, value: Any) -> None:
+        """Expect lines like the one of the latest event, unless lines are never alike here."""
+        if self._event is None and self._unused < MOST_UNUSED:
+            self._unused += 1
+            self._alike = alike(line, value)
 
     def _deliver_pending(self, events: list[Event]) -> None:
         if not self._pending:
@@ -292,7 +314,7 @@ def _parse(text: str) -> Any:
     """Return the JSON value that the whole text is, or ``_NOT_JSON``."""
     text = text.strip(" \t\n")
     try:
-        value, end = _json.DECODER.raw_decode(text)
+        value, end = _json.decoder_of(text).raw_decode(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
     return value if end == len(text) else _NOT_JSON

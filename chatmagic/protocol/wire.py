@@ -269,6 +269,7 @@ def _part(part: object) -> str:
 
 def first_choice(choices: object) -> Mapping[str, Any]:
     """Return the choice with index 0 or without one; an empty one where there is none."""
-    items = choices if isinstance(choices, list) else []
-    objects = (item for item in items if isinstance(item, dict))
-    return next((item for item in objects if not whole_number(item.get("index"))), {})
+    for item in choices if isinstance(choices, list) else []:
+        if isinstance(item, dict) and not whole_number(item.get("index")):
+            return item
+    return {}

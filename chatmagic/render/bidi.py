@@ -25,20 +25,21 @@ _FROM_RIGHT: Final = re.compile(
 )
 
 
-def set_directions(tokens: Sequence[Token]) -> str:
+def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
     """Give each part of a reply its direction, where that is not its parent's.
 
     The page's own way (``dir="auto"`` on each part) takes code for words, and would turn a
     list around by each of its items.
 
     Args:
-        tokens: of the whole reply; they get ``dir`` and ``style`` as attributes, and ``side``
-            as meta for the renderer where they are read from the right.
+        tokens: of the reply, or of a part of it; they get ``dir`` and ``style`` as attributes, and
+            ``side`` as meta for the renderer where they are read from the right.
+        whole: direction of the part above, which is the whole reply's; empty for none.
 
     Returns:
         The direction of the reply as a whole: ``rtl``, or else ``auto``.
     """
-    whole = _side(tokens) or "auto"
+    whole = whole or side(tokens) or "auto"
     sides = [whole if whole == "rtl" else "ltr"]
     for at, token in enumerate(tokens):
         if token.nesting < 0:
@@ -47,7 +48,7 @@ def set_directions(tokens: Sequence[Token]) -> str:
         own = sides[-1]
         if token.nesting and token.type in _DIRECTED:
             end = next(i for i in range(at + 1, len(tokens)) if tokens[i].level == token.level)
-            own = _side(tokens[at:end]) or own
+            own = side(tokens[at:end]) or own
             if own != sides[-1]:
                 if token.hidden:  # the only paragraph of a point has no element of its own
                     tokens[at + 1].children = _in_span(tokens[at + 1].children or [], own)
@@ -69,7 +70,7 @@ def _in_span(children: list[Token], side: str) -> list[Token]:
     ]
 
 
-def _side(tokens: Sequence[Token]) -> str:
+def side(tokens: Sequence[Token]) -> str:
     """Return the direction of the first word outside of code and formulas; empty without one."""
     for token in tokens:
         for child in token.children or ():

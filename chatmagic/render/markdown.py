@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
 _EACH_FORMULA: Final = 10  # characters that a formula counts besides its own: 2 ms
-_MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes some 0.4 ms to lay one out
+MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes some 0.4 ms to lay one out
 _MOST_HEADINGS: Final = 200  # JupyterLab takes 5 s for 2,000, and has no end with 5,000
-_NEWEST: Final = 20_000  # characters of such a reply while it streams: each update is laid out
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
@@ -48,6 +47,9 @@ COLOURED: Final = frozenset(
 )
 _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 _TOKEN: Final = re.compile('(<span class="([kcms])[a-z0-9]{0,2}")>')
+
+TOO_DEEP: Final = "its lists or quotations are nested too deeply"
+TOO_MANY: Final = f"it has more than {MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
 
 TABLE: Final = f'<table style="{sanitize.TABLE}"'
 """How a table in :func:`scrolling` begins."""
@@ -70,43 +72,49 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         breaks: whether each line end of the text is one: for what a person typed.
     """
     if len(text) >= MOST_MARKDOWN:
-        return _too_much(text, f"{len(text):,} characters", live=live and not breaks)
-    env: EnvType = {
-        "live": live,
-        "breaks": breaks,
-        **dict.fromkeys(("coloured", "tex", "headings"), 0),
-        "above": [],
-        "after": [],
-    }
+        return _as_text(text, f"it has {len(text):,} characters", sanitize.LONG_BOX)
+    env = environment(live=live, breaks=breaks)
     try:
-        tokens = _MARKDOWN.parse(visible(text), env)
-        if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
-            return _as_text(text, "its lists or quotations are nested too deeply")
-        if has_too_many_blocks(tokens):
-            what = f"more than {_MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
-            return _too_much(text, what, live=live and not breaks)
+        tokens = PARSER.parse(visible(text), env)
+        if too_deep(tokens):
+            return _as_text(text, TOO_DEEP)
+        if blocks(tokens) > MOST_BLOCKS:
+            return _as_text(text, TOO_MANY, sanitize.LONG_BOX)
         side = bidi.set_directions(tokens)
-        html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
+        html = PARSER.renderer.render(tokens, PARSER.options, env)
         return sanitize.reply_box(html, side)
     except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
         log_swallowed(error)
         return _as_text(text, "it could not be rendered")
 
 
-def _too_much(text: str, what: str, *, live: bool) -> str:
-    """Return what a page cannot bear as plain text; what a person typed does not stream."""
-    why = f"it has {what}"
-    if live and len(text) > _NEWEST:
-        why += f"; while it streams its newest {_NEWEST:,} characters are shown"
-        text = text[-_NEWEST:]
-    return _as_text(text, why, sanitize.LONG_BOX)
+def environment(*, live: bool, breaks: bool = False) -> EnvType:
+    """Return what the renderer keeps while it writes a reply.
+
+    Args:
+        live: as :func:`to_html` has it.
+        breaks: the same.
+    """
+    return {
+        "live": live,
+        "breaks": breaks,
+        **dict.fromkeys(("coloured", "tex", "headings"), 0),
+        "above": [],
+        "after": [],
+        "goes_on": False,
+    }
 
 
 def _as_text(text: str, why: str, box: str = sanitize.BOX) -> str:
     """Return a reply as plain text, with a line that says why."""
-    note = f"<p><em>Shown as plain text: {why}.</em></p>\n"
+    note = note_of_plain(why)
     pre = f'<pre style="{PROSE}">{escape(visible(text))}</pre>'
     return sanitize.reply_box(note + scrolling(pre, "Reply as plain text", style=box))
+
+
+def note_of_plain(why: str) -> str:
+    """Return the line that says why a reply is shown as plain text."""
+    return f"<p><em>Shown as plain text: {why}.</em></p>\n"
 
 
 def scrolling(html: str, label: str, side: str = "", style: str = sanitize.BOX) -> str:
@@ -141,9 +149,14 @@ def language(info: str) -> str:
     return "".join(char for char in word if char.isalnum() or char in "+#-._")
 
 
-def has_too_many_blocks(tokens: Sequence[Token]) -> bool:
-    """Return whether a reply has more paragraphs and the like than a page can bear."""
-    return sum(token.type in _BLOCKS and not token.hidden for token in tokens) > _MOST_BLOCKS
+def blocks(tokens: Sequence[Token]) -> int:
+    """Return how many paragraphs and the like there are, of which a page bears so many."""
+    return sum(token.type in _BLOCKS and not token.hidden for token in tokens)
+
+
+def too_deep(tokens: Sequence[Token]) -> bool:
+    """Return whether a part of a reply may lie deeper than the parser reads."""
+    return any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens)
 
 
 def text_of_link(tokens: Sequence[Token], begin: int) -> str:
@@ -238,7 +251,8 @@ class _Renderer(RendererHTML):
             f'<pre style="{sanitize.UNBROKEN}"><code style="{sanitize.BARE}">{html}</code></pre>'
         )
         side = bidi.code_direction(tokens[idx])
-        return scrolling(f'<div class="highlight">{inner}</div>', label, side, sanitize.CODE_BOX)
+        box = sanitize.CODE_GOES_ON if env["goes_on"] else sanitize.CODE_BOX
+        return scrolling(f'<div class="highlight">{inner}</div>', label, side, box)
 
     def code_block(self, *rest: Any) -> str:
         return self.fence(*rest)
@@ -277,4 +291,4 @@ class _Renderer(RendererHTML):
         return scrolling(f'<pre style="{sanitize.UNBROKEN}">{html}</pre>', "Formula", side)
 
 
-_MARKDOWN: Final = markdown_parser.parser(_Renderer)
+PARSER: Final = markdown_parser.parser(_Renderer)

@@ -111,6 +111,7 @@ def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> boo
         return False
     if not silent:
         _push(state, match)
+        state.tokens[-1].map = [start, last + 1]
         state.line = last + 1
     return True
 
@@ -134,7 +135,8 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _footnotes(state: StateCore) -> None:
     """Note which footnotes are defined (a core rule): ``[^a-z]`` may be words of the reply."""
-    state.env["footnotes"] = set(_DEFINED.findall(state.src))
+    before = state.env.get("footnotes", ())  # of the part of the reply above this one
+    state.env["footnotes"] = {*before, *_DEFINED.findall(state.src)}
 
 
 def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:

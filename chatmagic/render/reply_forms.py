@@ -3,28 +3,87 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic.render import json_tree, markdown, markdown_writer, sanitize
+from chatmagic.render.live_markdown import LiveMarkdown, LiveText
 from chatmagic.text import PROSE, fence, visible
 
+if TYPE_CHECKING:
+    from chatmagic.render.live_markdown import Change
 
-def to_html(text: str, format: str, *, live: bool = False) -> str:
+_FENCE: Final = "`" * 80
+"""What opens code that is under way: no line of it ends the block."""
+
+
+def to_html(text: str, format: str) -> str:
     """Return a reply as an HTML fragment that cannot act, whatever the reply is.
 
     Args:
-        text: the reply, or as much of it as has come.
+        text: the reply.
         format: ``markdown``, ``text``, ``code`` or ``json``.
-        live: while it streams.
     """
     if format == "text":
         return sanitize.reply_box(f'<pre style="{PROSE}">{escape(visible(text))}</pre>')
     if format == "json":
-        return _as_code(text, "json", live=live) if live else _json_html(text)
+        return _json_html(text)
     if format == "code" and text.strip() and not _may_be_fenced(text):
-        return _as_code(text, "", live=live)
-    return markdown.to_html(text, live=live)
+        return _as_code(text)
+    return markdown.to_html(text)
+
+
+class LiveReply:
+    """A reply under way as blocks of HTML that cannot act, whatever the reply is.
+
+    Args:
+        format: as for :func:`to_html`.
+        opening: the line that opens the block of code in which the reply goes on; empty for none.
+    """
+
+    def __init__(self, format: str, opening: str = "") -> None:
+        """Show nothing yet."""
+        self._blocks: LiveText | LiveMarkdown = LiveMarkdown(opening and f"{opening}\n")
+        self._undecided: list[str] | None = None
+        if format == "text":
+            self._blocks = LiveText()
+        elif format == "json":
+            self._blocks = LiveMarkdown(f"{_FENCE}json\n")
+        elif format == "code" and not opening:
+            self._undecided = []
+        self._is_code = False
+
+    @property
+    def blocks(self) -> list[str]:
+        """All that is shown, as blocks of one element each."""
+        return self._blocks.blocks
+
+    def feed(self, text: str) -> Change:
+        """Show more.
+
+        Args:
+            text: what has come.
+        """
+        if self._undecided is not None:
+            self._undecided.append(text)
+            end = "".join(self._undecided[-3:])  # a fence may come in as many pieces
+            if "```" in end or "~~~" in end:
+                text, self._undecided = "".join(self._undecided), None
+                self._blocks = LiveMarkdown()
+            elif not self._is_code:
+                text = "".join(self._undecided)
+                self._is_code = bool(text.strip()) and not _may_be_fenced(text)
+                self._blocks = LiveMarkdown(f"{_FENCE}\n" if self._is_code else "")
+        return self._blocks.feed(text)
+
+    def box(self, mark: str) -> str:
+        """Return all that is shown, in the box of the reply.
+
+        Args:
+            mark: classes by which a page finds the box.
+        """
+        return sanitize.live_box("".join(self.blocks), self._blocks.side, mark)
 
 
 def to_markdown(text: str, format: str) -> str:
@@ -65,7 +124,7 @@ def _json_html(text: str) -> str:
     except NotJSONError as error:
         where = f" at line {error.line:,}, column {error.column:,}" if error.line else ""
         words = f'<p class="chatmagic-no-json"><strong>No JSON{where}.</strong></p>'
-        return words + _as_code(text, "")
+        return words + _as_code(text)
     tree = json_tree.to_html(value)
     if text == _json_reply.indented(value):
         return tree
@@ -73,9 +132,9 @@ def _json_html(text: str) -> str:
     return f'{tree}<details class="chatmagic-value"><summary>As it came</summary>{raw}</details>'
 
 
-def _as_code(text: str, language: str, *, live: bool = False) -> str:
+def _as_code(text: str) -> str:
     marks = fence(text)
-    return markdown.to_html(f"{marks}{language}\n{text}\n{marks}", live=live)
+    return markdown.to_html(f"{marks}\n{text}\n{marks}")
 
 
 def _may_be_fenced(text: str) -> bool:

@@ -28,11 +28,14 @@ _CODE: Final = {
 TOKENS: Final = {letter: f"color: var(--cm-{name});" for letter, (name, _) in _CODE.items()}
 """The style of a token, by the first letter of its class."""
 # Code stands out as it does in the cells of the page.
-CODE_BOX: Final = (
-    f"{BOX} padding: 0.4em 0.8em; border-radius: 3px; background-color: "
+_CODE_COLOUR: Final = (
+    "border-radius: 3px; background-color: "
     "var(--jp-cell-editor-background, var(--vscode-textCodeBlock-background, "
     "color-mix(in srgb, currentColor 7%, transparent)));"
 )
+CODE_BOX: Final = f"{BOX} padding: 0.4em 0.8em; {_CODE_COLOUR}"
+CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
+"""The box of a part of a block of code that goes on in the next one."""
 # No formula may be drawn over what stands around the reply, and no word makes the page wider.
 CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
 # Said once a reply, and only of code that is coloured.
@@ -86,7 +89,7 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     **{tag: {"style": styles, "dir": {"ltr", "rtl"}} for tag, styles in _STYLES.items()},
     "div": {
         "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {BOX, LONG_BOX, CODE_BOX, CLIP, COLOURED, ALONE},
+        "style": {BOX, LONG_BOX, CODE_BOX, CODE_GOES_ON, CLIP, COLOURED, ALONE},
         "dir": {"auto", "ltr", "rtl"},
         "role": {"group"},
         "tabindex": {"0"},
@@ -112,18 +115,39 @@ def reply_box(html: str, side: str = "auto") -> str:
         side: the direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``.
     """
     style = COLOURED if any(token in html for token in TOKENS.values()) else CLIP
-    clean = nh3.clean(
-        f'<div class="{_REPLY}" dir="{side}" style="{style}">\n{html}</div>',
-        tags=_TAGS,
-        attributes=_ATTRIBUTES,
-        attribute_filter=_without_unsafe_address,
-        tag_attribute_values=_VALUES,
-        set_tag_attribute_values={"a": {"target": "_blank"}},
-        link_rel="noopener noreferrer nofollow",
-        url_schemes={"http", "https", "mailto"},
-    )
-    return visible(clean)  # once more: entities were read since
+    return clean(f'<div class="{_REPLY}" dir="{side}" style="{style}">\n{html}</div>')
+
+
+def live_box(html: str, side: str, mark: str) -> str:
+    """Return the box of a reply under way, by whose mark a page finds it.
+
+    Args:
+        html: what :func:`clean` has returned.
+        side: as for :func:`reply_box`.
+        mark: classes of ours, which no reply can have.
+    """
+    return f'<div class="{_REPLY} {mark}" dir="{side}" style="{CLIP}">\n{html}</div>'
+
+
+def clean(html: str) -> str:
+    """Return HTML without anything that is not on the lists.
+
+    Args:
+        html: any HTML.
+    """
+    return visible(_CLEANER.clean(html))  # once more: entities were read since
 
 
 def _without_unsafe_address(_: str, name: str, value: str) -> str | None:
     return None if name == "href" and not links.target(value) else value
+
+
+_CLEANER: Final = nh3.Cleaner(
+    tags=_TAGS,
+    attributes=_ATTRIBUTES,
+    attribute_filter=_without_unsafe_address,
+    tag_attribute_values=_VALUES,
+    set_tag_attribute_values={"a": {"target": "_blank"}},
+    link_rel="noopener noreferrer nofollow",
+    url_schemes={"http", "https", "mailto"},
+)

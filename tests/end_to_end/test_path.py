@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import sys
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -127,14 +126,17 @@ def test_a_prompt_passes_few_modules_and_the_session_once(
 
 @pytest.mark.parametrize("how", [{"person": False}, {"cell": "a"}], ids=["machine", "page"])
 def test_a_fragment_passes_few_modules(shell: Shell, how: dict[str, Any]) -> None:
-    """From the read that brings it to the next one."""
+    """From the read that brings it to the next event, with it in one piece or not."""
     calls = watched(shell, **how)
     reads = [place for place, call in enumerate(calls) if call.name == "HttpExchange.read"]
-    spans = [calls[first:last] for first, last in itertools.pairwise(reads)]
-    (modules,) = [
-        {call.module for call in span if call.is_handed}
-        for span in spans
-        if any(call.module == "session/events" and call.is_handed for call in span)
-    ]
+    came = next(
+        place
+        for place, call in enumerate(calls)
+        if place > reads[0] and call.module == "session/events" and call.is_handed
+    )
+    begin = max(place for place in reads if place < came)
+    names = (call.name for call in calls[came:])
+    end = came + next(place for place, name in enumerate(names) if name.endswith("._event"))
+    modules = {call.module for call in calls[begin:end] if call.is_handed}
     assert {"protocol/sse", "session/events"} <= modules
     assert len(modules) <= MOST_BACK, sorted(modules)

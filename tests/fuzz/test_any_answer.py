@@ -117,10 +117,15 @@ class Stage:
 class Outcome:
     """What came of an answer."""
 
-    text: str
+    fragments: list[str]
     reply: Reply
     error: str = ""
     kept: Reply | None = None
+
+    @property
+    def text(self) -> str:
+        """All of its text."""
+        return "".join(self.fragments)
 
 
 def outcome(answer: Answer, pieces: list[bytes], fault: BaseException | None = None) -> Outcome:
@@ -144,10 +149,10 @@ def outcome(answer: Answer, pieces: list[bytes], fault: BaseException | None = N
     assert not any("\ud800" <= char <= "\udfff" for char in text)
     if caught is None:
         assert reply.state == "complete"
-        return Outcome(text, reply)
+        return Outcome(fragments, reply)
     assert reply.state != "complete"
     _check(caught, text)
-    return Outcome(text, reply, f"{type(caught).__name__}: {caught}", caught.reply)
+    return Outcome(fragments, reply, f"{type(caught).__name__}: {caught}", caught.reply)
 
 
 def _check(error: ChatError | ChatInterrupted, text: str) -> None:
@@ -271,6 +276,81 @@ def test_what_came_before_a_fault_is_kept(answer: Answer, places: list[int], fau
         found = outcome(answer, pieces[:count], fault())
         # Half a pair that waits for its other half is given up to the end that came.
         assert whole.startswith(found.text)
+
+
+# One chunk's JSON, with a place for the content, which is not always what the reply takes.
+FORMS_OF_CHUNK = st.sampled_from(
+    [
+        '{"choices":[{"delta":{"content":%s}}]}',
+        '{"model":"m","choices":[{"index":0,"delta":{"content": %s },"finish_reason":null}]}',
+        '{"choices":[{"delta":{"content":%s},"finish_reason":"stop"}],"usage":{"total_tokens":3}}',
+        '{"choices":[{"delta":{"content":%s},"message":{"content":"whole"}}]}',
+        '{"choices":[{"message":{"content":%s}}]}',
+        '{"choices":[{"delta":{"content":"a","content":%s}}]}',
+        '{"choices":[{"delta":{"content":%s,"cont\\u0065nt":"b"}}]}',
+        '{"choices":[{"index":1,"delta":{"content":%s}},{"index":0,"delta":{"role":"r"}}]}',
+        '{"choices":[{"delta":{"content":%s}}],"choices":[{"delta":{"refusal":"no"}}]}',
+        '{"content":%s,"choices":[{"delta":{}}]}',
+        '[{"choices":[{"delta":{"content":%s}}]}]',
+        '{"choices":[{"delta":{"content":%s}}],"error":null,"message":"m"}',
+        '{"choices":[{"delta":{"content":[{"text":%s}]}}]}',
+    ]
+)
+CONTENTS = st.sampled_from(
+    [
+        '" word"',
+        '" and"',
+        '"é"',
+        '"a"',
+        r'"\n\n"',
+        r'"a \"b\" c"',
+        r'"\ud83d"',
+        r'"\ude00"',
+        '""',
+        "null",
+        '"a" , "b"',
+        r'"\"',
+        r'"\x"',
+        '"\t"',
+        '"a","content":"b"',
+        '"a"}}],"x":[{"y":{"z":"b"',
+    ]
+)
+ODD = LINES | st.sampled_from(
+    [b"event: error\n", b"event: ping\n", b"data: {\n", b'error: {"a":1}\n']
+)
+
+
+@given(
+    form=FORMS_OF_CHUNK,
+    contents=st.lists(CONTENTS, min_size=2, max_size=12),
+    end=st.sampled_from(["\n\n", "\n", "\r\n\r\n"]),
+    odd=st.lists(st.tuples(st.integers(0, 12), ODD), max_size=2),
+    wrong=st.lists(st.tuples(st.integers(0, 2_000), st.binary(max_size=2)), max_size=1),
+    places=PLACES,
+)
+def test_the_short_way_of_chunks_that_are_alike_reads_the_same(
+    *,
+    form: str,
+    contents: list[str],
+    end: str,
+    odd: list[tuple[int, bytes]],
+    wrong: list[tuple[int, bytes]],
+    places: list[int],
+) -> None:
+    """Whatever a stream holds, and wherever it is cut, as if each line were parsed by itself."""
+    lines = [f"data: {form % content}{end}".encode() for content in contents]
+    for place, line in odd:
+        lines.insert(place, line)
+    body = b"".join(lines)
+    for place, extra in wrong:
+        at = place % (len(body) + 1)
+        body = body[:at] + extra + body[at:]
+    answer = Answer(200, (("Content-Type", "text/event-stream"),), body)
+    short = outcome(answer, pieces_of(body, places))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sse, "alike", lambda *_: None)
+        assert outcome(answer, [body]) == short
 
 
 COUNTS = st.none() | st.integers(0, 10**6)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import comm
 import pytest
+from comm.base_comm import BaseComm
 from comms import WidgetComm, Widgets
 from logged import Emulator
 from shells import Shell, alone
@@ -17,6 +18,8 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
+from chatmagic.jupyter import reply_under_way
+from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.jupyter.bridge import Bridge
+    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.session.events import Event
 
 PATIENCE = 10.0
 TAKEN_BACK = module.MARKS["taken back"]
@@ -76,6 +81,10 @@ class Front:
         """Wait until it has been sent a message."""
         with self.news:
             assert self.news.wait_for(lambda: content in self.sent, PATIENCE), self.sent
+
+    def paints(self) -> list[dict[str, Any]]:
+        """Give what it was sent to paint."""
+        return [message for message in self.sent if message["kind"] == "paint"]
 
     def said(self) -> list[str]:
         """Give what the status region was told."""
@@ -430,6 +439,50 @@ def test_a_reply_in_the_background_is_stopped_from_its_page(
     service.settings = Settings()
     front.ask("b")
     comm.get_comm_manager().targets[module.STOP](front.widget, {})
+
+
+def test_a_page_is_sent_what_there_is_to_paint(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of the first reply; all of it where it opens, and few whole updates where it paints."""
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(reply_under_way, "BYTES_A_SECOND", float("inf"))
+    front.ask("a")
+    drawing, drawn = front.shell.kernel.page.drawing, list[Drawn]()
+    settle(drawing)
+    assert [paint["last"] for paint in front.paints()[-1:]] == [True]
+    drawing.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
+    session, ask = current_session(), Ask("x", entry="panel")
+
+    def tell(*events: Event) -> list[dict[str, Any]]:
+        front.sent.clear()
+        for event in events:
+            session.followers.tell(event)
+        settle(drawing)
+        return front.paints()
+
+    # No page has said that it is there.
+    assert tell(Began(ask, (), (), Halt()), Fragment("one\n\n")) == []
+    front.say("a", opened=True)
+    (paint,) = tell(Fragment("two\n\nthree"))
+    assert (paint["keep"], len(paint["blocks"])) == (0, 3)
+    page = BaseComm(primary=False)
+    live = {"kind": "paints", "live": paint["live"]}
+    comm.get_comm_manager().targets[module.PAINTS](page, {"content": {"data": live}})
+    assert tell(Fragment(" four")) == [drawn[-1].message]
+    assert (drawn[-1].keep, drawn[-1].whole) == (2, False)
+    page.handle_close({})
+    tell(Fragment(" five"))
+    assert drawn[-1].whole
+    (paint,) = tell(Ended(ask, None, ServiceError("no")))
+    assert (paint["keep"], paint["blocks"], paint["last"]) == (3, [], True)
+
+
+def settle(drawing: DrawingLoop) -> None:
+    """Wait until all is done that was put into the drawing loop."""
+    done = threading.Event()
+    drawing.put(done.set)
+    assert done.wait(PATIENCE)
 
 
 def test_what_cannot_be_read_changes_nothing(front: Front) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter import drawing
-from chatmagic.jupyter.drawing import DrawingLoop, Drawn
+from chatmagic.jupyter import reply_under_way
+from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.models import Reply
 from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
 
@@ -67,8 +68,9 @@ def loop() -> Iterator[DrawingLoop]:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every fragment be drawn."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN_MANY", 0.0)
+    monkeypatch.setattr(reply_under_way, "BYTES_A_SECOND", float("inf"))
 
 
 def began(loop: DrawingLoop) -> Ask:
@@ -80,7 +82,7 @@ def began(loop: DrawingLoop) -> Ask:
 
 def test_a_burst_is_few_drawings(loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first fragment is drawn at once; two thousand that follow are drawn together."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 3600.0)
     shown = Shown(loop)
     began(loop)
     loop.hear(Fragment("first "))
@@ -94,18 +96,12 @@ def test_a_later_fragment_is_drawn_without_another(
     loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came is drawn a pause later, also when nothing follows it."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.001)
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.001)
     shown = Shown(loop)
     began(loop)
     for word in ("one", "one two", "one two three"):
         loop.hear(Fragment(f"{word.split()[-1]} "))
         assert word in shown.next()
-
-
-def test_the_pause_grows_with_the_text() -> None:
-    """The bytes a second stay bounded; a short text is drawn ten times a second at most."""
-    assert drawing.pause("b" * 3_000) == drawing.SECONDS_BETWEEN
-    assert drawing.pause("ä" * 60_000) == pytest.approx(120_000 / drawing.BYTES_A_SECOND)
 
 
 @pytest.mark.usefixtures("eager")
@@ -119,7 +115,7 @@ def test_all_are_shown_the_same_drawing_by_one_thread(loop: DrawingLoop) -> None
         asked, html = cell.drawings.get(timeout=PATIENCE)
         other = panel.drawings.get(timeout=PATIENCE)[1]
         assert asked is ask
-        assert html is other
+        assert html is other  # made once
     assert "<em>one</em> <em>two</em>" in html
     (worker,) = cell.threads | panel.threads
     assert worker.daemon
@@ -135,6 +131,16 @@ def test_a_reply_that_goes_on_in_a_block_of_code_is_drawn_as_code(loop: DrawingL
     html = shown.next()
     assert "<pre" in html
     assert "<h1" not in html
+
+
+def test_white_space_is_nothing_to_draw(loop: DrawingLoop) -> None:
+    """The first word is drawn at once, whatever came before it."""
+    shown = Shown(loop)
+    began(loop)
+    loop.hear(Fragment("\n\n"))
+    assert shown.rest() == []
+    loop.hear(Fragment("  word"))
+    assert "word" in shown.next()
 
 
 def test_one_that_fails_silences_no_other(loop: DrawingLoop) -> None:
@@ -195,6 +201,53 @@ def test_an_ask_that_ended_is_drawn_no_more(loop: DrawingLoop) -> None:
     loop.hear(Fragment(" three"))
     words = [re.sub(r"<[^>]*>|\n", "", html) for html in shown.rest()]
     assert words == ["one", "two", "two three"]
+
+
+def test_the_end_is_drawn_at_once(loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a view asks for it, as its last state takes time; and once more as the last drawing."""
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 3600.0)
+    events: list[Drawn] = []
+    loop.join(lambda event: events.append(event) if isinstance(event, Drawn) else None)
+    shown = Shown(loop)
+    ask = began(loop)
+    for text in ("one", " two", " three"):
+        loop.hear(Fragment(text))
+    loop.draw()
+    assert "one two three" in shown.rest()[-1]
+    loop.hear(Ended(ask, None, None))
+    shown.rest()
+    assert [(drawn.last, drawn.blocks != []) for drawn in events] == [
+        (False, True), (False, True), (True, False),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
+    """As long as it paints; one that says so when its reply is over means the next ones."""
+    drawn: list[Drawn] = []
+    loop.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
+    shown = Shown(loop)
+
+    def whole(*texts: str) -> list[bool]:
+        drawn.clear()
+        for text in texts:
+            loop.hear(Fragment(text))
+        shown.rest()
+        return [each.whole for each in drawn]
+
+    began(loop)
+    assert whole("a ", "b ", "c ") == [True, True, True]
+    live = drawn[-1].live
+    loop.painted(live, "page")
+    assert whole("d ", "e" * 2_000, "f") == [False, True, False]
+    loop.painted(live, "page", ends=True)
+    assert whole("g ") == [True]
+    began(loop)
+    loop.painted(live, "page")
+    loop.painted(live, "page", ends=True)
+    assert whole("a ") == [True]
+    began(loop)
+    assert whole("a ", "b ") == [True, False]
 
 
 def test_no_thread_is_started_for_nobody(loop: DrawingLoop) -> None:

@@ -60,6 +60,15 @@ def test_a_last_message_adds_only_what_is_new() -> None:
     assert built(Chunk("one", whole=True), Chunk("one", whole=True)).text == "oneone"
 
 
+def test_a_delta_may_come_by_its_content_alone() -> None:
+    """Then it adds what a chunk adds that tells nothing new beside it."""
+    builder = built(Chunk("", model="m"))
+    assert builder.append("\ud83d") == ""
+    assert builder.append("\ude00 a") == "\N{GRINNING FACE} a"
+    assert builder.add(Chunk("\N{GRINNING FACE} a b", whole=True)) == " b"
+    assert builder.reply("complete").model == "m"
+
+
 def test_a_refusal_comes_in_fragments() -> None:
     """They are joined, as the text's are."""
     assert built(Chunk(refusal="I "), Chunk(refusal="won't.")).facts.refusal == "I won't."

@@ -12,12 +12,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatmagic.protocol import sse
+from chatmagic.protocol.alike import Alike, alike
 from chatmagic.protocol.sse import DONE, Decoder, Event, Malformed, Payload
 
 PAIRS_UP_TO = 110
 
 WHOLE = 'data: {"choices":[1]}'
 A_CHUNK = Payload({"choices": [1]})
+
+
+def words(content: str) -> str:
+    """Return a data line with a chunk."""
+    return f'data: {{"choices":[{{"delta":{{"content":"{content}"}}}}]}}\n'
+
+
+A_WORD = Payload({"choices": [{"delta": {"content": "a"}}]})
 
 # What was sent, the events that it is, and whether it ended inside one.
 SAMPLES: dict[str, tuple[bytes, list[Event], bool]] = {
@@ -136,6 +145,26 @@ SAMPLES: dict[str, tuple[bytes, list[Event], bool]] = {
         False,
     ),
     "UTF-8 cut": (b'data: "\xf0\x9f', [], True),
+    "chunks that are alike": (
+        (words("a") + "\n" + words("b") + ": busy\n" + words(r"\n") + words("")).encode(),
+        [A_WORD, "b", "\n", Payload({"choices": [{"delta": {"content": ""}}]})],
+        False,
+    ),
+    "a name before a chunk": (
+        (words("a") + "event: error\n" + words("a") + "data: 1\n").encode(),
+        [A_WORD, Payload(A_WORD.value, "error"), Payload(1)],
+        False,
+    ),
+    "half a value between chunks": (
+        (words("a") + "data: {\n" + words("a") + words("b")).encode(),
+        [A_WORD, Malformed("{"), A_WORD, "b"],
+        False,
+    ),
+    "an error between chunks": (
+        (words("a") + 'error: {"a":1}\n' + words("a")).encode(),
+        [A_WORD, Payload({"a": 1}, "error"), A_WORD],
+        False,
+    ),
     "not compact": (b'data: { "a" : [ 1 , 2 ] }\n', [Payload({"a": [1, 2]})], False),
 }
 
@@ -205,6 +234,27 @@ def test_a_line_end_over_two_pieces_is_one() -> None:
     assert decoder.feed(b"event: error\r") == []
     assert decoder.feed(b"\n\n") == []
     assert decoder.feed(b"data: 1\n") == [Payload(1)]
+
+
+def test_where_lines_are_never_alike_none_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look for what they share costs time for nothing; a single use begins the count anew."""
+    asked: list[str] = []
+
+    def noted(line: str, value: object) -> Alike | None:
+        asked.append(line)
+        return alike(line, value)
+
+    monkeypatch.setattr(sse, "alike", noted)
+    lines = [words("a").replace("{", f'{{"n":{number},', 1).encode() for number in range(20)]
+    decoder = Decoder()
+    for line in lines:
+        decoder.feed(line)
+    assert len(asked) == sse.MOST_UNUSED
+    asked.clear()
+    decoder = Decoder()
+    for line in lines:
+        assert decoder.feed(line + line)[1] == "a"
+    assert len(asked) == len(lines)
 
 
 def test_a_body_ends_once() -> None:

@@ -5,9 +5,20 @@ from __future__ import annotations
 import pytest
 
 from chatmagic.render import markdown
-from chatmagic.render.reply_forms import to_html, to_markdown, to_text
+from chatmagic.render.reply_forms import LiveReply, to_html, to_markdown, to_text
 
 HOSTILE = '<img src=x onerror=alert(1)>\u202e</pre>"\x1b[31m'
+
+
+def so_far(text: str, format: str, opening: str = "") -> str:
+    """Return what is shown of a reply that comes character by character."""
+    live = LiveReply(format, opening)
+    shown: list[str] = []
+    for char in text:
+        keep, blocks = live.feed(char)
+        shown[keep:] = blocks
+    assert live.box("mark").endswith("".join([">\n", *shown, "</div>"]))
+    return live.box("mark")
 
 
 @pytest.mark.parametrize("format", ["markdown", "text", "code", "json"])
@@ -15,7 +26,7 @@ HOSTILE = '<img src=x onerror=alert(1)>\u202e</pre>"\x1b[31m'
 @pytest.mark.parametrize("text", [HOSTILE, f'["{HOSTILE[:30]}"]', f"```\n{HOSTILE}\n```", ""])
 def test_no_form_lets_a_reply_act(format: str, text: str, *, live: bool) -> None:
     """Each escapes what it shows."""
-    html = to_html(text, format, live=live)
+    html = so_far(text, format) if live else to_html(text, format)
     assert "<img" not in html
     assert "\u202e" not in html
     assert "\x1b" not in html
@@ -37,9 +48,14 @@ def test_text_is_shown_as_it_came() -> None:
 def test_code_without_a_fence_is_code() -> None:
     """Also where it holds what looks like one, and as it comes."""
     assert "*a* = 1" in to_html("*a* = 1", "code")
-    assert "<em>" not in to_html("*a* = `1`", "code", live=True)
+    assert "<em>" not in so_far(" *a* = `1`", "code")
+    assert "highlight" in so_far("a\n", "code")
     assert to_html("```python\nx\n```", "code") == markdown.to_html("```python\nx\n```")
-    assert to_html("``", "code", live=True) == markdown.to_html("``", live=True)
+    assert so_far("``", "code") == so_far("``", "markdown")
+    fenced = so_far("So:\n```python\n*x*\n```\n*and*", "code")
+    assert fenced == so_far("So:\n```python\n*x*\n```\n*and*", "markdown")
+    assert "<em>and</em>" in fenced
+    assert "<em>" not in so_far("*x*", "code", opening="```python")
     assert to_html("~~~\nx", "code") == markdown.to_html("~~~\nx")
 
 
@@ -49,7 +65,8 @@ def test_json_is_a_tree() -> None:
     assert "As it came" not in to_html(whole, "json")
     assert "<summary>1 field</summary>" in to_html(whole, "json")
     assert "As it came" in to_html('{"a":1}', "json")
-    assert "<summary>" not in to_html('{"a":1', "json", live=True)
+    assert "<summary>" not in so_far('{"a":1', "json")
+    assert 'aria-label="Code, json"' in so_far('{"a":1', "json")
     assert to_text('{"a":1}', "json") == whole
 
 

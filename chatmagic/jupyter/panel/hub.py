@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.jupyter.drawing import Drawn
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.panel.pending import PendingAsks
+from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.session.events import Began, Changed, Ended, failure
 
 if TYPE_CHECKING:
@@ -255,10 +255,15 @@ class Hub:
     def _draw(self, event: Drawn) -> None:
         """Show the reply under way."""
         pending = self.pending.of(event.ask)
-        if pending is not None and self.kernel.streams():
-            pending.html = event.html
-            if self._is_here(pending):
-                self._send_to("panel", {"kind": "text", "key": pending.key, "html": event.html})
+        if pending is None or not self.kernel.streams():
+            return
+        is_first, pending.drawn = pending.drawn is None, event
+        if not self._is_here(pending):
+            return
+        if is_first:
+            self._send_to("panel", {"kind": "text", "key": pending.key, "html": event.html})
+        else:
+            self._send_to("panel", event.message)
 
     def _end(self, event: Ended) -> None:
         ask, answer, error = event.ask, event.answer, event.error

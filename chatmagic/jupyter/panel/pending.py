@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.panel import messages
+    from chatmagic.jupyter.reply_under_way import Drawn
     from chatmagic.session.events import Answer, Ask
 
 MOST_ASIDES: Final = 50
@@ -40,7 +41,7 @@ class PendingAsk:
         after: number of the turn behind which it stands; ``None`` is the end.
         replaces: numbers of the turns that its turn will replace.
         halt: stops it; ``None`` until it is known.
-        html: what pages were shown of its reply.
+        drawn: what pages were shown of its reply.
         thread: name of the thread that it is asked in; empty until it has begun.
     """
 
@@ -51,7 +52,7 @@ class PendingAsk:
     after: int | None = None
     replaces: Sequence[int] = ()
     halt: Halt | None = None
-    html: str = ""
+    drawn: Drawn | None = None
     thread: str = ""
 
     @property
@@ -76,7 +77,7 @@ class PendingAsk:
             "note": self.note,
             "after": self.after,
             "replaces": list(self.replaces),
-            "html": self.html,
+            "html": "" if self.drawn is None else self.drawn.html,
         }
 
 

@@ -29,7 +29,7 @@ import chatmagic
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.jupyter import drawing
+from chatmagic.jupyter import reply_under_way
 from chatmagic.jupyter.panel.hub import Shown
 from chatmagic.jupyter.panel.snapshot import Entries
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Listener
@@ -55,8 +55,8 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With 60 turns and with 600 a reply is told in the same messages, byte for byte."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN_MANY", 0.0)
     fragments = [f"word{number} " for number in range(50)]
     heard = []
     for count in (60, 600):
@@ -67,8 +67,10 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
             first = page.sync()
             assert (len(first["entries"]), first["earlier"]) == (30, count - 30)
             heard.append(following(session, page, fragments))
-    few, many = ([one for one in messages if one["kind"] == "text"] for messages in heard)
-    assert len(few) == len(fragments)
+    few, many = (
+        [{**one, "live": ""} for one in messages if one["kind"] == "paint"] for messages in heard
+    )
+    assert len(few) == len(fragments)  # without the first, which is "text", and with the last
     assert few == many
     assert [one["kind"] for one in heard[0]] == [one["kind"] for one in heard[1]]
     sizes = [[len(json.dumps(one)) for one in messages] for messages in heard]
@@ -78,13 +80,15 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
 def test_drawing_is_paced_by_the_length(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first fragment is drawn at once; then nothing until the pause is over."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
+    """The first fragment is drawn at once; then nothing until the pause is over, or the reply."""
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 3600.0)
     with closing(Pages(session, kernel, loop)) as pages:
         page = View(pages)
         heard = following(session, page, ["one ", "two ", "three"])
     assert ["one" in one["html"] for one in heard if one["kind"] == "text"] == [True]
-    assert "two" not in json.dumps(heard)
+    last, *others = [one for one in reversed(heard) if one["kind"] == "paint"]
+    assert (last["serial"], last["last"], others) == (1, True, [])
+    assert "one two three" in last["blocks"][0]
 
 
 def test_a_reply_is_told_in_order(session: Session, page: View, service: Service) -> None:
@@ -92,7 +96,9 @@ def test_a_reply_is_told_in_order(session: Session, page: View, service: Service
     service.reply = lambda peer: peer.send(words("**one** ", "two"))
     page.sync()
     over = page.asked("why?")
-    assert page.kinds == ["snapshot", "pending", "offer", "pending", "text", "snapshot"]
+    kinds = [kind for kind in page.kinds if kind != "paint"]
+    assert kinds == ["snapshot", "pending", "offer", "pending", "text", "snapshot"]
+    assert page.kinds[-2:] == ["paint", "snapshot"]
     stages = [message["stage"] for message in page.messages if message["kind"] == "pending"]
     assert stages == ["asked", "began"]
     (new,) = over["new"]
@@ -175,13 +181,14 @@ def test_a_view_that_opens_in_the_middle_sees_what_came(
     """The ask under way is in what it is told first, with the text so far; so is a reload."""
     service.reply, go_on = holding("half ")
     key = page.ask("why?")
-    page.until("text")
+    shown = page.until("text")
     late = View(pages)
     first = late.sync(first=True)
     assert first["reloaded"] is False
     (ask,) = first["pending"]
     assert (ask["key"], ask["stage"]) == (key, "began")
     assert "half" in ask["html"]
+    assert ask["html"] == shown["html"]  # marked by what it shows
     go_on.set()
     page.until("snapshot", key=key)
     late.until("snapshot", key=key)
@@ -196,7 +203,7 @@ def test_without_streaming_a_reply_is_drawn_once(
     kernel.shows = False
     service.reply = lambda peer: peer.send(words("one ", "two"))
     page.asked("why?")
-    assert "text" not in page.kinds
+    assert not {"text", "paint"} & {*page.kinds}
 
 
 def test_stop_ends_the_panels_reply_and_keeps_what_came(
@@ -401,6 +408,7 @@ def test_what_is_hostile_is_shown_and_acts_nowhere(page: View, service: Service)
     service.reply = lambda peer: peer.send(stream(f"data: {hostile}\n\n".encode(), DONE))
     (new,) = page.asked(HOSTILE)["new"]
     texts = [one["html"] for one in page.messages if one["kind"] == "text"]
+    texts += ["".join(one["blocks"]) for one in page.messages if one.get("blocks")]
     assert texts
     for html in (new["reply"]["html"], *texts):
         assert "<script" not in html

@@ -1,0 +1,198 @@
+"""A reply under way as its drawings: what is new of it, when it is drawn, and when as a whole.
+
+A drawing is told as what has changed, which a page can paint; now and then it is a whole update of
+the output, too. Where no page has said that it paints, whole updates come at a pace that keeps the
+bytes a second bounded; where one has, when the text has doubled, for a page that is loaded again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, cast
+
+from chatmagic.conversation import continuation
+
+if TYPE_CHECKING:
+    from chatmagic.jupyter.bridge_messages import Paint
+    from chatmagic.render.live_markdown import Change
+    from chatmagic.render.reply_forms import LiveReply
+    from chatmagic.session.events import Ask
+
+SECONDS_BETWEEN: Final = 0.1
+SECONDS_BETWEEN_MANY: Final = 0.17
+BYTES_A_SECOND: Final = 60_000
+"""Of whole updates, where no page paints."""
+
+_MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they come less often
+_AT_FIRST: Final = 8_000  # bytes that they may take besides
+_ENVELOPE: Final = 250  # bytes of a message besides its blocks
+_LEAST_WHOLE: Final = 2_000  # characters of the first whole update behind that with the first word
+_PAINTED_WITHIN: Final = 1.0  # seconds in which a page is told what there is to paint
+_SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Event: what came of the reply under way was drawn, as safe HTML.
+
+    Args:
+        ask: whose reply it is.
+        reply: all of it, as it is until the next drawing.
+        live: the name of the ask in pages.
+        serial: the number of this drawing, from 0.
+        keep: how many blocks of the one before stay.
+        blocks: those that follow them now.
+        whole: whether a whole update is due.
+        paint: whether a page is told what is new; else the whole update stands in its place.
+        last: whether it is the last one.
+    """
+
+    ask: Ask
+    reply: LiveReply
+    live: str
+    serial: int
+    keep: int
+    blocks: list[str]
+    whole: bool
+    paint: bool
+    last: bool
+
+    @cached_property
+    def html(self) -> str:
+        """The whole reply in its box, by whose classes a page knows what it shows."""
+        mark = f"chatmagic-live chatmagic-live-{self.live} chatmagic-at-{self.serial}"
+        return self.reply.box(mark)
+
+    @property
+    def message(self) -> Paint:
+        """What has changed, for a page to paint."""
+        paint: Paint = {
+            "kind": "paint",
+            "live": self.live,
+            "serial": self.serial,
+            "keep": self.keep,
+            "blocks": self.blocks,
+        }
+        return {**paint, "last": True} if self.last else paint
+
+
+class ReplyUnderWay:
+    """The reply under way of one ask; it has no clock of its own.
+
+    Args:
+        ask: the ask.
+        is_painted: whether pages paint it from the first.
+    """
+
+    def __init__(self, ask: Ask, *, is_painted: bool) -> None:
+        """Draw nothing yet."""
+        self.ask = ask
+        self.live = secrets.token_hex(6)
+        self.painters: set[str] = set()
+        """The ids of the comms by which pages have said that they paint it."""
+        self.due: float | None = None
+        """When the next drawing is due; ``None`` as long as there is nothing new."""
+        self._always_painted = is_painted
+        self._reply: LiveReply | None = None
+        self._opening: str | None = None
+        self._begin = ""
+        self._new: list[str] = []
+        self._has_words = False
+        self._length = self._bytes = self._sent = 0
+        self._serial = -1
+        self._not_before = 0.0
+        self._whole_due = 0.0
+        self._whole_length = 0
+        self._paint_due = 0.0
+
+    @property
+    def _is_painted(self) -> bool:
+        return self._always_painted or bool(self.painters)
+
+    def warm(self) -> None:
+        """Load what draws it."""
+        self._fed("")
+
+    def add(self, text: str) -> None:
+        """Take what has come; white space alone is nothing to draw yet."""
+        self._new.append(text)
+        self._has_words = self._has_words or bool(text.strip())
+        if self._has_words and self.due is None:
+            self.due = self._not_before
+
+    def draw(self, now: float, *, last: bool = False) -> Drawn | None:
+        """Return what is new as a drawing; ``None`` where there is nothing to draw.
+
+        Args:
+            now: the time, in seconds.
+            last: whether nothing more comes, which is told all the same.
+        """
+        self.due = None
+        if not self._has_words or not (self._new or last):
+            return None
+        text, self._new = "".join(self._new), []
+        self._length += len(text)
+        self._bytes += len(text.encode(errors="replace"))
+        self._serial += 1
+        keep, blocks = self._fed(text)
+        if self._is_painted and self._serial:
+            whole = self._length >= max(2 * self._whole_length, _LEAST_WHOLE)
+        else:
+            whole = now >= self._whole_due
+        whole = whole and not last  # the last state follows
+        paint = self._is_painted or not whole or now >= self._paint_due
+        reply = cast("LiveReply", self._reply)
+        return Drawn(
+            ask=self.ask,
+            reply=reply,
+            live=self.live,
+            serial=self._serial,
+            keep=keep,
+            blocks=blocks,
+            whole=whole,
+            paint=paint,
+            last=last,
+        )
+
+    def drew(self, drawn: Drawn, now: float) -> None:
+        """Find when the next drawing may be, and the next whole update.
+
+        Args:
+            drawn: the drawing that was told.
+            now: when it was, in seconds.
+        """
+        if drawn.whole:
+            self._whole_length = self._length
+            self._whole_due = now + pause(drawn.html)
+        if drawn.paint:
+            self._paint_due = now + _PAINTED_WITHIN
+            self._sent += _ENVELOPE + sum(len(block.encode()) for block in drawn.blocks)
+        is_much = self._sent > _MOST_TIMES * self._bytes + _AT_FIRST
+        self._not_before = now + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
+
+    def _fed(self, text: str) -> Change:
+        """Render what has come."""
+        part = self.ask.part
+        if self._reply is None or (part is not None and self._length <= _SETTLED):
+            # The renderer comes with the first reply that is drawn.
+            from chatmagic.render.reply_forms import LiveReply  # noqa: PLC0415
+
+            self._begin += text
+            opening = None
+            if part is not None:
+                opening = continuation.block(part.reply.text, self._begin, self.ask.format)
+            if self._reply is None or opening != self._opening:
+                self._reply, self._opening = LiveReply(self.ask.format, opening or ""), opening
+                text = self._begin
+        return self._reply.feed(text)
+
+
+def pause(html: str) -> float:
+    """Return the seconds to wait after a whole update, so that their bytes a second stay bounded.
+
+    Args:
+        html: what was sent.
+    """
+    return max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND)

@@ -1,0 +1,65 @@
+"""Chunks that are alike: most lines of a stream differ in the content of their chunk alone.
+
+What stands before and behind the content is compared as text, which costs much less than to
+parse it: with any other string in that place, the JSON holds the same but for that string.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from chatmagic import _json
+from chatmagic.protocol.wire import first_choice
+
+_NAME: Final = '"content"'
+_CONTENT: Final = re.compile(rf'{_NAME}\s*:\s*"((?:[^"\\]|\\.)*+)"')
+
+
+class Alike:
+    """Lines that are like one ``data`` line, but for the content of its chunk.
+
+    Args:
+        before: the line up to the content, with its opening quotation mark.
+        after: the line from the content's closing quotation mark on.
+    """
+
+    __slots__ = ("_after", "_before", "_end", "_start")
+
+    def __init__(self, before: str, after: str) -> None:
+        """Compare with these."""
+        self._before = before
+        self._after = after
+        self._start = len(before)
+        self._end = -len(after)
+
+    def content_of(self, line: str) -> str:
+        """Return the content of a line that is like this one; empty for any other line."""
+        if not (line.startswith(self._before) and line.endswith(self._after)):
+            return ""
+        content = line[self._start : self._end]
+        if "\\" not in content and '"' not in content:
+            return content
+        try:
+            string, end = _json.DECODER.raw_decode(line, self._start - 1)
+        except ValueError:
+            return ""
+        return string if end == len(line) + self._end + 1 else ""
+
+
+def alike(line: str, value: Any) -> Alike | None:
+    """Return the lines that are like one; ``None`` where the place of its content is not sure.
+
+    Args:
+        line: a ``data`` line.
+        value: the JSON that it holds.
+    """
+    if line.count(_NAME) != 1 or not isinstance(value, dict):
+        return None
+    match = _CONTENT.search(line)
+    delta = first_choice(value.get("choices")).get("delta")
+    if match is None or not isinstance(delta, dict) or "content" not in delta:
+        return None
+    before, after = line[: match.start(1)], line[match.end(1) :]
+    # A name that is written with escapes might be the same one.
+    return None if "\\" in before or "\\" in after else Alike(before, after)

@@ -1,0 +1,279 @@
+"""A reply under way as blocks of safe HTML: each is rendered and made safe once.
+
+Only what stands behind the last certain end of a block is rendered again when more has come, so
+that a reply takes time linear in its length over its life. What is rendered here differs from
+:func:`chatmagic.render.markdown.to_html` in a few ways, which the reply's last state settles:
+
+- a link or a footnote whose definition comes later is text, as long as it was before;
+- a block that grows beyond :data:`LONGEST` characters is cut, and goes on as a new one;
+- what is nested too deeply is plain text by itself, and not with the whole reply;
+- what stands above the reply's first word is read from the left.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from markdown_it.renderer import RendererHTML
+
+from chatmagic._log import log_swallowed
+from chatmagic.render import bidi, markdown, markdown_parser, sanitize
+from chatmagic.text import PROSE, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.token import Token
+    from markdown_it.utils import EnvType
+
+LONGEST: Final = 1_500
+"""The most characters that are rendered again with each drawing, but for one line more."""
+_LONGEST_CODE: Final = 800  # the same, of a block of code, whose parts look like one
+_SLICE: Final = 4_000  # characters that are read at once, so that each reading is short
+_NEWEST: Final = 20_000  # characters that are shown of what a page cannot bear
+_LONGEST_HEAD: Final = 200  # characters of the lines that a cut block begins with again
+_CERTAIN: Final = 32  # characters of a line that begin no item of a list, and never will
+
+_OUTLINE: Final = markdown_parser.parser(RendererHTML)
+_OUTLINE.core.ruler.enableOnly(["normalize", "block"])
+_GAP: Final = re.compile(r"\n[ \t]*\n[ \t]*\S")
+_HELD: Final = re.compile("[\r\ud800-\udbff]\\Z")
+_LISTS: Final = frozenset(["bullet_list_open", "ordered_list_open", "code_block"])
+"""Blocks that may go on behind an empty line."""
+
+
+class Change(NamedTuple):
+    """What to do with the blocks that are shown: the first ``keep`` stay, others follow them."""
+
+    keep: int
+    blocks: list[str]
+
+
+class Blocks(list[str]):
+    """Blocks that are shown, of which the first ones do not change any more."""
+
+    def __init__(self) -> None:
+        """Show none yet."""
+        super().__init__()
+        self.finished = 0
+
+    def show(self, finished: list[str], unfinished: Sequence[str]) -> Change:
+        """Show other blocks behind those that are finished.
+
+        Args:
+            finished: those that are so now.
+            unfinished: those behind them.
+        """
+        new = [*finished, *unfinished]
+        begin = keep = self.finished
+        while keep < len(self) and keep - begin < len(new) and self[keep] == new[keep - begin]:
+            keep += 1
+        self.finished += len(finished)
+        self[keep:] = new[keep - begin :]
+        return Change(keep, self[keep:])
+
+
+class LiveText:
+    """Text under way, shown as it came.
+
+    Args:
+        blocks: those that are shown, which are kept.
+        most: how many characters are shown at least of the newest; ``None`` shows all.
+    """
+
+    def __init__(self, blocks: Blocks | None = None, most: int | None = None) -> None:
+        """Show nothing yet."""
+        self.blocks = Blocks() if blocks is None else blocks
+        self.side = "auto"
+        self._begin = len(self.blocks)
+        self._most = most
+        self._shown = 0
+        self._rest = ""
+
+    def feed(self, text: str) -> Change:
+        """Show more.
+
+        Args:
+            text: what has come.
+        """
+        self._rest += text if self._most is None else text[-self._most :]
+        finished, at = [], 0
+        while len(self._rest) - at > LONGEST:
+            end = self._rest.rfind("\n", at, at + LONGEST) + 1 or at + LONGEST
+            finished.append(_plain(self._rest[at:end].removesuffix("\n")))
+            at = end
+        self._shown += at
+        self._rest = self._rest[at:]
+        if self._most is not None and self._shown > self._most:
+            # All begins anew with the newest, and not at each drawing.
+            self.blocks.finished = self._begin
+            finished, self._shown = finished[-1:], 0
+        return self.blocks.show(finished, [_plain(self._rest)])
+
+
+class LiveMarkdown:
+    """Markdown under way.
+
+    Args:
+        opening: what stands before the text and is not seen, as the line that opens a block.
+    """
+
+    def __init__(self, opening: str = "") -> None:
+        """Show nothing yet."""
+        self.blocks = Blocks()
+        self.side = "auto"
+        """The direction of the reply as a whole: ``rtl``, or else ``auto``."""
+        self._env: EnvType = {**markdown.environment(live=True), "references": {}, "side": ""}
+        self._count = 0
+        self._length = 0
+        self._held = ""
+        self._rest = opening
+        self._instead: LiveText | None = None
+
+    def feed(self, text: str) -> Change:
+        """Show more.
+
+        Args:
+            text: what has come.
+        """
+        if self._instead is not None:
+            return self._instead.feed(text)
+        self._length += len(text)
+        text = self._held + text
+        # The other half of a line end, or of a character, may come with the next fragment.
+        self._held = held[0] if (held := _HELD.search(text)) else ""
+        text = visible(text.removesuffix(self._held)).replace("\r\n", "\n").replace("\r", "\n")
+        if self._length >= markdown.MOST_MARKDOWN:
+            self._rest += text
+            return self._give_up(f"it has more than {markdown.MOST_MARKDOWN:,} characters")
+        finished: list[str] = []
+        for at in range(0, len(text), _SLICE):
+            self._rest += text[at : at + _SLICE]
+            finished += self._finish()
+        env = {**self._env}
+        unfinished, count = self._render(self._rest, env)
+        if self._count + count > markdown.MOST_BLOCKS:
+            return self._give_up(markdown.TOO_MANY)
+        self.side = "rtl" if env["side"] == "rtl" else "auto"
+        return self.blocks.show(finished, unfinished)
+
+    def _finish(self) -> list[str]:
+        """Render what is finished, and take it off the rest."""
+        finished: list[str] = []
+        while (cut := _cut(self._rest)) is not None:
+            end, again = cut
+            self._env["goes_on"] = bool(again)
+            blocks, count = self._render(self._rest[:end], self._env)
+            self._count += count
+            self._rest = again + self._rest[end:]
+            finished += blocks
+        self._env["goes_on"] = False
+        return finished
+
+    def _render(self, text: str, env: EnvType) -> tuple[list[str], int]:
+        """Return a part of the reply as safe blocks, and how many there are for a page.
+
+        Args:
+            text: the part.
+            env: what was read above; goes on with what is read here.
+        """
+        try:
+            env["references"] = {**env["references"]}  # else a copy of env would share them
+            tokens = markdown.PARSER.parse(text, env)
+            if markdown.too_deep(tokens):
+                return [_plain(text)], 1
+            env["side"] = env["side"] or bidi.side(tokens)
+            bidi.set_directions(tokens, env["side"])
+            blocks = [
+                sanitize.clean(markdown.PARSER.renderer.render(block, markdown.PARSER.options, env))
+                for block in _top(tokens)
+            ]
+        except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
+            log_swallowed(error)
+            return [_plain(text)], 1
+        return blocks, markdown.blocks(tokens)
+
+    def _give_up(self, why: str) -> Change:
+        """Show the newest of a reply that a page cannot bear, from now on."""
+        why += f"; while it streams its newest {_NEWEST:,} characters are shown"
+        note = sanitize.clean(markdown.note_of_plain(why))
+        self.blocks.finished = 0
+        self.blocks.show([note], ())
+        self._instead = LiveText(self.blocks, _NEWEST)
+        change = self._instead.feed(self._rest)
+        return Change(0, [note, *change.blocks])
+
+
+def _plain(text: str) -> str:
+    return sanitize.clean(f'<pre style="{PROSE}">{escape(visible(text), quote=False)}</pre>\n')
+
+
+def _top(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return the tokens of each block that no other holds."""
+    blocks: list[list[Token]] = []
+    for token in tokens:
+        if token.level == 0 and token.nesting >= 0:
+            blocks.append([])
+        blocks[-1].append(token)
+    return blocks
+
+
+def _cut(text: str) -> tuple[int, str] | None:
+    """Return where a text can be cut, and what the part behind begins with again.
+
+    Args:
+        text: the end of what has come, from the beginning of a block on.
+
+    Returns:
+        The last place where a block is certain to end, or one inside a block that is too long;
+        ``None`` where neither is.
+    """
+    is_code = text.startswith(("```", "~~~"))
+    is_long = len(text) > (_LONGEST_CODE if is_code else LONGEST)
+    if not is_long and not _GAP.search(text):
+        return None
+    lines = text.split("\n")
+    blocks = _top(_OUTLINE.parse(text))
+    begins = [_first_line(block[0]) for block in blocks]
+    for before, block, line in reversed(list(zip(blocks, blocks[1:], begins[1:], strict=False))):
+        is_whole = line < len(lines) - 1 or (
+            block[0].type == "paragraph_open" and len(lines[line]) >= _CERTAIN
+        )
+        # No formula, paragraph or table goes on behind an empty line, whatever follows.
+        if not lines[line - 1].strip(" \t") and (is_whole or before[0].type not in _LISTS):
+            return _offset(lines, line), ""
+    return _cut_inside(lines, blocks, begins) if is_long else None
+
+
+def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) -> tuple[int, str]:
+    """Return where to cut a text that no certain end divides, as :func:`_cut` does."""
+    begin, again = 0, ""
+    if len(begins) > 1:
+        return _offset(lines, begins[-1]), ""
+    if begins:
+        begin, kind = begins[0], blocks[0][0].type
+        items = [token.map[0] for token in blocks[0] if token.level == 1 and token.map]
+        if kind in _LISTS and items and items[-1] > begin:
+            return _offset(lines, items[-1]), ""
+        heads = {"fence": 1, "table_open": 2}.get(kind, 0)
+        again = "".join(f"{line}\n" for line in lines[begin : begin + heads])
+        begin += heads
+    if len(again) > _LONGEST_HEAD:
+        again = ""
+    if (last := len(lines) - 1) > begin:
+        return _offset(lines, last), again
+    # One endless line.
+    start = _offset(lines, begin)
+    text = "\n".join(lines)
+    return text.rfind(" ", start + LONGEST // 2, start + LONGEST) + 1 or start + LONGEST, again
+
+
+def _first_line(token: Token) -> int:
+    return token.map[0] if token.map else 0
+
+
+def _offset(lines: list[str], count: int) -> int:
+    """Return how many characters so many lines have, their ends included."""
+    return sum(map(len, lines[:count])) + count

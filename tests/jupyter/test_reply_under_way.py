@@ -1,0 +1,158 @@
+"""When a reply under way is drawn, and how much is sent of it: counts and bytes, by a clock."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from chatmagic.jupyter import reply_under_way
+from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
+from chatmagic.session.events import Ask
+
+PROSE = [
+    "The",
+    "sample",
+    "mean",
+    "is",
+    "a",
+    "point",
+    "estimate",
+    "and",
+    "its",
+    "standard",
+    "error",
+    "says",
+    "how",
+    "far",
+    "it",
+    "would",
+    "move",
+    "if",
+    "the",
+    "study",
+    "were",
+    "done",
+    "again",
+    "with",
+    "**other**",
+    "people",
+    "drawn",
+    "from",
+    "the",
+    "same",
+    "population.",
+]
+CODE = ("    value = function(argument, other)\n", "\n", "    return value\n")
+
+
+def streamed(
+    fragments: list[str], a_second: int, *, painted: bool
+) -> tuple[list[tuple[float, Drawn]], int]:
+    """Return what is drawn of a reply that comes at a steady pace, and when, and its bytes."""
+    reply = ReplyUnderWay(Ask("why?"), is_painted=painted)
+    drawings: list[tuple[float, Drawn]] = []
+    now = 0.0
+    for number, fragment in enumerate(fragments):
+        now = number / a_second
+        # What is due is drawn by its time, also between two fragments.
+        while reply.due is not None and (due := max(reply.due, drawings[-1][0])) <= now:
+            draw(reply, drawings, due)
+        reply.add(fragment)
+        if reply.due is not None and now >= reply.due:
+            draw(reply, drawings, now)
+    draw(reply, drawings, now, last=True)
+    size = sum(
+        len(json.dumps(drawn.message)) * drawn.paint + len(json.dumps(drawn.html)) * drawn.whole
+        for _, drawn in drawings
+    )
+    return drawings, size
+
+
+def draw(
+    reply: ReplyUnderWay, drawings: list[tuple[float, Drawn]], now: float, *, last: bool = False
+) -> None:
+    """Draw what has come."""
+    drawn = reply.draw(now, last=last)
+    assert drawn is not None
+    drawings.append((now, drawn))
+    _ = drawn.html  # as it is now
+    reply.drew(drawn, now)
+
+
+def prose(count: int) -> list[str]:
+    """Return so many fragments of paragraphs."""
+    words = itertools.cycle(PROSE)
+    return [next(words) + ("\n\n" if at % 60 == 59 else " ") for at in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("fragments", "a_second"),
+    [
+        (prose(3_000), 600),
+        (prose(3_000), 100),
+        (prose(30_000), 600),
+        ([word + " " for word in PROSE * 100], 600),
+        (["```python\n", *CODE * 1_000], 100),
+        (["- ", *(f"{word} " if at % 9 else "\n- " for at, word in enumerate(PROSE * 100))], 600),
+    ],
+    ids=["3,000", "slow", "30,000", "one paragraph", "code", "list"],
+)
+def test_a_page_that_paints_is_told_often_and_little(fragments: list[str], a_second: int) -> None:
+    """No gap is longer than 200 ms, no second has more than twelve messages, bytes are linear."""
+    drawings, size = streamed(fragments, a_second, painted=True)
+    times = [when for when, _ in drawings]
+    assert max(later - when for when, later in itertools.pairwise(times)) <= 0.2
+    messages = sum(drawn.paint + drawn.whole for _, drawn in drawings)
+    assert messages <= 12 * (times[-1] + 1)
+    assert size <= 8 * sum(map(len, fragments))
+    blocks: list[str] = []
+    for _, drawn in drawings:
+        blocks[drawn.keep :] = drawn.blocks
+    assert blocks == drawn.reply.blocks
+    assert "".join(blocks) in drawn.html
+
+
+def test_other_pages_get_whole_updates_of_bounded_bytes() -> None:
+    """And what there is to paint each second, so that a page that comes can say that it does."""
+    drawings, _ = streamed(prose(3_000), 600, painted=False)
+    whole = [(when, len(drawn.html)) for when, drawn in drawings if drawn.whole]
+    for (when, size), (later, _) in itertools.pairwise(whole):
+        assert later - when >= max(0.1, size / reply_under_way.BYTES_A_SECOND) - 1e-9
+    painted = [when for when, drawn in drawings if drawn.paint]
+    assert max(later - when for when, later in itertools.pairwise(painted)) <= 1.2
+    assert drawings[0][1].paint
+    assert drawings[0][1].whole
+    assert drawings[-1][1].last
+
+
+def test_the_pause_grows_with_the_text() -> None:
+    """The bytes a second stay bounded; a short text is drawn ten times a second at most."""
+    assert reply_under_way.pause("b" * 3_000) == reply_under_way.SECONDS_BETWEEN
+    size = 120_000 / reply_under_way.BYTES_A_SECOND
+    assert reply_under_way.pause("ä" * 60_000) == pytest.approx(size)
+
+
+def test_a_page_knows_what_a_box_shows_by_its_classes() -> None:
+    """By the name of the ask, which nobody can guess, and the number of the drawing."""
+    reply, other = (ReplyUnderWay(Ask("why?"), is_painted=True) for _ in range(2))
+    assert reply.live != other.live
+    reply.add("a <div class='chatmagic-live'>")
+    drawn = reply.draw(0.0)
+    assert drawn is not None
+    assert f" chatmagic-live chatmagic-live-{reply.live} chatmagic-at-0" in drawn.html
+    assert drawn.html.count("<div") == 1
+    assert drawn.message == {
+        "kind": "paint", "live": reply.live, "serial": 0, "keep": 0, "blocks": drawn.blocks,
+    }  # fmt: skip
+    assert reply.draw(1.0) is None
+
+
+def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
+    """Not even its end."""
+    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+    reply.warm()
+    reply.add(" \n")
+    assert reply.due is None
+    assert reply.draw(0.0, last=True) is None
