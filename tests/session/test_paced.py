@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextvars
 import queue
 from contextlib import suppress
-
-import pytest
+from typing import TYPE_CHECKING
 
 from chatmagic.session import paced
 from chatmagic.session.paced import Paced
+
+if TYPE_CHECKING:
+    import pytest
 
 PATIENCE = 10.0
 
