@@ -12,6 +12,7 @@ import io
 import socket
 import ssl
 import threading
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
@@ -26,6 +27,7 @@ from urllib3.exceptions import (
 )
 from urllib3.util.wait import wait_for_read
 
+from chatmagic.client import alarms
 from chatmagic.client.reuse import WATCH, ConnectionUse, IdleConnections, ReusePolicy
 from chatmagic.client.sockets import reach
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from urllib3 import HTTPResponse
 
+    from chatmagic.client.alarms import Alarm
     from chatmagic.client.halt import Halt
     from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
@@ -44,7 +47,7 @@ class Clock:
     """Time-outs of one exchange: stops it when the time for what it waits for is up.
 
     A socket's own time-out begins anew with each byte, so connecting and the first byte
-    have a timer besides; silence is what a socket's time-out measures.
+    have an alarm besides; silence is what a socket's time-out measures.
 
     Args:
         timeout: how long to wait for what.
@@ -58,7 +61,7 @@ class Clock:
         self.which: Which = "connect"
         self.in_handshake = False
         """Whether there is a TCP connection to the service, on which TLS has begun."""
-        self._timers: dict[str, threading.Timer] = {}
+        self._alarms: dict[str, Alarm] = {}
 
     def start(self) -> None:
         """Start the total time-out."""
@@ -70,7 +73,7 @@ class Clock:
         Args:
             which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
         """
-        if (before := self._timers.get(self.which)) is not None:
+        if (before := self._alarms.get(self.which)) is not None:
             before.cancel()
         self.which = which
         self.halt.settimeout(getattr(self.timeout, which))
@@ -79,15 +82,13 @@ class Clock:
 
     def stop(self) -> None:
         """Stop all time-outs."""
-        for timer in list(self._timers.values()):
-            timer.cancel()
+        for alarm in list(self._alarms.values()):
+            alarm.cancel()
 
     def _count(self, which: Which) -> None:
         seconds = getattr(self.timeout, which)
         if seconds is not None:
-            self._timers[which] = timer = threading.Timer(seconds, self.halt.stop, [which])
-            timer.daemon = True
-            timer.start()
+            self._alarms[which] = alarms.after(seconds, partial(self.halt.stop, which))
 
 
 class Current(threading.local):

@@ -16,7 +16,6 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import os
-import threading
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -27,7 +26,7 @@ from requests.utils import get_environ_proxies
 
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
-from chatmagic.client import certificates, network_errors
+from chatmagic.client import alarms, certificates, network_errors
 from chatmagic.client.connections import Clock, Current, Response, any_open, keyed_pools
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -249,19 +248,15 @@ class HttpExchange:
 
     def _drain(self) -> None:
         """Read what little is left, which gives the connection back."""
+        if not self._raw.connection:
+            return
         # A socket's own time-out begins anew with each byte, and a trailer may drip.
-        late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
-        late.daemon = True
-        left = DRAIN_BYTES
+        late, left = alarms.after(DRAIN_SECONDS, self._halt.cut), DRAIN_BYTES
         try:
-            if self._raw.connection:
-                late.start()
-            while self._raw.connection and left > 0 and not late.finished.is_set():
+            while self._raw.connection and left > 0 and late.work is not None:
                 left -= len(self._raw.read1(left, decode_content=self._decode))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             log_swallowed(error)
-        except RuntimeError as error:
-            raise _unwrapped(error) from None
         finally:
             late.cancel()
 

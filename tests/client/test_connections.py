@@ -26,7 +26,7 @@ from loopback import (
     playing,
 )
 
-from chatmagic.client import transport
+from chatmagic.client import alarms, transport
 from chatmagic.client.connections import Response
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from chatmagic.client.alarms import Alarm
     from chatmagic.client.transport import HttpTransport
 
 
@@ -145,9 +146,17 @@ def test_a_handshake_that_takes_too_long_is_the_connect_time_out(
     assert caught.value.which == "connect"
 
 
-def test_no_clock_runs_on(connect: Callable[..., HttpTransport]) -> None:
-    """The clock of the total time-out ends with the exchange, however that ended."""
-    others = set(threading.enumerate())
+def test_no_clock_runs_on(
+    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The alarm of each time-out ends with the exchange, however that ended."""
+    after, asked = alarms.after, []
+
+    def noted(seconds: float, work: Callable[[], object]) -> Alarm:
+        asked.append(after(seconds, work))
+        return asked[-1]
+
+    monkeypatch.setattr(alarms, "after", noted)
     with Server(once(ANSWERS["length"])) as server:
         rest(send(connect(server, total=60)))
         send(connect(server, total=60)).close(ended=False)
@@ -155,10 +164,8 @@ def test_no_clock_runs_on(connect: Callable[..., HttpTransport]) -> None:
         send(connect(server, total=60))
     with Server(once(head(headers={"Content-Length": "9"}))) as server, pytest.raises(CutOffError):
         rest(send(connect(server, total=60)))
-    for thread in set(threading.enumerate()) - others:
-        if isinstance(thread, threading.Timer):
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
+    assert len(asked) > 4
+    assert not any(alarm.work for alarm in asked)
 
 
 def test_any_byte_is_life(connect: Callable[..., HttpTransport]) -> None:
