@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import framing_server
 import readers
 import trustme
-from rows import Row, by_turns, cpu, median, missing
+from rows import Row, by_turns, cpu, middle, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def rows() -> Iterator[Row]:
                 for what, unit in (("time", _seconds), ("CPU", _cpu_seconds)):
                     runs: dict[str, Callable[[], float]]
                     runs = {name: partial(unit, read) for name, read in reading.items()}
-                    best = median if what == "time" else min
+                    best = middle if what == "time" else min
                     figures = {n: 1e3 * f for n, f in by_turns(runs, 5, best).items()}
                     yield Row(f"{what} of a kept turn, {words}", figures, "ms", base, "≤ 1.00")
 
@@ -58,11 +58,11 @@ def _seconds(read: Read) -> float:
         start = time.perf_counter()
         _turn(read)
         taken.append(time.perf_counter() - start)
-    return median(taken)
+    return middle(taken)
 
 
 def _cpu_seconds(read: Read) -> float:
-    return cpu(lambda: [_turn(read) for _ in range(TURNS)]) / TURNS
+    return cpu(lambda: list(map(_turn, [read] * TURNS))) / TURNS
 
 
 def _turn(read: Read) -> None:
