@@ -9,24 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from chatmagic._json import whole_number
-from chatmagic.archive.restore import Replay, turn_of
+from chatmagic.archive.carried import CarriedTurns
+from chatmagic.archive.restore import turn_of
 from chatmagic.conversation import seal
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.prefix import Digests, Prefix
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record
 from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.slots import STEERING
+from chatmagic.conversation.standings import Above
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.text import fence, open_fence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.slots import Item
     from chatmagic.conversation.standings import Standing
 
@@ -74,15 +77,7 @@ def load(value: object) -> Conversation:
     listed = value.get("turns")
     if not isinstance(listed, list):
         raise ValueError("its list of turns is damaged")
-    items = [_item(item) for item in listed]
-    replay = Replay(item for item in items if isinstance(item, Turn))
-    for item in items:
-        if isinstance(item, Turn):
-            replay.add(item)
-        else:
-            replay.conversation.add(item)
-    replay.conversation.forget_changes()
-    return replay.conversation
+    return Conversation.of(_placed([_item(item) for item in listed]))
 
 
 def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Record]:
@@ -151,6 +146,30 @@ def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
     messages = [message for other in carried for message in other.messages]
     request = turn.request(messages)
     return turn.to_record([other.digest for other in carried], request.digest())
+
+
+def _placed(items: Sequence[Item]) -> Iterator[Item]:
+    """Yield the items, each turn with its number and the numbers of those that it carried."""
+    carried = CarriedTurns(item for item in items if isinstance(item, Turn))
+    place, digests, number = Above(), {MAIN: Digests()}, 0
+    for item in items:
+        placed = item
+        if isinstance(item, Turn):
+            number += 1
+            thread = item.thread or place.thread
+            numbers, line = place.numbers.get(thread, Prefix()), digests.get(thread, Digests())
+            above = line
+            if place.hidden:
+                numbers = Prefix([each for each in numbers if each not in place.hidden])
+                above = carried.digests(numbers)
+            placed = replace(carried.carrying(item, numbers, above), number=number)
+            if placed.record is not None and placed.record.carried == line:
+                line = cast("Digests", placed.record.carried)  # the list that records share
+            digests[thread] = line.followed_by(carried.digests([number])[:])
+        elif isinstance(item, ThreadStart) and item.fork is not None:
+            digests[item.name] = digests.get(place.thread, Digests()).first(item.fork)
+        place.take(placed)
+        yield placed
 
 
 def _item(value: object) -> Item:

@@ -7,22 +7,23 @@ others than those that now stand above it is stale, as it was before.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from chatmagic import _json, text
+from chatmagic import text
 from chatmagic._json import shared
+from chatmagic.archive.carried import CarriedTurns
 from chatmagic.conversation import continuation, formats, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
+from chatmagic.conversation.prefix import Prefix, grown
 from chatmagic.conversation.threads import ThreadStart
-from chatmagic.conversation.turn import Turn, newest
+from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from chatmagic.archive.notebook_file import Notebook
     from chatmagic.conversation.record import Record
@@ -60,7 +61,7 @@ class Restored:
     numbers: Mapping[int, int]
     cells: Mapping[int, int]
     threads: Mapping[int, str]
-    above: Mapping[int, tuple[Turn, ...]]
+    above: Mapping[int, Sequence[Turn]]
     problems: tuple[str, ...]
 
 
@@ -145,14 +146,12 @@ class Replay:
         self.conversation = Conversation()
         self.threads: dict[int, str] = {}
         """The threads in which turns were asked, by the turns' numbers."""
-        self.above: dict[int, tuple[Turn, ...]] = {}
+        self.above: dict[int, Sequence[Turn]] = {}
         """The turns that stood above each turn when it was added."""
         self.lost: list[int] = []
         """The numbers of the turns that were left out: what they continued is not there."""
-        # Turns are numbered in the order in which they are added, so their numbers are known.
-        self._digests = dict(enumerate((turn.recorded_digest for turn in turns), 1))
-        self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
-        self._lists: dict[str | None, tuple[str, ...]] = {None: ()}
+        self._carried = CarriedTurns(turns)
+        self._shared: Prefix[Turn] = Prefix()
 
     def add(self, turn: Turn) -> None:
         """Add a turn, with the numbers of those that it carried; 0 is one that is not known.
@@ -166,18 +165,21 @@ class Replay:
         olds = [each for each in turns if each.recorded_digest in earlier]
         # Of equal turns, the one that stood below what this one's request carried.
         old = max(olds, key=lambda each: self._likeness(each, turn)).number if olds else 0
-        if not old and all(each.as_typed != turn.as_typed for each in self.conversation.turns):
-            earlier = ()  # No output holds the reply that it took the place of.
+        if earlier and not old:
+            alike = (each.as_typed == turn.as_typed for each in self.conversation.turns)
+            earlier = earlier if any(alike) else ()  # No output holds the reply that it replaced.
         stand = (
             self.conversation.context_of(old)
             if old
             else self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
         )
-        turn = self._carrying(turn, tuple(stand.numbers))
+        numbers = stand.numbers
+        turn = self._carried.carrying(turn, numbers, self._carried.digests(numbers))
         if record.continues is not None:
             turn, old = self._joined(turn, old)
         number = self.conversation.added + 1
-        self.above[number], self.threads[number] = stand.turns, stand.thread
+        self.above[number] = self._shared = grown(self._shared, stand.turns, Prefix)
+        self.threads[number] = stand.thread
         if not earlier and record.continues is None:
             self.conversation.add(turn)
             return
@@ -202,65 +204,15 @@ class Replay:
     def _likeness(self, live: Turn, turn: Turn) -> int:
         """Return in how much a live turn is asked as one from an output was; 2 is in all."""
         now = self.conversation.context_of(live.number, last=turn.last).numbers
-        carried = self._listed(cast("Record", turn.record)).carried
-        is_below = carried == tuple(self._digests[each] for each in now)
+        carried = self._carried.listed(cast("Record", turn.record)).carried
+        is_below = carried == self._carried.digests(now)
         return is_below + (live.parameters == turn.parameters)
-
-    def _carrying(self, turn: Turn, context: tuple[int, ...]) -> Turn:
-        """Return a turn with the numbers of those that it carried.
-
-        Args:
-            turn: the turn.
-            context: numbers of those that stand above it.
-        """
-        now = newest(context, turn.last)
-        above = tuple(self._digests[number] for number in context)
-        stand = newest(above, turn.last)
-        record = self._listed(cast("Record", turn.record))
-        if record.carried != above:
-            self._lists |= {_json.chain_of(listed): listed for listed in (above, stand)}
-            record = self._listed(record)
-        carried = now if record.carried == stand else self._known(record.carried, stand, now)
-        # One 0 stands for all those that no digest tells.
-        carried = (0, *carried) if record.earlier else carried
-        return replace(turn, carried=carried, record=record)
 
     def steer(self, item: Steering) -> None:
         """Add what steers the turns below it; a hiding names one of those above."""
         if isinstance(item, Hiding):
             item = item.among(self.conversation.context(item.owner, item.execution).line)
         self.conversation.add(item)
-
-    def _listed(self, record: Record) -> Record:
-        """Return a record with all turns that its request carried, where these can be known.
-
-        Most requests carried what stands above their turn, or what the first turn that the
-        record lists carried itself.
-        """
-        chain, carried = _json.chain_of(record.carried, record.chain), record.carried
-        if chain not in self._lists:
-            if record.chain not in self._lists:
-                return record
-            self._lists[chain] = (*self._lists[record.chain], *carried)
-        return replace(record, carried=self._lists[chain], earlier=0, chain=None)
-
-    def _known(
-        self, carried: Sequence[str], stand: Sequence[str], now: Sequence[int]
-    ) -> tuple[int, ...]:
-        """Return the numbers of turns by their digests: those above where they fit, else any."""
-        here = dict(zip(_occurrences(stand), now, strict=True))
-        return tuple(
-            here.get((digest, count)) or self._numbers.get(digest, 0)
-            for digest, count in _occurrences(carried)
-        )
-
-
-def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield each digest with its count among those before: equal turns are carried once each."""
-    counts: Counter[str] = Counter()
-    for digest in digests:
-        yield digest, counts[digest]
-        counts[digest] += 1
 
 
 def _turns(

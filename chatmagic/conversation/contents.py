@@ -162,7 +162,7 @@ class ConversationContents:
         thread = thread or place.thread
         line = tuple(place.lines.get(thread, ()))
         turns = visible(line, place.hidden)
-        return Context(newest(turns, last), len(turns), place.instructions, thread, line)
+        return Context(tuple(newest(turns, last)), len(turns), place.instructions, thread, line)
 
     def context_of(self, number: int, *, last: int | None = None) -> Context:
         """Return what a request would carry that asks the question of a live turn again (rule 20).
@@ -178,7 +178,9 @@ class ConversationContents:
             if each.turn.number == number:
                 turns, line = each.above, tuple(each.line[: each.index])
                 total = len(turns)
-                return Context(newest(turns, last), total, each.instructions, each.thread, line)
+                return Context(
+                    tuple(newest(turns, last)), total, each.instructions, each.thread, line
+                )
         raise InputError("That turn is not in the conversation any more. Nothing was sent.")
 
     def all_replies(self) -> dict[int, Replies]:

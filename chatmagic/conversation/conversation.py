@@ -81,15 +81,15 @@ and a reader in another thread sees one of the two. Changes come from one thread
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from chatmagic.conversation import alternatives, history
 from chatmagic.conversation.contents import ConversationContents
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.slots import Replies
+from chatmagic.conversation.slots import Replies, Slot, live
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.history import Change
@@ -156,6 +156,24 @@ class Conversation(ConversationContents):
         """
         self._all, change = history.loaded(self._all, other._all)
         return change
+
+    @classmethod
+    def of(cls, items: Iterable[Item]) -> Self:
+        """Return a conversation of these items, of which no change can be taken back.
+
+        Args:
+            items: in their order, each turn with its number: 1, 2, …; no cell shows any of them.
+        """
+        held: dict[str | int, list[Item]] = {}
+        for item in items:
+            held.setdefault(len(held) if item.owner is None else item.owner, []).append(item)
+        slots = tuple(
+            Slot(key, each[0].owner, tuple(each)) for key, each in enumerate(held.values())
+        )
+        conversation = cls()
+        conversation._all = Snapshot(slots, next_number=len(live(slots)) + 1)
+        conversation.forget_changes()
+        return conversation
 
     def forget_changes(self) -> None:
         """Keep what is live alone: no change can be taken back, and no cell shows any of them."""

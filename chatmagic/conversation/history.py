@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.prefix import Prefix
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
@@ -154,7 +155,8 @@ def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     }
     held = {slot.key: slot for slot in now.slots}
     after: dict[int, tuple[Item, ...]] = {slot.key: () for slot in now.slots if slot.items}
-    for slot in (renumbered(slot, now.next_number - 1) for slot in other.slots):
+    known: dict[int, Prefix[int]] = {}
+    for slot in (renumbered(slot, now.next_number - 1, known) for slot in other.slots):
         key = keys.get(slot.owner, len(held))
         mine = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
         # Its own order counts, so what was there before moves behind it; and its replies.

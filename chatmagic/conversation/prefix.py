@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 from chatmagic._json import chain_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _T = TypeVar("_T")
 
@@ -58,6 +58,22 @@ class Prefix(Sequence[_T]):
         other._count = count  # noqa: SLF001 - its own
         return other
 
+    def shares(self, other: Prefix[_T]) -> bool:
+        """Return whether another one is of the same list."""
+        return self._items is other._items
+
+    def mapped(self, change: Callable[[_T], _T], known: dict[int, Prefix[_T]]) -> Prefix[_T]:
+        """Return the items changed; those of one list share a list again.
+
+        Args:
+            change: returns what takes the place of an item.
+            known: what was changed so before, empty at first; the lists have to live on.
+        """
+        longest = known.get(id(self._items), Prefix())
+        new = self._items[len(longest) : self._count]
+        known[id(self._items)] = longest = longest.followed_by([*map(change, new)])
+        return longest.first(self._count)
+
     def __len__(self) -> int:
         """Count the items."""
         return self._count
@@ -78,7 +94,7 @@ class Prefix(Sequence[_T]):
 
     def __eq__(self, other: object) -> bool:
         """Return whether another one, or a tuple, has the same items."""
-        if isinstance(other, Prefix) and other._items is self._items:
+        if isinstance(other, Prefix) and self.shares(other):
             return self._count == other._count
         if not isinstance(other, Prefix | tuple) or len(other) != self._count:
             return False
@@ -113,11 +129,12 @@ class Digests(Prefix[str]):
             count: of how many.
         """
         chains = self._chains
-        if count >= len(chains):
-            more = [*chains]
-            for digest in self._items[len(more) - 1 : count]:
+        if count >= (known := len(chains)):
+            more = [chains[known - 1]]
+            for digest in self._items[known - 1 : count]:
                 more.append(chain_digest(more[-1], digest))
-            chains[len(chains) :] = more[len(chains) :]
+            # Another thread may have put the same there meanwhile.
+            chains[known - 1 : count + 1] = more
         return chains[count]
 
 

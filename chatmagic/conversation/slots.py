@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.prefix import Prefix
 from chatmagic.conversation.steering import Steering
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
@@ -127,17 +128,26 @@ def with_turns(items: tuple[Item, ...], change: Callable[[Turn], Turn]) -> tuple
     return tuple(change(item) if isinstance(item, Turn) else item for item in items)
 
 
-def renumbered(slot: Slot, by: int) -> Slot:
-    """Return a slot of another conversation; a turn's number 0 stands for one that is not known."""
+def renumbered(slot: Slot, by: int, known: dict[int, Prefix[int]]) -> Slot:
+    """Return a slot of another conversation; a turn's number 0 stands for one that is not known.
+
+    Args:
+        slot: the slot.
+        by: how much is added to the numbers of its turns.
+        known: lists of numbers that were changed with the slots before; empty at first.
+    """
 
     def moved(number: int) -> int:
         return number + by if number else 0
 
-    slot = slot.with_turns(
-        lambda turn: replace(
-            turn, number=moved(turn.number), carried=tuple(map(moved, turn.carried))
-        )
-    )
+    def renumber(turn: Turn) -> Turn:
+        if isinstance(turn.carried, Prefix):
+            carried: Sequence[int] = turn.carried.mapped(moved, known)
+        else:
+            carried = tuple(map(moved, turn.carried))
+        return replace(turn, number=moved(turn.number), carried=carried)
+
+    slot = slot.with_turns(renumber)
     items = (
         replace(item, turn=moved(item.turn)) if isinstance(item, Hiding) else item
         for item in slot.items

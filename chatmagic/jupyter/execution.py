@@ -30,6 +30,7 @@ class Execution:
             printed can be taken back.
         tags: the cell's tags, where the front end sends them.
         name: the cell's identity itself, as its page has it; empty where it is not known.
+        may_end: whether the page is known to update what the cell shows when it has ended.
     """
 
     cell: str | None = None
@@ -39,6 +40,7 @@ class Execution:
     piped: bool = False
     tags: tuple[str, ...] = ()
     name: str = field(default="", repr=False)
+    may_end: bool = False
 
     @property
     def is_live(self) -> bool:
@@ -75,6 +77,7 @@ def running(shell: InteractiveShell) -> Execution:
         label=label,
         tags=tuple(filter(_is_text, tags)) if isinstance(tags, list) else (),
         name=cell or "",
+        may_end=hosts.updates_ended(metadata, host),
     )
 
 

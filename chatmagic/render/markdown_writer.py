@@ -41,6 +41,13 @@ _IN_CODE: Final = re.compile(r"\\end(?=\{(?:[Vv]erbatim|lstlisting|minted)\})|\{
 # What a page that knows no formulas would take for HTML, a picture or a link.
 _IN_FORMULA: Final = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)|\](?=[\[(])|\{(?=<)")
 _ENDS: Final = re.compile(r"[$`]")
+# LaTeX takes these nowhere but outside of dollars, where a page takes them in dollars, too.
+_OUTER: Final = re.compile(
+    r"\\(begin|end)\{(x{0,2}alignat|(?:fl)?align|gather|multline|equation|eqnarray|split)\*?\}"
+)
+_BAR: Final = re.compile(r"(\\?)\|")
+# Here a bar is no sign, but divides or is a word's.
+_BAR_ACTS: Final = re.compile(r"\\(?:begin|text|[mh]box|ce|pu|[sS]et|[bB]raket)(?![a-z])")
 _BREAKS: Final = {"softbreak": "\n", "hardbreak": "\\\n"}
 _SIDES: Final = {"left": ":--", "center": ":-:", "right": "--:"}
 
@@ -233,13 +240,30 @@ class _Writer:
 
     def _formula(self, token: Token) -> str:
         """Return a formula in dollars; empty if no page may typeset it."""
-        tex = token.content
-        ends_early = _ENDS.search(tex) or (self._in_table and "|" in tex)
-        if ends_early or not formulas.typesettable(tex):
+        if _ENDS.search(token.content) or not formulas.typesettable(token.content):
             return ""
-        tex = formulas.without_going_back(" ".join(tex.split()))
+        tex = _OUTER.sub(_inner, " ".join(token.content.split())).strip()
+        tex = formulas.without_going_back(tex)
+        if "\\tag" in tex and ("\\begin" in tex or not token.meta["display"]):
+            return ""
+        if self._in_table and "|" in tex:
+            if _BAR_ACTS.search(tex):
+                return ""
+            tex = _BAR.sub(lambda match: r"\Vert " if match[1] else r"\vert ", tex)
         marks = "$$" if token.meta["display"] else "$"
         return f"{marks}{_IN_FORMULA.sub(lambda match: f'{match[0]} ', tex)}{marks}"
+
+
+def _inner(match: re.Match[str]) -> str:
+    """Return what begins or ends, inside a formula, what this does outside of one."""
+    command, name = match.groups()
+    if name == "equation":
+        return ""
+    if name == "eqnarray":
+        return r"\begin{array}{rcl}" if command == "begin" else r"\end{array}"
+    kinds = {"gather": "gathered", "multline": "gathered"}
+    inner = "alignedat" if name.endswith("at") else kinds.get(name, "aligned")
+    return f"\\{command}{{{inner}}}"
 
 
 def _code_block(node: SyntaxTreeNode) -> str:

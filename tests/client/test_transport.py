@@ -41,6 +41,7 @@ from chatmagic.errors import (
     ChatInterrupted,
     ConnectError,
     CutOffError,
+    InputError,
     NotUnderstoodError,
     ServiceError,
 )
@@ -492,6 +493,16 @@ def test_elsewhere_the_environments_proxy_is_used(monkeypatch: pytest.MonkeyPatc
     assert through.target.startswith("http://chat.invalid/v1/chat/completions?api_key=key-7d1f")
     assert tunnel.raw.startswith(b"CONNECT chat.invalid:443 ")
     assert b"7d1f" not in tunnel.raw
+
+
+def test_a_proxy_that_is_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error does not blame the base address alone, nor repeat the proxy's password."""
+    monkeypatch.setenv("https_proxy", "http://ada:secret-word@127.0.0.1:94a2")
+    monkeypatch.setenv("no_proxy", "")
+    endpoint = Endpoint("https://chat.invalid", "query", Secret(KEY), "test")
+    with pytest.raises(InputError, match=r"proxy .* is not a URL .* Nothing was sent") as caught:
+        send(HttpTransport(ServiceSetup(endpoint)))
+    assert "secret-word" not in "".join(map(repr, chain(caught.value)))
 
 
 def test_a_certificate_of_nobodys_is_refused(

@@ -59,3 +59,22 @@ def test_chains_are_those_of_the_digests() -> None:
     for count in (2, 0, 5, 3):
         assert longer.chain(count) == chain_of(items[:count])
     assert first.chain(3) == longer.chain(3)
+
+
+def test_changed_beginnings_share_a_list_again() -> None:
+    """Each item of the list is changed once, for as many beginnings as there are."""
+    one = Prefix((1,))
+    three = one.followed_by((2, 3))
+    known: dict[int, Prefix[int]] = {}
+    changed: list[int] = []
+
+    def ten_more(number: int) -> int:
+        changed.append(number)
+        return number + 10
+
+    first, second, third = (each.mapped(ten_more, known) for each in (one, three, three.first(2)))
+    assert [[*each] for each in (first, second, third)] == [[11], [11, 12, 13], [11, 12]]
+    assert first.shares(second)
+    assert third.shares(second)
+    assert changed == [1, 2, 3]
+    assert Prefix((5,)).mapped(ten_more, known) == (15,)

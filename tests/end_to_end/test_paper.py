@@ -22,6 +22,8 @@ from chatmagic.emulator import replies as practice
 from chatmagic.models import Message, Reply
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nbformat import NotebookNode
 
 LESSONS: Final = files("*.ipynb", NOTEBOOKS)
@@ -105,6 +107,16 @@ def test_paper_has_replies_and_no_source_of_them(name: str, latex: dict[str, str
     assert len(re.findall(r'<div [^>]*class="chatmagic mathjax', page)) >= len(shown)
     assert all(data["text/html"] in markdown for data in shown)
     assert output.MARKDOWN_MARK not in page + markdown
+
+
+def test_the_manuals_template_has_what_latex_lacks(tmp_path: Path) -> None:
+    """It is nbconvert's own, with the lines of the page behind its packages."""
+    page = (NOTEBOOKS / "reference" / "paper.md").read_text("utf-8")
+    template = tmp_path / "paper.tex.j2"
+    template.write_text(page.partition("```tex\n")[2].partition("```")[0], "utf-8")
+    exporter = cast("Any", LatexExporter)(template_file=str(template))
+    packages = converted(exporter, nbformat.v4.new_notebook()).partition(r"\begin{document}")[0]  # type: ignore[no-untyped-call]
+    assert r"\newcounter{none}" in packages.partition(r"{longtable}")[2]
 
 
 def test_each_part_of_a_reply_comes_out_as_such(latex: dict[str, str]) -> None:

@@ -97,7 +97,28 @@ def test_a_reply_is_written_as_it_was_read() -> None:
         (r"\[\href{javascript:x}{y}\]", "```\n\\[\\href{javascript:x}{y}\\]\n```"),
         ("a \\(\\href{x}\n{y}\\)", r"a `\(\href{x} {y}\)`"),
         (r"\(\text{$x$}\)", r"`\(\text{$x$}\)`"),
-        ("|a|\n|-|\n|\\(x\\|y\\)|", "| a |\n|---|\n| &#92;\u2060(x&#124;y&#92;) |"),
+        (
+            r"$$\begin{align*} a &= b \\ c &= d \end{align*}$$",
+            r"$$\begin{aligned} a &= b \\ c &= d \end{aligned}$$",
+        ),
+        (
+            r"$$\begin{xalignat}{2} a & b \end{xalignat}$$",
+            r"$$\begin{alignedat}{2} a & b \end{alignedat}$$",
+        ),
+        (r"$$\begin{gather} a \end{gather}$$", r"$$\begin{gathered} a \end{gathered}$$"),
+        (
+            r"$$\begin{eqnarray} a &=& b \end{eqnarray}$$",
+            r"$$\begin{array}{rcl} a &=& b \end{array}$$",
+        ),
+        (r"$$\begin{equation} a \tag{1} \end{equation}$$", r"$$a \tag{1}$$"),
+        (r"\(a \tag{1}\)", r"`\(a \tag{1}\)`"),
+        ("|a|\n|-|\n|$P(A\\|B)$|", "| a |\n|---|\n| $P(A\\vert B)$ |"),
+        ("|a|\n|-|\n|$\\\\|x\\\\|$|", "| a |\n|---|\n| $\\Vert x\\Vert $ |"),
+        (
+            "|a|\n|-|\n|$\\set{a\\|b}$|",
+            "| a |\n|---|\n| &#36;&#92;\u2060set&#123;a&#124;b&#125;&#36; |",
+        ),
+        ("|a|\n|-|\n|\\(x\\|y\\)|", "| a |\n|---|\n| $x\\vert y$ |"),
     ],
 )
 def test_formulas_stand_in_dollars(text: str, written: str) -> None:
