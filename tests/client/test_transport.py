@@ -226,7 +226,6 @@ def test_many_turns_use_one_connection(
         assert len(server.asked) == 2 * len(ANSWERS)
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 def test_what_requests_share_is_no_more_than_that(connect: Callable[..., HttpTransport]) -> None:
     """Each has its own body, with its length, and the headers that are set at its time."""
     bodies = [b"{}", b'{"a": 1}', b'{"a": "another"}', b"{}"]
@@ -247,6 +246,7 @@ def test_what_requests_share_is_no_more_than_that(connect: Callable[..., HttpTra
     assert "content-length" not in models.headers
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 def test_a_reply_left_at_its_end_mark_keeps_the_connection(
     connect: Callable[..., HttpTransport], *, packed: bool
 ) -> None:
