@@ -25,6 +25,18 @@ def load(name: str) -> None:
     Args:
         name: the module's whole name.
     """
+    begin(name)
+    thread = _threads.get(name)
+    if thread is not None and thread.ident is not None:
+        thread.join()
+
+
+def begin(name: str) -> bool:
+    """Begin to load a module in a thread, if it never was; return whether that has ended.
+
+    Args:
+        name: the module's whole name.
+    """
     thread = _threads.get(name)
     never_ran = thread is None or thread.ident is None
     if never_ran and name not in sys.modules:
@@ -32,8 +44,7 @@ def load(name: str) -> None:
             target=_import, args=[name], name="chatmagic-load", daemon=True
         )
         thread.start()
-    if thread is not None and thread.ident is not None:
-        thread.join()
+    return thread is None or not thread.is_alive()
 
 
 def _import(name: str) -> None:

@@ -65,6 +65,9 @@ LONG: Final = ("browser", "test_project", "test_notebooks", "test_binder", "test
 OWN: Final = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}
 """The files of the pure modules' own tests."""
 
+UNMEASURED: Final = ("unmeasured", "hypothesis")
+"""Marks of tests that take long, and of those whose examples another release may choose anew."""
+
 MEASURING: Final = pytest.StashKey[Coverage]()
 """The measurement of ``--cov``, which goes on only where it is of use."""
 
@@ -101,8 +104,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Measure what the pure modules' own tests reach of them, and no other test."""
     coverage = item.config.stash.get(MEASURING, None)
-    is_measured = item.path.name in OWN and item.get_closest_marker("unmeasured") is None
-    if coverage is None or not is_measured:
+    unmeasured = any(map(item.get_closest_marker, UNMEASURED))
+    if coverage is None or item.path.name not in OWN or unmeasured:
         return (yield)
     coverage.start()
     try:

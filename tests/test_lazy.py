@@ -81,6 +81,24 @@ def test_an_error_is_the_importers(slow: str, monkeypatch: pytest.MonkeyPatch) -
     assert slow not in sys.modules
 
 
+def test_what_only_begins_to_load_is_not_waited_for(
+    slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is there; what fails to load is not tried again."""
+    go_on = threading.Event()
+
+    def wait() -> None:
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(sys.modules[__name__], "at_import", wait)
+    assert not _lazy.begin(slow)
+    assert not _lazy.begin(slow)
+    go_on.set()
+    _lazy.load(slow)
+    assert _lazy.begin(slow)
+    assert slow in sys.modules
+
+
 def test_the_first_ask_loads_nothing_heavy_in_the_main_thread() -> None:
     """Neither requests nor markdown-it nor the commands: all are looked for in other threads."""
     code = """

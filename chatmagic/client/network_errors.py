@@ -141,7 +141,11 @@ def unconnected(error: BaseException, at: str) -> ChatError:
         return problem
     # A proxy's is a kind of bad URL there.
     if _any(causes, *_BAD_URL) and not _any(causes, *_BAD_PROXY):
-        return InputError("The base address is not a URL that a request can be sent to.")
+        return InputError(
+            "The base address, or the proxy that the environment names, is not a URL that a "
+            "request can be sent to. Nothing was sent.",
+            hint=f"{_SETTINGS} {PROXY_NAMED}",
+        )
     what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
     if any(getattr(cause, "verify_code", None) in _UNKNOWN_AUTHORITY for cause in causes):
         hint = "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."

@@ -129,11 +129,12 @@ class Digests(Prefix[str]):
             count: of how many.
         """
         chains = self._chains
-        if count >= len(chains):
-            more = [*chains]
-            for digest in self._items[len(more) - 1 : count]:
+        if count >= (known := len(chains)):
+            more = [chains[known - 1]]
+            for digest in self._items[known - 1 : count]:
                 more.append(chain_digest(more[-1], digest))
-            chains[len(chains) :] = more[len(chains) :]
+            # Another thread may have put the same there meanwhile.
+            chains[known - 1 : count + 1] = more
         return chains[count]
 
 

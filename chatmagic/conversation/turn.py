@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import digest, shared, turn_digest
 from chatmagic.conversation.prefix import Digests, Prefix, grown
@@ -65,8 +65,10 @@ class Turn(RequestFacts):
     def digest(self) -> str:
         """The digest by which a later request's record names this turn."""
         if self._digest is None:
-            object.__setattr__(self, "_digest", turn_digest(self.prompt, self.reply.text))
-        return cast("str", self._digest)
+            digest = turn_digest(self.prompt, self.reply.text)
+            object.__setattr__(self, "_digest", digest)
+            return digest
+        return self._digest
 
     @property
     def recorded_digest(self) -> str:

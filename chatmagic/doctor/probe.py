@@ -56,12 +56,13 @@ def probe(url: str) -> Network:
         return _failed("connection", _trouble(error, proxy or at), seen)
     seen = replace(seen, is_connected=True)
     with sock:
-        if proxy is not None or target.scheme != "https":
+        if target.scheme != "https":
             return seen
         try:
-            return replace(seen, tls=_handshake(sock, host))
+            tls = _handshake(sock, host)
         except (OSError, ValueError) as error:
-            return _failed("TLS", _trouble(error, at), seen)
+            return _failed("TLS", _trouble(error, proxy or at), seen)
+    return replace(seen, tls=tls if proxy is None else f"to the proxy: {tls}")
 
 
 def _looked_up(host: str, port: int) -> tuple[tuple[str, ...], str]:
@@ -86,7 +87,8 @@ def _failed(step: Step, trouble: Trouble, seen: Network) -> Network:
     """Return what was seen up to a step that failed, which is the proxy's where there is one."""
     if seen.proxy is None:
         return replace(seen, failed=step, trouble=trouble)
-    what = trouble.what if seen.proxy in trouble.what else f"{seen.proxy}: {trouble.what}"
+    what = trouble.what
+    what = what if what.startswith(seen.proxy) else f"{seen.proxy}: {what}"
     return replace(seen, failed="proxy", trouble=Trouble(f"the proxy {what}", PROXY_NAMED))
 
 

@@ -238,7 +238,7 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
 
         descriptions = Descriptions(kernel.shell)
     is_in_page = execution.audience == "page" and not parsed.quiet
-    is_shown_live = is_in_page and _is_updated(kernel, execution)
+    may_end = is_in_page and execution.may_end and _is_updated(kernel, execution)
     sent, values = template.fill(text, None if descriptions is None else descriptions.text, front)
     return Ask(
         sent,
@@ -254,7 +254,7 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         entry="cell",
         asker=execution.label,
         shown=not parsed.quiet,
-        background=execution.name if parsed.background and is_shown_live else None,
+        background=execution.name if parsed.background and may_end else None,
     )
 
 

@@ -30,6 +30,7 @@ class Execution:
             printed can be taken back.
         tags: the cell's tags, where the front end sends them.
         name: the cell's identity itself, as its page has it; empty where it is not known.
+        may_end: whether the page is known to update what the cell shows when it has ended.
     """
 
     cell: str | None = None
@@ -39,6 +40,7 @@ class Execution:
     piped: bool = False
     tags: tuple[str, ...] = ()
     name: str = field(default="", repr=False)
+    may_end: bool = False
 
     @property
     def is_live(self) -> bool:
@@ -64,7 +66,8 @@ def running(shell: InteractiveShell) -> Execution:
     cell, host = hosts.cell_named(metadata), hosts.host(os.environ)
     # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
     tags = metadata.get("tags")
-    audience: Audience = "text" if cell is None and host is None else "page"
+    is_console = cell is None and (host is None or host.names_cells)
+    audience: Audience = "text" if is_console else "page"
     is_watched = host is None or host.is_watched
     if not (is_watched and (parent.get("content") or {}).get("allow_stdin", False)):
         audience = "machine"
@@ -75,6 +78,7 @@ def running(shell: InteractiveShell) -> Execution:
         label=label,
         tags=tuple(filter(_is_text, tags)) if isinstance(tags, list) else (),
         name=cell or "",
+        may_end=hosts.updates_ended(metadata, host),
     )
 
 

@@ -42,6 +42,9 @@ def history(kernel: Kernel, line: str) -> None:
     notebooks = None if pages is None else pages.names(owners)
     word = line.strip()
     asked_for = re.fullmatch(r"(\d+)\s+--request|--request\s+(\d+)", word)
+    span = re.fullmatch(r"(\d+)-(\d+)", word)
+    if span and not 1 <= int(span[1]) <= int(span[2]) <= len(turns):
+        span = None  # such as a date, which is looked for
     number = int(asked_for[1] or asked_for[2]) if asked_for else 0
     if asked_for and 1 <= number <= len(turns):
         views.show_html(*request_view.of_turn(conversation, number))
@@ -50,11 +53,12 @@ def history(kernel: Kernel, line: str) -> None:
             "%chat_history --request takes the number of a turn.",
             hint="%chat_history 2 --request shows what went with turn 2.",
         )
-    elif not word:
+    elif not word or span:
         is_on_page = kernel.settings.order == "page" and pages is not None and owner in pages.cells
         order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
         order = order if is_one else f"in the thread {here.thread}, {order}"
-        views.show_html(*transcript.table(conversation, order, notebooks, here))
+        listed = span and (int(span[1]), int(span[2]))
+        views.show_html(*transcript.table(conversation, order, notebooks, here, listed))
     elif word == "all":
         views.show_html(*transcript.whole(conversation, turns, notebooks))
     elif word.isdecimal() and 1 <= int(word) <= len(turns):

@@ -29,12 +29,17 @@ class Host:
         variable: the variable that its kernels find in their environment.
         value: that variable's value; empty for any.
         is_watched: whether a person sees what is shown.
+        updates_ended: whether it is known to update what a cell shows that has ended.
+        names_cells: whether each of its requests names a cell: one that names none is from a
+            console in its terminal, which finds the variable, too.
     """
 
     name: str
     variable: str
     value: str = ""
     is_watched: bool = True
+    updates_ended: bool = False
+    names_cells: bool = False
 
 
 HOSTS: Final = (
@@ -43,7 +48,7 @@ HOSTS: Final = (
     Host("Deepnote", "DEEPNOTE_PROJECT_ID"),
     Host("Kaggle, saving a version", "KAGGLE_KERNEL_RUN_TYPE", "Batch", is_watched=False),
     Host("Kaggle", "KAGGLE_KERNEL_RUN_TYPE"),
-    Host("VS Code", "VSCODE_PID"),
+    Host("VS Code", "VSCODE_PID", updates_ended=True, names_cells=True),
 )
 """The hosts, the more special one first."""
 
@@ -55,6 +60,16 @@ def host(environ: Mapping[str, str]) -> Host | None:
         if found and each.value in {"", found}:
             return each
     return None
+
+
+def updates_ended(metadata: Mapping[str, object], host: Host | None) -> bool:
+    """Return whether a page is known to update what a cell shows that has ended.
+
+    Args:
+        metadata: of its execute request; those of a Jupyter server's pages have a ``cellId``.
+        host: the host; ``None`` for a Jupyter server.
+    """
+    return bool(metadata.get("cellId")) and (host is None or host.updates_ended)
 
 
 def cell_named(metadata: Mapping[str, object]) -> str | None:

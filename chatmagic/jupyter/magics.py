@@ -225,10 +225,10 @@ class ChatMagics(KernelSettings, Magics):
     def chat_history(self, line: str) -> None:
         """Show the conversation.
 
-        ``%chat_history`` gives a line a turn, ``%chat_history 2`` the second turn in full,
-        ``%chat_history all`` everything, ``%chat_history WORD`` the turns that hold the word in
-        prompt or reply; quotes around it make a word of a number, too.
-        ``%chat_history 2 --request`` shows what went with the second turn.
+        ``%chat_history`` gives a line a turn, of the newest 100 at most; ``%chat_history 1-100``
+        lists these turns, ``%chat_history 2`` shows the second turn in full, ``%chat_history all``
+        everything, ``%chat_history WORD`` the turns that hold the word in prompt or reply; quotes
+        around it make a word of a number, too. ``%chat_history 2 --request`` shows what it sent.
         """
         self._run("history", line)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chatmagic import _lazy
 from chatmagic._log import swallowed
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
+
+_BRIDGE: Final = "chatmagic.jupyter.bridge"
 
 
 class LivePage:
@@ -81,7 +83,9 @@ class LivePage:
                 if event.ask.background is not None:
                     self.open_bridge(None, event)
             elif isinstance(event, Fragment) and event.text.strip() and self._panels is None:
-                self.open_bridge(None, begins[-1])
+                # The reply goes on being read and drawn while it loads.
+                if _lazy.begin(_BRIDGE):
+                    self.open_bridge(None, begins[-1])
             elif isinstance(event, Ended) and event.answer is not None:
                 ends.append(event.words)
 
@@ -103,7 +107,7 @@ class LivePage:
         if self.bridge is not None:
             return
         with swallowed():
-            _lazy.load("chatmagic.jupyter.bridge")
+            _lazy.load(_BRIDGE)
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
             self.bridge = Bridge(

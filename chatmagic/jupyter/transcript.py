@@ -14,13 +14,15 @@ from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.standings import Standing
     from chatmagic.conversation.turn import Context, Turn
 
 EXCERPT = 60
+MOST_LISTED: Final = 100
+"""How many turns are listed at most, the newest, where nobody asks for others."""
 # No word, however long, makes the table wider than what the headings take.
 _SAID = "text-align: left; overflow-wrap: anywhere;"
 AS_RUN = "in the order of the first run"
@@ -67,18 +69,31 @@ def table(
     order: str = AS_RUN,
     notebooks: Mapping[str, str] | None = None,
     here: Context | None = None,
+    listed: tuple[int, int] | None = None,
 ) -> tuple[str, str]:
-    """Return a table of the turns, as HTML and as text.
+    """Return a table of turns, as HTML and as text.
 
     Args:
         conversation: the conversation.
         order: which order is in force, in words.
         notebooks: as :func:`marks` has them.
         here: what a question would carry; ``None`` where that is not to be said.
+        listed: number of the first turn that is listed, and of the last; ``None`` is the newest.
     """
-    rows = _rows(conversation, notebooks)
-    carried = "" if here is None else _carried(here, len(conversation))
-    return _tabulated(rows, f"{_summary(conversation, order)}{carried}")
+    count = len(conversation)
+    first, last = listed or (max(1, count - MOST_LISTED + 1), count)
+    rows = _rows(conversation, notebooks, range(first, last + 1))
+    carried = "" if here is None else _carried(here, count)
+    return _tabulated(rows, f"{_summary(conversation, order)}{carried}{_more(first, last, count)}")
+
+
+def _more(first: int, last: int, count: int) -> str:
+    """Return in words which of so many turns are listed, and what lists those before them."""
+    if (first, last) == (1, count):
+        return ""
+    before = f"{max(1, first - MOST_LISTED)}-{first - 1}"
+    shows = f"; %chat_history {before} lists those before" if first > 1 else ""
+    return f" Turns {first:,} to {last:,} are listed{shows}."
 
 
 def _carried(here: Context, count: int) -> str:
@@ -105,26 +120,33 @@ def matches(
         notebooks: as :func:`marks` has them.
     """
     pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
-    rows = _rows(conversation, notebooks, pattern)
+    matching = [
+        number
+        for number, turn in enumerate(conversation.turns, 1)
+        if pattern.search(turn.as_typed) or pattern.search(turn.reply.text)
+    ]
+    rows = _rows(conversation, notebooks, matching[-MOST_LISTED:], pattern)
     shown = one_line(words, EXCERPT)
-    hold = "holds" if len(rows) == 1 else "hold"
-    count = f"{len(rows):,} of {counted(len(conversation), 'turn')} {hold} “{shown}”."
+    hold = "holds" if len(matching) == 1 else "hold"
+    count = f"{len(matching):,} of {counted(len(conversation), 'turn')} {hold} “{shown}”."
     more = f" %chat_history {rows[0][0]} shows one in full." if rows else ""
+    if len(rows) < len(matching):
+        more += f" The newest {len(rows)} are listed; more words find fewer."
     return _tabulated(rows, f"{count}{more}")
 
 
 def _rows(
     conversation: Conversation,
     notebooks: Mapping[str, str] | None,
+    numbers: Iterable[int],
     pattern: re.Pattern[str] | None = None,
 ) -> list[tuple[str, str, str, str]]:
-    """Return number, prompt, reply and notes of each turn, or of those that a pattern matches."""
-    rows, notes = [], marks(conversation, notebooks)
-    for number, turn in enumerate(conversation.turns, 1):
-        texts = turn.as_typed, turn.reply.text
-        if pattern is None or any(map(pattern.search, texts)):
-            prompt, reply = (_excerpt(text, pattern) for text in texts)
-            rows.append((str(number), prompt, reply, notes(turn)))
+    """Return number, prompt, reply and notes of turns by their numbers."""
+    rows, notes, turns = [], marks(conversation, notebooks), conversation.turns
+    for number in numbers:
+        turn = turns[number - 1]
+        prompt, reply = (_excerpt(text, pattern) for text in (turn.as_typed, turn.reply.text))
+        rows.append((str(number), prompt, reply, notes(turn)))
     return rows
 
 

@@ -19,6 +19,7 @@ from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, View, failure
+from chatmagic.session.paced import Paced
 from chatmagic.text import to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ class Printed(View):
         self._marked = False
         self._in_page = in_page
         self._printed = ""
+        self._paced = Paced(_print)
 
     def waiting(self, holder: str) -> None:
         """Show which ask this one waits for."""
@@ -147,13 +149,17 @@ class Printed(View):
             _print(WAITING)
 
     def fragment(self, text: str) -> None:
-        """Print a fragment, the first one over the waiting mark."""
+        """Print a fragment, the first one over the waiting mark; soon, with others."""
         if not self._once:
-            self.failed()
-            self._write(text)
+            self._unmark()
+            self._paced.put(self._safe(text))
 
     def failed(self) -> None:
-        """Take the waiting mark away, if it is still there."""
+        """Take the waiting mark away, if it is still there; print what came."""
+        self._unmark()
+        self._paced.flush()
+
+    def _unmark(self) -> None:
         if self._marked:
             self._marked = False
             _print(f"\r{' ' * len(WAITING)}\r")
@@ -163,20 +169,21 @@ class Printed(View):
         self.failed()
         reply = answer.reply
         if self._once:
-            self._write(reply.text)
+            _print(self._safe(reply.text))
         settings = output.settings_words(answer.record)
         lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
         if reply.held_back and not self._in_page:
             lines.append(HELD_BACK)  # what is printed into a page is saved
         if reply.finish_reason == "length" and not self._in_page:
             lines.append(GOES_ON)
-        self._write("\n\n" + "\n".join(f"({line})" for line in lines) + "\n")
+        _print(self._safe("\n\n" + "\n".join(f"({line})" for line in lines) + "\n"))
 
-    def _write(self, text: str) -> None:
-        """Print a fragment of untrusted text; a link in it may come in pieces."""
+    def _safe(self, text: str) -> str:
+        """Return a fragment of untrusted text to print; a link in it may come in pieces."""
         shown = to_terminal(text)
-        _print(unlinked(shown, self._printed) if self._in_page else shown)
+        safe = unlinked(shown, self._printed) if self._in_page else shown
         self._printed = (self._printed + shown)[-50:]
+        return safe
 
 
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:

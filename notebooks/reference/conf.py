@@ -24,8 +24,9 @@ exclude_patterns = ["cassettes", "**/.ipynb_checkpoints"]
 
 nb_execution_mode = "off"
 myst_heading_anchors = 3
-# An error's message in a lesson's output is prose, which no lexer of tracebacks takes.
-suppress_warnings = ["misc.highlighting_failure"]
+# An error's message in a lesson's output is prose, which no lexer of tracebacks takes; and each
+# reply as Markdown has the same mark, which is a definition that nothing refers to.
+suppress_warnings = ["misc.highlighting_failure", "myst.duplicate_def"]
 
 
 def setup(app: "Sphinx") -> None:

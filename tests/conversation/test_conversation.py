@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dis
 import itertools
 import sys
 from collections.abc import Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 from hypothesis import given, reject, settings
@@ -77,15 +78,32 @@ def _steps() -> list[Callable[[Conversation], object]]:
     ]
 
 
-def _interrupted(step: Callable[[Conversation], object], talk: Conversation, after: int) -> bool:
-    """Do a step and interrupt it after so many instructions; whether it was."""
-    count = itertools.count()
+CHANGING: Final = (
+    *("BEFORE_WITH", "BINARY_OP", "CALL", "DELETE", "FOR_ITER", "RAISE", "RERAISE", "RESUME"),
+    *("RETURN", "SEND", "STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL", "STORE_SUBSCR", "YIELD"),
+)
+"""How the names of instructions begin that change more than a frame's own names and stack.
+
+Behind any other, an interrupt finds all as it was before it.
+"""
+
+
+def _interrupted(
+    step: Callable[[Conversation], object], talk: Conversation, at: Callable[[FrameType], bool]
+) -> bool:
+    """Do a step, and interrupt it before the instruction at which this is true; whether it was.
+
+    Args:
+        step: what is done.
+        talk: with which.
+        at: is given the frame before each instruction.
+    """
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         if frame.f_code.co_filename not in OURS:
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode" and next(count) == after:
+        if event == "opcode" and at(frame):
             raise KeyboardInterrupt
         return trace
 
@@ -100,6 +118,23 @@ def _interrupted(step: Callable[[Conversation], object], talk: Conversation, aft
     finally:
         sys.settrace(before)
     return False
+
+
+def _nth(place: int) -> Callable[[FrameType], bool]:
+    count = itertools.count()
+    return lambda _: next(count) == place
+
+
+def _places(step: Callable[[Conversation], object]) -> list[int]:
+    """Return how many instructions come before each that follows one of :data:`CHANGING`."""
+    names = ["RESUME"]
+
+    def note(frame: FrameType) -> bool:
+        names.append(dis.opname[frame.f_code.co_code[frame.f_lasti]])
+        return False
+
+    _interrupted(step, begun(), note)
+    return [place for place, before in enumerate(names[:-1]) if before.startswith(CHANGING)]
 
 
 def saved() -> Conversation:
@@ -138,10 +173,9 @@ def test_an_interrupt_leaves_the_old_state_or_the_new(
     new = state(talk)
     assert new != old
     seen = []
-    for after in itertools.count():
+    for place in _places(step):
         talk = begun()
-        if not _interrupted(step, talk, after):
-            break
+        assert _interrupted(step, talk, _nth(place))
         seen.append(state(talk))
     assert old in seen
     assert new in seen

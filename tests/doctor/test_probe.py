@@ -154,6 +154,24 @@ def test_a_proxy_that_answers(
     assert (seen.is_connected, seen.tls, server.asked) == (True, "", [])
 
 
+def test_a_proxy_that_is_asked_by_tls(
+    tls: ssl.SSLContext, names: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few proxies speak it: what its address says is tried."""
+    names("")
+    with Server(playing(b""), tls) as server:
+        monkeypatch.setenv("HTTPS_PROXY", server.origin)
+        seen = probe("https://chat.example.org")
+    assert seen.tls.startswith("to the proxy: TLSv1.")
+    with Server(lambda peer: peer.garble()) as server:
+        monkeypatch.setenv("HTTPS_PROXY", f"https://127.0.0.1:{server.port}")
+        seen = probe("https://chat.example.org")
+    assert seen.failed == "proxy"
+    assert seen.trouble is not None
+    at = f"https://127.0.0.1:{server.port}"
+    assert f"the proxy {at}: No secure connection to {at}: " in seen.trouble.what
+
+
 def test_a_name_that_nobody_answers_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the network is down a look-up takes no more than its time."""
     answered = Event()

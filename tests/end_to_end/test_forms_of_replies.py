@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kernels import PLAIN_ENVIRONMENT, Kernel, kernel
+from libraries import library
 from logged import Emulator
 
 from chatmagic.emulator.server import Settings
@@ -59,7 +60,7 @@ def test_a_notebook_with_a_schema_sends_the_same_each_time(
     service: Emulator, tmp_path: Path
 ) -> None:
     """Twice in one kernel, once headless; another replays it, and its cells work on."""
-    pytest.importorskip("pydantic")
+    library("pydantic")
     bodies = []
     told = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
     told |= {"CHATMAGIC_CASSETTE": str(tmp_path / "forms.jsonl")}

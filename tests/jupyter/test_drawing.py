@@ -239,7 +239,7 @@ def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
     assert whole("a ", "b ", "c ") == [True, True, True]
     live = drawn[-1].live
     loop.painted(live, "page")
-    assert whole("d ", "e" * 2_000, "f") == [False, True, False]
+    assert whole("d ", "e" * 4_000, "f") == [False, True, False]
     loop.painted(live, "page", ends=True)
     assert whole("g ") == [True]
     began(loop)

@@ -121,3 +121,16 @@ def test_what_is_said_of_the_conversation_holds_no_inserted_value(shell: Shell) 
     said = [shell.do(code) for code in ("%chat_history", "%chat_undo")]
     assert all("{{ secret }}" in ran.everything for ran in said)
     assert "echo:patient" not in "".join(ran.everything for ran in said)
+
+
+def test_the_turns_of_a_page(shell: Shell) -> None:
+    """Two numbers list these turns; what is no such page is looked for as a word."""
+    for prompt in "abc":
+        shell.machine(f"%chat echo:{prompt}")
+    (text,) = shell.do("%chat_history 1-2").texts
+    assert [line for line in text.splitlines() if line[0].isdigit()][:2] == [
+        "1. echo:a",
+        "2. echo:b",
+    ]
+    assert text.endswith("Turns 1 to 2 are listed.")
+    assert shell.do("%chat_history 2-4").texts == ["0 of 3 turns hold “2-4”."]

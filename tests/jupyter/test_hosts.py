@@ -59,6 +59,19 @@ def test_a_host_is_shown_what_it_saves(
     assert len(emulator.requests) == 2
 
 
+@pytest.mark.usefixtures("emulator")
+def test_a_cell_ends_first_where_its_page_updates_it_later(
+    shell: Shell, sample: dict[str, Any]
+) -> None:
+    """In the foreground elsewhere, as in Databricks, which updates the running cell alone."""
+    shell.do("%%chat --background\necho:one two", request=sample)
+    background = shell.kernel.background
+    assert (background is not None) == (sample["host"] in {"JupyterLab 4", "VS Code"})
+    if background is not None:
+        background.wait()
+    assert [turn.state for turn in current_session().conversation] == ["complete"]
+
+
 def test_what_needs_a_live_page_is_shown_as_saved_elsewhere(
     shell: Shell, sample: dict[str, Any]
 ) -> None:

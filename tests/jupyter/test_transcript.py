@@ -161,3 +161,31 @@ def test_what_is_saved_of_a_long_conversation_is_bounded() -> None:
     assert "451 earlier turns" in text
     assert text.count(". You, in a cell") == more
     assert len(text) < 2 * MOST_TEXT_SAVED
+
+
+def test_a_long_conversation_is_listed_by_pages() -> None:
+    """The newest turns, and a line that says how to see those before; or those of a page."""
+    made = conversation(*(f"q{number}" for number in range(1, 251)))
+    html, text = transcript.table(made)
+    lines = text.splitlines()
+    assert (lines[0], lines[-3]) == ("151. q151", "250. q250")
+    end = " Turns 151 to 250 are listed; %chat_history 51-150 lists those before."
+    assert lines[-1].endswith(end)
+    assert html.count("<tr>") == 101
+    page = transcript.table(made, listed=(51, 150))[1].splitlines()
+    assert (page[0], page[-3]) == ("51. q51", "150. q150")
+    assert page[-1].endswith("Turns 51 to 150 are listed; %chat_history 1-50 lists those before.")
+    first = transcript.table(made, listed=(1, 2))[1].splitlines()
+    assert first[-1].endswith("shows everything. Turns 1 to 2 are listed.")
+    assert transcript.table(made, listed=(1, 250))[1].splitlines()[0] == "1. q1"
+
+
+def test_of_many_turns_that_hold_a_word_the_newest_are_listed() -> None:
+    """How many there are is said all the same."""
+    made = conversation(*(f"q{number}" for number in range(1, 121)))
+    lines = transcript.matches(made, "q")[1].splitlines()
+    assert lines[0] == "21. q21"
+    assert lines[-1] == (
+        "120 of 120 turns hold “q”. %chat_history 21 shows one in full. The newest 100 are listed; "
+        "more words find fewer."
+    )

@@ -276,6 +276,7 @@ def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     view.began(["sent the last 2 of 5 turns"])
     for fragment in ("# Ti", "tle\r\n", "text"):
         view.fragment(fragment)
+    view.failed()
     before = capsys.readouterr().out
     assert before == (
         "(waiting for the reply to cell [3] to end)\n(sent the last 2 of 5 turns)\n"

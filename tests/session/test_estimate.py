@@ -102,5 +102,9 @@ def test_a_range_is_rounded_outwards(low: int, more: int) -> None:
     """To two digits; where both ends are the same, as it is."""
     lower, upper = rounded(low, low + more)
     assert lower <= low <= low + more <= upper
+
+
+def test_a_range_has_two_digits_that_count() -> None:
+    """And what is known exactly keeps all of its own."""
     assert rounded(617, 894) == (610, 900)
     assert rounded(617, 617) == (617, 617)

@@ -12,6 +12,7 @@ import typing
 from typing import Any
 
 import pytest
+from libraries import library
 
 from chatmagic.errors import InputError
 from chatmagic.session.schema_reader import name_of, problem, read
@@ -159,7 +160,7 @@ def test_types_made_of_these() -> None:
 
 def test_a_typeddict_of_typing_extensions() -> None:
     """Before Python 3.12 pydantic takes no other one."""
-    extensions = pytest.importorskip("typing_extensions")
+    extensions = library("typing_extensions")
     fields = {"x": int, "y": extensions.NotRequired[str]}
     assert read(extensions.TypedDict("Point", fields), "Point").text == (
         'Point: object with these fields\n- "x", required: integer\n- "y": string'
@@ -189,7 +190,7 @@ def test_a_json_schema_checks_and_gives_the_value() -> None:
 
 def test_a_pydantic_model_reads_by_its_own_rules() -> None:
     """Also within a dataclass, as an adapter, and strictly from JSON."""
-    pydantic = pytest.importorskip("pydantic")
+    pydantic = library("pydantic")
     city = pydantic.create_model(
         "City",
         name=(str, pydantic.Field(description="in Spanish")),
@@ -218,7 +219,7 @@ def test_a_pydantic_model_reads_by_its_own_rules() -> None:
 
 def test_a_pydantic_model_that_holds_itself_in_a_type_made_of_it() -> None:
     """Its own JSON schema only refers to the model, which stands among its definitions."""
-    pydantic = pytest.importorskip("pydantic")
+    pydantic = library("pydantic")
     itself: Any = list.__class_getitem__("Node")
     node = pydantic.create_model("Node", value=int, kids=(itself, []))
     nodes: Any = list.__class_getitem__(node)

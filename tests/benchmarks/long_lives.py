@@ -1,0 +1,121 @@
+"""Long lives: a question after many turns, loading and saving, and what is held in memory.
+
+A question is measured beside building its JSON and sending that with requests; both go to one
+server in a process of its own, which reads the body and answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import tracemalloc
+from dataclasses import replace
+from multiprocessing import Process, Queue
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+import loopback
+import requests
+from rows import OURS, Row, by_turns, cpu
+
+from chatmagic import Client, Session
+from chatmagic.archive import archive
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.prefix import Digests, Prefix
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TURNS: Final = (100, 1_000, 10_000)
+SAVED: Final = (1_000, 10_000, 100_000)
+ROUNDS: Final = 7
+PROMPT: Final = "What would this mean for the second group of patients? " * 3
+REPLY: Final = "The sample mean is a point estimate, and so is the median of them. " * 25
+
+
+def answer(peer: loopback.Peer) -> None:
+    """Answer the requests of one connection."""
+    while peer.request():
+        peer.send(loopback.head(headers={**loopback.EVENTS, "Transfer-Encoding": "chunked"}))
+        body = loopback.chunked(loopback.event("ok")), loopback.chunked(loopback.DONE)
+        peer.send(*body, loopback.CHUNKS_END)
+
+
+def _serve(told: Queue[str]) -> None:
+    with loopback.Server(answer) as server:
+        told.put(server.origin)
+        time.sleep(3_600)
+
+
+def talk(count: int) -> Conversation:
+    """Return a conversation of so many turns, each of which carried those above it."""
+    turns, numbers, digests = [], Prefix[int](), Digests()
+    for number in range(1, count + 1):
+        turn = Turn(
+            f"{number}. {PROMPT}",
+            reply=Reply(f"{number}. {REPLY}"),
+            number=number,
+            carried=numbers,
+        )
+        turns.append(replace(turn, record=turn.to_record(digests, "0" * 64)))
+        numbers, digests = numbers.followed_by((number,)), digests.followed_by((turn.digest,))
+    return Conversation.of(turns)
+
+
+def asking(url: str, count: int) -> Row:
+    """Return the row of a question after so many turns."""
+    session = Session(Client(url, auth="none"))
+    session.conversation = talk(count)
+    plain = requests.Session()
+
+    def least() -> None:
+        messages: list[dict[str, Any]] = []
+        for turn in session.conversation.turns:
+            messages.append({"role": "user", "content": turn.prompt})
+            messages.append({"role": "assistant", "content": turn.reply.text})
+        body = json.dumps({"messages": messages, "stream": True}, ensure_ascii=False).encode()
+        with plain.post(f"{url}/v1/chat/completions", data=body, stream=True) as response:
+            for _ in response.iter_lines():
+                pass
+
+    runs = {OURS: lambda: cpu(lambda: session.ask("And now?")), "JSON": lambda: cpu(least)}
+    figures = by_turns(runs, ROUNDS)
+    return Row(f"a question after {count:,} turns, CPU", figures, "s", "JSON", "≤ 1.05")
+
+
+def keeping(count: int) -> tuple[float, float]:
+    """Return the CPU seconds that saving so many turns takes, and loading them."""
+    made, texts = talk(count), list[str]()
+    saving = cpu(lambda: texts.append(json.dumps(archive.dump(made))))
+    return saving, cpu(lambda: archive.load(json.loads(texts[0])))
+
+
+def rows() -> Iterator[Row]:
+    """Take the figures and return the rows."""
+    told: Queue[str] = Queue()
+    server = Process(target=_serve, args=[told], daemon=True)
+    server.start()
+    try:
+        url = told.get(timeout=20)
+        for count in TURNS:
+            yield asking(url, count)
+    finally:
+        server.terminate()
+    seconds = [keeping(count) for count in SAVED]
+    for what, spent in zip(("saving", "loading"), zip(*seconds, strict=True), strict=True):
+        per_turn = [second / count for second, count in zip(spent, SAVED, strict=True)]
+        few, many, most = (f"{count:,}" for count in SAVED)
+        figures = dict(zip((f"of {few}", f"of {many}", OURS), per_turn, strict=True))
+        yield Row(f"{what}, CPU for each of {most} turns", figures, "s", f"of {few}", "1")
+    tracemalloc.start()
+    held = archive.load(json.loads(json.dumps(archive.dump(talk(5_000)))))
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    text = float(sum(len(turn.prompt) + len(turn.reply.text) for turn in held))
+    figures = {OURS: float(size), "text": text}
+    yield Row("memory of 5,000 loaded turns", figures, "bytes", "text", "≤ 3")
