@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PARTS: Final = (
-    "# A title\n\nThe first words",
+    "# A title\n\nThe first",
+    " words",
     " of a *paragraph*.\n\n- a point\n- anoth",
     "er point\n\n```python\nx = 1\n",
     "y = 2\n```\n\nThe mean is $\\bar{x}$, and <b>this",
@@ -58,15 +59,16 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         book.run(0)
         book.js(HEARD)
         book.start(1)
-        book.until(SHOWN, "The first words")
-        book.until("window.heard.includes('chatmagic.paints')")
+        book.until(SHOWN, "The first")
         turns[0].set()
+        book.until("window.heard.includes('chatmagic.paints')")
+        turns[1].set()
         book.until(SHOWN, "anoth")
         book.js(f"window.title = {BOX}.firstElementChild; window.heard = []")
         book.command("docmanager:clone")
         other = Book(book.front, book.page, book.path, view=1)
         other.until(SHOWN, "anoth")
-        turns[1].set()
+        turns[2].set()
         for each in (book, other):
             each.until(SHOWN, "x = 1")
             title, words, points, code = each.js(BLOCKS)
@@ -79,14 +81,14 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         assert book.js(f"return {BOX}.firstElementChild === window.title")
         assert "update_display_data" not in book.js("return window.heard")
         book.js(f"window.heard = []; {AWAY}", 1)
-        turns[2].set()
         turns[3].set()
+        turns[4].set()
         book.until("window.heard.includes('comm_msg')")
         book.js(AWAY, 0)
         book.until(SHOWN, "The end.")
         (last,) = book.js(BLOCKS)[4:]
         assert last.endswith(", and <b>this</b> is text. The end.")
-        turns[4].set()
+        turns[5].set()
         book.ended(1)
         book.until("!document.querySelector('.chatmagic-live')")
         book.until(f"{BOX}.querySelector('mjx-container')")
