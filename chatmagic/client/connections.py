@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import io
 import socket
 import ssl
 import threading
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import quote
 
+from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import (
@@ -26,6 +27,8 @@ from urllib3.exceptions import (
 )
 from urllib3.util.wait import wait_for_read
 
+from chatmagic.client import alarms
+from chatmagic.client.http_response import Response
 from chatmagic.client.reuse import WATCH, ConnectionUse, IdleConnections, ReusePolicy
 from chatmagic.client.sockets import reach
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
     from urllib3 import HTTPResponse
 
+    from chatmagic.client.alarms import Alarm
     from chatmagic.client.halt import Halt
     from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
@@ -44,7 +48,7 @@ class Clock:
     """Time-outs of one exchange: stops it when the time for what it waits for is up.
 
     A socket's own time-out begins anew with each byte, so connecting and the first byte
-    have a timer besides; silence is what a socket's time-out measures.
+    have an alarm besides; silence is what a socket's time-out measures.
 
     Args:
         timeout: how long to wait for what.
@@ -58,7 +62,7 @@ class Clock:
         self.which: Which = "connect"
         self.in_handshake = False
         """Whether there is a TCP connection to the service, on which TLS has begun."""
-        self._timers: dict[str, threading.Timer] = {}
+        self._alarms: dict[str, Alarm] = {}
 
     def start(self) -> None:
         """Start the total time-out."""
@@ -70,7 +74,7 @@ class Clock:
         Args:
             which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
         """
-        if (before := self._timers.get(self.which)) is not None:
+        if (before := self._alarms.get(self.which)) is not None:
             before.cancel()
         self.which = which
         self.halt.settimeout(getattr(self.timeout, which))
@@ -79,15 +83,13 @@ class Clock:
 
     def stop(self) -> None:
         """Stop all time-outs."""
-        for timer in list(self._timers.values()):
-            timer.cancel()
+        for alarm in list(self._alarms.values()):
+            alarm.cancel()
 
     def _count(self, which: Which) -> None:
         seconds = getattr(self.timeout, which)
         if seconds is not None:
-            self._timers[which] = timer = threading.Timer(seconds, self.halt.stop, [which])
-            timer.daemon = True
-            timer.start()
+            self._alarms[which] = alarms.after(seconds, partial(self.halt.stop, which))
 
 
 class Current(threading.local):
@@ -133,6 +135,15 @@ def keyed_pools(
     return {"http": PlainPool, "https": TlsPool}
 
 
+def adapter(pools: dict[str, type[HTTPConnectionPool]]) -> HTTPAdapter:
+    """Return requests' own adapter, whose pools make connections of ours.
+
+    Args:
+        pools: as :func:`keyed_pools` returns them.
+    """
+    return _Adapter(pools)
+
+
 def any_open(pools: Iterable[HTTPConnectionPool]) -> bool:
     """Return whether a connection rests in a pool that its server does not close.
 
@@ -141,85 +152,6 @@ def any_open(pools: Iterable[HTTPConnectionPool]) -> bool:
     """
     socks = [held.sock for pool in pools if pool.pool for held in pool.pool.queue if held]
     return any(sock is not None and not wait_for_read(sock, WATCH) for sock in socks)
-
-
-class Response(http.client.HTTPResponse):
-    """An answer without what could not be read of its headers, nor interim ones before it.
-
-    urllib3 would log the former, and in it a server may say the key back. The latter (RFC
-    9110, 15.2) may come before any answer.
-    """
-
-    def begin(self) -> None:
-        """Read the head."""
-        super().begin()
-        self.msg.defects.clear()
-        self.msg.set_payload("")
-
-    def _read_status(self) -> tuple[str, int, str]:
-        while True:
-            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # not typed
-            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
-                return line
-            http.client.parse_headers(self.fp)
-
-    def read1(self, n: int = -1) -> bytes:
-        """Return what :meth:`buffered` gives; or else what ``http.client`` reads."""
-        return self.buffered(n) or super().read1(n)
-
-    def buffered(self, n: int) -> bytes:
-        """Return the body's bytes that lie in the buffer; an empty one is filled once before.
-
-        All chunks that lie there come at once, of which ``http.client`` gives one at a time.
-        Where anything else is next, or ``http.client`` is not as it was, nothing is returned,
-        and its own ``read1`` goes on from there.
-
-        Args:
-            n: the most bytes that are taken; negative for all.
-        """
-        fp, left = self.fp, getattr(self, "chunk_left", -1)
-        if not isinstance(fp, io.BufferedReader) or left == -1:
-            return b""
-        if not self.chunked:
-            return fp.read1(n) if self.length is None else b""
-        held = fp.peek(1)
-        if 0 <= n < len(held):
-            return b""
-        pieces, used, left = _chunks(held, left)
-        fp.read(used)
-        self.chunk_left = left
-        return b"".join(pieces)
-
-
-def _chunks(held: bytes, left: int | None) -> tuple[list[bytes], int, int | None]:
-    """Return what chunks hold, how many bytes are theirs, and what is left of the last one.
-
-    Args:
-        held: part of a body in chunks.
-        left: how much of a chunk is to come first; 0 if its line end is, ``None`` if the size
-            of another one is.
-    """
-    pieces: list[bytes] = []
-    at = 0
-    while at < len(held):
-        if left == 0:
-            if at + 2 > len(held):
-                break
-            at, left = at + 2, None
-        elif left is None:
-            end = held.find(b"\n", at)
-            try:
-                size = int(held[at:end], 16) if end > 0 else 0
-            except ValueError:
-                size = 0
-            if size <= 0:
-                break
-            at, left = end + 1, size
-        else:
-            piece = held[at : at + left]
-            pieces.append(piece)
-            at, left = at + len(piece), left - len(piece)
-    return pieces, at, left
 
 
 class _Connection(HTTPConnection):
@@ -324,3 +256,30 @@ class _Connection(HTTPConnection):
             self._halt.watch(None)
         self._halt = halt
         halt.watch(self.sock)
+
+
+class _Adapter(HTTPAdapter):
+    """Adapter that looks for a pool once, and not again for each request."""
+
+    def __init__(self, pools: dict[str, type[HTTPConnectionPool]]) -> None:
+        self._pools = pools
+        self._latest: dict[tuple[object, ...], HTTPConnectionPool] = {}
+        super().__init__(max_retries=0)
+
+    def get_connection_with_tls_context(
+        self, request: Any, verify: Any, proxies: Any = None, cert: Any = None
+    ) -> HTTPConnectionPool:
+        key = (request.url, verify, cert, *(proxies or {}).items())
+        if key not in self._latest:
+            pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
+            self._latest = {key: cast("HTTPConnectionPool", pool)}
+        return self._latest[key]
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = self._pools
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **kwargs)
+        manager.pool_classes_by_scheme = self._pools
+        return manager

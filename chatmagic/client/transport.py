@@ -16,19 +16,18 @@ Nothing is ever sent twice: no retry, no redirect.
 from __future__ import annotations
 
 import os
-import threading
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import requests
 import urllib3
-from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
-from chatmagic.client import certificates, network_errors
-from chatmagic.client.connections import Clock, Current, Response, any_open, keyed_pools
+from chatmagic.client import alarms, certificates, network_errors
+from chatmagic.client.connections import Clock, Current, adapter, any_open, keyed_pools
+from chatmagic.client.http_response import Response
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
@@ -107,19 +106,22 @@ class HttpTransport:
         self.setup = setup
         endpoint = setup.endpoint
         self._url = request_url(endpoint.base_url)
+        self._is_loopback = is_loopback(self._url)
         self._current = Current()
         self._opened: list[HTTPConnectionPool] = []
         self._pools = keyed_pools(endpoint.auth, endpoint.key, self._current, self._opened)
         self._begin()
 
     def _begin(self) -> None:
-        self._session = _Session()
+        # Without the rest of a session: it would read the body of a redirect, and follow cookies.
+        self._session = requests.Session()
+        self._shared: dict[tuple[object, ...], requests.PreparedRequest] = {}
         # No .netrc, no environment: what they may say is asked for by name, below.
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = _Adapter(self._pools)
-        self._session.mount("https://", adapter)
-        self._session.mount("http://", adapter)
+        own = adapter(self._pools)
+        self._session.mount("https://", own)
+        self._session.mount("http://", own)
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> HttpExchange:
         """Send a request; return its answer (see :class:`Transport`)."""
@@ -152,16 +154,13 @@ class HttpTransport:
         bundle = certificates.bundle(os.environ)
         try:
             clock.start()
-            response = self._session.request(
-                method,
-                url,
-                data=body,
-                headers={**headers, **(self.setup.extra_headers or {})},
+            request = self._prepared(method, url, body, headers)
+            response = self._session.get_adapter(url).send(
+                request,
                 stream=True,
                 # The clock has the time-outs from there on.
-                timeout=(timeout.connect, timeout.first_byte),
-                allow_redirects=False,
-                proxies={} if is_loopback(self._url) else get_environ_proxies(url),
+                timeout=cast("Any", (timeout.connect, timeout.first_byte)),
+                proxies={} if self._is_loopback else get_environ_proxies(url),
                 verify=True if bundle is None else bundle[1],
             )
             return HttpExchange(response, clock)
@@ -174,6 +173,22 @@ class HttpTransport:
             log_swallowed(error)
             problem = _reported(error, clock, self._url)
         raise problem
+
+    def _prepared(
+        self, method: str, url: str, body: bytes | None, headers: dict[str, str | None]
+    ) -> requests.PreparedRequest:
+        """Return a request; what it shares with the one before is not made again."""
+        headers = {**headers, **(self.setup.extra_headers or {})}
+        key = (method, url, *headers.items())
+        if key not in self._shared:
+            request = requests.Request(method, url, headers, data=body)
+            self._shared = {key: self._session.prepare_request(request)}
+        prepared = self._shared[key].copy()
+        prepared.body = self._shared[key].body = None
+        if body is not None:
+            prepared.body = body
+            prepared.headers["Content-Length"] = str(len(body))
+        return prepared
 
     def keeps_connection(self) -> bool:
         """Return whether a connection waits for its next use."""
@@ -249,45 +264,17 @@ class HttpExchange:
 
     def _drain(self) -> None:
         """Read what little is left, which gives the connection back."""
+        if self._raw.connection is None:
+            return
         # A socket's own time-out begins anew with each byte, and a trailer may drip.
-        late = threading.Timer(DRAIN_SECONDS, self._halt.cut)
-        late.daemon = True
-        left = DRAIN_BYTES
+        late, left = alarms.after(DRAIN_SECONDS, self._halt.cut), DRAIN_BYTES
         try:
-            if self._raw.connection:
-                late.start()
-            while self._raw.connection and left > 0 and not late.finished.is_set():
+            while self._raw.connection is not None and left > 0 and late.work is not None:
                 left -= len(self._raw.read1(left, decode_content=self._decode))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             log_swallowed(error)
-        except RuntimeError as error:
-            raise _unwrapped(error) from None
         finally:
             late.cancel()
-
-
-class _Session(requests.Session):
-    """A session that sees no redirect: with ``allow_redirects=False`` requests reads its body."""
-
-    def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002 - wherever to
-        return None
-
-
-class _Adapter(HTTPAdapter):
-    """requests' own adapter, whose pools make connections of ours."""
-
-    def __init__(self, pools: dict[str, type[HTTPConnectionPool]]) -> None:
-        self._pools = pools
-        super().__init__(max_retries=0)
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = self._pools
-
-    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        manager = super().proxy_manager_for(proxy, **kwargs)
-        manager.pool_classes_by_scheme = self._pools
-        return manager
 
 
 def _headers(*, stream: bool) -> dict[str, str | None]:

@@ -66,7 +66,8 @@ def running(shell: InteractiveShell) -> Execution:
     cell, host = hosts.cell_named(metadata), hosts.host(os.environ)
     # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
     tags = metadata.get("tags")
-    audience: Audience = "text" if cell is None and host is None else "page"
+    is_console = cell is None and (host is None or host.names_cells)
+    audience: Audience = "text" if is_console else "page"
     is_watched = host is None or host.is_watched
     if not (is_watched and (parent.get("content") or {}).get("allow_stdin", False)):
         audience = "machine"

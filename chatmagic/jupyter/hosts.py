@@ -30,6 +30,8 @@ class Host:
         value: that variable's value; empty for any.
         is_watched: whether a person sees what is shown.
         updates_ended: whether it is known to update what a cell shows that has ended.
+        names_cells: whether each of its requests names a cell: one that names none is from a
+            console in its terminal, which finds the variable, too.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Host:
     value: str = ""
     is_watched: bool = True
     updates_ended: bool = False
+    names_cells: bool = False
 
 
 HOSTS: Final = (
@@ -45,7 +48,7 @@ HOSTS: Final = (
     Host("Deepnote", "DEEPNOTE_PROJECT_ID"),
     Host("Kaggle, saving a version", "KAGGLE_KERNEL_RUN_TYPE", "Batch", is_watched=False),
     Host("Kaggle", "KAGGLE_KERNEL_RUN_TYPE"),
-    Host("VS Code", "VSCODE_PID", updates_ended=True),
+    Host("VS Code", "VSCODE_PID", updates_ended=True, names_cells=True),
 )
 """The hosts, the more special one first."""
 

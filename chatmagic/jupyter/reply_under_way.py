@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from chatmagic.session.events import Ask
 
 SECONDS_BETWEEN: Final = 0.1
-SECONDS_BETWEEN_MANY: Final = 0.14
+SECONDS_BETWEEN_MANY: Final = 0.13
 BYTES_A_SECOND: Final = 60_000
 """Of whole updates, where no page paints."""
 
-_MOST_TIMES: Final = 3  # the bytes of its text that paints may take before they come less often
+_MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they come less often
 _AT_FIRST: Final = 8_000  # bytes that they may take besides
 _ENVELOPE: Final = 250  # bytes of a message besides its blocks
 _LEAST_WHOLE: Final = 4_000  # characters of the first whole update behind that with the first word

@@ -107,7 +107,7 @@ def requests_lines(url: str) -> Read:
 def httpx_sse_client(url: str, verify: ssl.SSLContext | bool = True) -> Read:
     """Return a reader of ``httpx-sse``."""
     httpx, connect_sse = import_module("httpx"), import_module("httpx_sse").connect_sse
-    client = httpx.Client(trust_env=False, verify=verify)
+    client = httpx.Client(verify=verify)
 
     def read(ask: str, each: Each) -> None:
         with connect_sse(client, "POST", url + PATH, json=body_of(ask)) as source:

@@ -1,9 +1,9 @@
-"""How a long reply streams through a real kernel: run by hand, prints figures.
+"""How a long reply streams through a real kernel, to a page without our script and to a console.
 
-``python tests/benchmarks/streaming.py`` asks a loopback server, which sends prose in
-fragments at a steady pace, from a kernel as JupyterLab would, and counts what reaches the
-page; then the same with four times the fragments, and once as a machine. The named peer is
-the least that any streaming display can do: one update for each fragment.
+A loopback server sends prose in fragments at a steady pace to a kernel that is asked as a front
+end would ask, and what reaches the front end is counted. The peer is the least that any streaming
+display can do: an update, or a write, for each fragment. What a page with our script gets is in
+``page.py``, as only a page can say that it paints.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from __future__ import annotations
 import itertools
 import json
 import socket
-import sys
 import threading
 import time
-from pathlib import Path
-from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from typing import TYPE_CHECKING, Final
 
 from kernels import Kernel, kernel
+from rows import OURS, Row
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECONDS: Final = 6.0
+EACH: Final = "an update for each fragment"
+LIMIT: Final = "the limit"
+SHOWN: Final = frozenset(["display_data", "update_display_data", "stream"])
 PROSE = (
     "The sample mean is a point estimate and its standard error says how far it would move "
     "if the study were done again with **other** people drawn from the same population. "
@@ -66,49 +70,32 @@ class Paced:
                 connection.sendall(b"data: [DONE]\n\n")
 
 
-def measure(running: Kernel, fragments: int, seconds: float, *, person: bool) -> dict[str, Any]:
-    """Ask once and count the messages that carry a display."""
-    server = Paced(fragments, seconds)
+def measure(running: Kernel, fragments: int, *, page: bool) -> tuple[dict[str, float], float]:
+    """Ask once; return the messages a second and the bytes times the text's, and the first's ms."""
+    server = Paced(fragments, SECONDS)
     running.run(f"%chat_connect {server.url}", cell="connect")
-    cell = "ask" if person else None
-    ran = running.run(
-        "%%chat --no-history\nGo on.", cell=cell, person=person, wait=3 * seconds + 20
-    )
-    seen = [
-        (when, message)
-        for when, message in ran.messages
-        if message["msg_type"] in {"display_data", "update_display_data"}
-    ]
-    size = sum(len(json.dumps(m["content"], ensure_ascii=False).encode()) for _, m in seen)
+    cell = "ask" if page else None
+    ran = running.run("%%chat --no-history\nGo on.", cell=cell, wait=3 * SECONDS + 20)
+    seen = [(when, message) for when, message in ran.messages if message["msg_type"] in SHOWN]
+    size = sum(len(json.dumps(message["content"]).encode()) for _, message in seen)
     text = sum(len(fragment.encode()) for fragment in server.fragments)
-    word = WORDS[0]
-    first = next(when for when, m in seen if word in m["content"]["data"]["text/html"])
-    return {
-        "fragments": fragments,
-        "text bytes": text,
-        "messages": len(seen),
-        "messages a second": round(len(seen) / seconds, 1),
-        "bytes": size,
-        "times the text": round(size / text, 1),
-        "first shown after ms": round(1000 * (first - server.first), 1),
-        "status": ran.status,
-    }
+    first = next(when for when, message in seen if WORDS[0] in json.dumps(message["content"]))
+    return {"messages": len(seen) / SECONDS, "bytes": size / text}, 1000 * (first - server.first)
 
 
-def main() -> None:
-    """Print the figures."""
+def rows() -> Iterator[Row]:
+    """Ask in one kernel, and return what its front ends are sent."""
     with kernel({"CHATMAGIC_AUTH": "none"}) as running:
         running.run("%load_ext chatmagic", cell="load")
-        short = measure(running, 3_000, 5.0, person=True)
-        long = measure(running, 12_000, 20.0, person=True)
-        same_time = measure(running, 12_000, 5.0, person=True)
-        machine = measure(running, 3_000, 5.0, person=False)
-    for figures in (short, long, same_time, machine):
-        print(figures)  # noqa: T201 - figures are what this is for
-    print(f"bytes for four times the fragments: {long['bytes'] / short['bytes']:.2f} times")  # noqa: T201
-    peer = sum(range(1, 3_001)) * short["text bytes"] // 3_000
-    print(f"an update for each fragment: 3,000 messages, {peer:,} bytes")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+        for fragments in (3_000, 30_000):
+            for page, name in ((True, "a page without our script"), (False, "a console")):
+                figures, first = measure(running, fragments, page=page)
+                case = f"{name}, {fragments:,} fragments in {SECONDS:.0f} s"
+                messages = {OURS: figures["messages"], LIMIT: 15.0}
+                yield Row(f"messages: {case}", messages, "a second", LIMIT, "<= 1")
+                if page:
+                    # Each update of the least display holds all that came before it.
+                    sent = {OURS: figures["bytes"], EACH: (fragments + 1) / 2}
+                    yield Row(f"bytes: {case}", sent, "those of the text", EACH)
+                waited = {OURS: first, LIMIT: 100.0}
+                yield Row(f"first word: {case}", waited, "ms", LIMIT, "<= 1")

@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,6 +34,7 @@ from loopback import (
 from urllib3.connectionpool import HTTPConnectionPool
 
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpExchange, HttpTransport
 from chatmagic.errors import (
     ChatError,
@@ -222,6 +224,26 @@ def test_many_turns_use_one_connection(
             rest(send(transport))
         assert server.accepted == 1
         assert len(server.asked) == 2 * len(ANSWERS)
+
+
+def test_what_requests_share_is_no_more_than_that(connect: Callable[..., HttpTransport]) -> None:
+    """Each has its own body, with its length, and the headers that are set at its time."""
+    bodies = [b"{}", b'{"a": 1}', b'{"a": "another"}', b"{}"]
+    teams = [None, {"X-Team": "a"}, {"X-Team": "b"}, None]
+    with Server(playing(*[ANSWERS["length"]] * 5)) as server:
+        transport = connect(server)
+        for body, extra in zip(bodies, teams, strict=True):
+            transport.setup = replace(transport.setup, extra_headers=extra)
+            rest(transport.send(body, stream=True, halt=Halt()))
+            assert body not in [shared.body for shared in transport._shared.values()]
+        rest(transport.get_models(Halt()))
+        assert server.accepted == 1
+    *posts, models = server.asked
+    assert [asked.raw.partition(b"\r\n\r\n")[2] for asked in posts] == bodies
+    assert [int(asked.headers["content-length"]) for asked in posts] == [*map(len, bodies)]
+    assert [asked.headers.get("x-team") for asked in posts] == [None, "a", "b", None]
+    assert models.raw.startswith(b"GET ")
+    assert "content-length" not in models.headers
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])

@@ -1,0 +1,89 @@
+"""Alarms: work that is done after some time, unless it is cancelled; all by one thread.
+
+To start a thread for each, as :class:`threading.Timer` does, takes longer than the rest of a
+short turn. No lock is taken here: an interrupt could leave it taken for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import queue
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._log import swallowed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONGEST: Final = 3_600.0
+"""Longest sleep, in seconds: not every system knows longer ones."""
+
+
+class Alarm:
+    """Work that is due at a time.
+
+    Args:
+        at: when, by ``monotonic``.
+        work: what is done then, by another thread.
+
+    Attributes:
+        work: ``None`` once it was done or cancelled.
+    """
+
+    __slots__ = ("at", "work")
+
+    def __init__(self, at: float, work: Callable[[], object]) -> None:
+        """Wait."""
+        self.at = at
+        self.work: Callable[[], object] | None = work
+
+    def __lt__(self, other: Alarm) -> bool:
+        """Return whether this one is due before another."""
+        return self.at < other.at
+
+    def cancel(self) -> None:
+        """Do not do it any more; harmless once it was done."""
+        self.work = None
+
+
+class _Thread(threading.Thread):
+    """Thread that waits for the alarms that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__(name="chatmagic-alarms", daemon=True)
+        self.given: queue.SimpleQueue[Alarm] = queue.SimpleQueue()
+
+    def run(self) -> None:
+        waiting: list[Alarm] = []
+        while True:
+            left = waiting[0].at - monotonic() if waiting else LONGEST
+            with contextlib.suppress(queue.Empty):
+                heapq.heappush(waiting, self.given.get(timeout=min(max(left, 0.0), LONGEST)))
+            while waiting and (waiting[0].work is None or waiting[0].at <= monotonic()):
+                alarm = heapq.heappop(waiting)
+                work, alarm.work = alarm.work, None
+                if work is not None:
+                    with swallowed():
+                        work()
+
+
+_threads: Final[list[_Thread]] = []
+
+
+def after(seconds: float, work: Callable[[], object]) -> Alarm:
+    """Return an alarm.
+
+    Args:
+        seconds: how long from now.
+        work: what is done then; it is short, as other alarms wait for it.
+    """
+    # A process that was forked off has none that lives.
+    if not _threads or not _threads[-1].is_alive():
+        _threads.append(_Thread())
+        _threads[-1].start()
+    alarm = Alarm(monotonic() + seconds, work)
+    _threads[-1].given.put(alarm)
+    return alarm
