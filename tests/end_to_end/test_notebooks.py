@@ -33,7 +33,6 @@ from chatmagic.cassette import serializer
 from chatmagic.cassette.interaction import name_of
 from chatmagic.conversation.instructions import Instructions, instructed, typed_in
 from chatmagic.emulator import replies as practice
-from chatmagic.emulator import server
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
 
@@ -457,7 +456,6 @@ def test_a_changed_row_is_asked_alone_as_the_lesson_says(
     A second Run All counts its own requests.
     """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(server, "FRESH", replace(server.FRESH, delay=0.0))
     cells = code(read(NOTEBOOKS / "07-many-prompts.ipynb"))
     table = next(place for place, cell in enumerate(cells) if "Why is the sky" in cell.source)
     count = next(place for place, cell in enumerate(cells) if "requests for" in cell.source)

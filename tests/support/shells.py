@@ -7,7 +7,7 @@ import contextlib
 import io
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from traitlets.config import Config
 from chatmagic import _startup
 from chatmagic.client import config as settings
 from chatmagic.client import kernel_hook, keystore
+from chatmagic.emulator import server
 from chatmagic.emulator.server import Settings
 from chatmagic.jupyter.hosts import HOSTS
 from chatmagic.session import current
@@ -247,6 +248,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     for host in HOSTS:
         monkeypatch.delenv(host.variable, raising=False)
     monkeypatch.setattr(_startup, "BUDGET", "")
+    # An emulator that a test connects to by name pauses after each piece, as for a reader.
+    monkeypatch.setattr(server, "FRESH", replace(server.FRESH, delay=0.0))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
