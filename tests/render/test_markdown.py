@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 
 from chatmagic.render import markdown
 from chatmagic.render.markdown import to_html
+from chatmagic.render.reply_forms import LiveReply
 from chatmagic.text import PROSE
 
 # Written out here, so that a slip in the module's own lists is seen.
@@ -566,10 +567,12 @@ def test_half_a_reply_is_shown_as_far_as_it_goes(text: str, part: str) -> None:
 
 
 def test_every_prefix_of_a_reply_is_safe() -> None:
-    """A reply that streams is never less safe on the way."""
-    text = "".join(f"{payload}\n\n" for payload in HOSTILE[::6])
-    for end in range(0, len(text), 5):
-        page(text[:end], live=True)
+    """A reply that streams is never less safe on the way: each block of it, as it comes."""
+    text = "".join(f"{payload}\n\n" for payload in HOSTILE)
+    live = LiveReply("markdown")
+    for at in range(0, len(text), 5):
+        checked(f"{ROOT}\n{''.join(live.feed(text[at : at + 5]).blocks)}</div>")
+    checked(live.box("").replace(f"{REPLY} ", REPLY))
 
 
 @given(st.text(st.characters(exclude_categories=())), st.booleans())
