@@ -159,7 +159,7 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
             number += 1
             thread = item.thread or place.thread
             numbers = place.numbers(thread)
-            before, above = lists.get(thread, (numbers.first(0), Digests()))
+            before, above = lists.get(thread, (numbers.first(0), carried.none))
             if not numbers.shares(before) or len(before) > len(numbers):
                 before, above = numbers.first(0), Digests()
             above = above.followed_by(carried.digests(numbers[len(before) :]))
