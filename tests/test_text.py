@@ -113,6 +113,7 @@ def test_pieces_make_no_more_links_than_the_whole(pieces: list[str]) -> None:
     assert schemes(shown) <= {"http", "https", "www"}
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("part", ["a", ":/", "://", "data:", "data"])
 def test_a_long_text_takes_no_more_than_a_moment(part: str) -> None:
     """No text takes quadratic time (this machine may be busy)."""

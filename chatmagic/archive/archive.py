@@ -151,23 +151,22 @@ def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
 def _placed(items: Sequence[Item]) -> Iterator[Item]:
     """Yield the items, each turn with its number and the numbers of those that it carried."""
     carried = CarriedTurns(item for item in items if isinstance(item, Turn))
-    place, digests, number = Above(), {MAIN: Digests()}, 0
+    place, number = Above(), 0
+    lists: dict[str, tuple[Prefix[int], Digests]] = {}
     for item in items:
         placed = item
         if isinstance(item, Turn):
             number += 1
             thread = item.thread or place.thread
-            numbers, line = place.numbers.get(thread, Prefix()), digests.get(thread, Digests())
-            above = line
-            if place.hidden:
-                numbers = Prefix([each for each in numbers if each not in place.hidden])
-                above = carried.digests(numbers)
+            numbers = place.numbers(thread)
+            before, above = lists.get(thread, (numbers.first(0), carried.none))
+            if not numbers.shares(before) or len(before) > len(numbers):
+                before, above = numbers.first(0), Digests()
+            above = above.followed_by(carried.digests(numbers[len(before) :]))
             placed = replace(carried.carrying(item, numbers, above), number=number)
-            if placed.record is not None and placed.record.carried == line:
-                line = cast("Digests", placed.record.carried)  # the list that records share
-            digests[thread] = line.followed_by(carried.digests([number])[:])
-        elif isinstance(item, ThreadStart) and item.fork is not None:
-            digests[item.name] = digests.get(place.thread, Digests()).first(item.fork)
+            if placed.record is not None and placed.record.carried == above:
+                above = cast("Digests", placed.record.carried)  # the list that records share
+            lists[thread] = numbers, above
         place.take(placed)
         yield placed
 

@@ -29,7 +29,9 @@ class CarriedTurns:
         """Know the digests of all, and of no list yet."""
         self._digests = dict(enumerate((turn.recorded_digest for turn in turns), 1))
         self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
-        self._lists: dict[str | None, Digests] = {None: Digests()}
+        self.none = Digests()
+        """The empty list, which the others go on from."""
+        self._lists: dict[str | None, Digests] = {None: self.none}
 
     def digests(self, numbers: Iterable[int]) -> Digests:
         """Return the digests of turns by their numbers."""

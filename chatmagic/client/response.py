@@ -198,7 +198,9 @@ class ResponseReader:
             value = event.value
             if (body := _error_in(event)) is not None:
                 raise self._error_in_reply(body)
-            return "".join(map(self._item, value if isinstance(value, list) else [value]))
+            if isinstance(value, list):
+                return "".join(map(self._item, value))
+            return self._item(value)
         if isinstance(event, sse.Malformed):
             if event.event in (None, "message") or event.text.startswith(("{", "[")):
                 raise self._unreadable(event.text)

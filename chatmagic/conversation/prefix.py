@@ -49,9 +49,9 @@ class Prefix(Sequence[_T]):
         """Return the first items alone, in the same list.
 
         Args:
-            count: how many at most.
+            count: how many of them.
         """
-        return self._share(min(count, self._count))
+        return self._share(count)
 
     def _share(self, count: int) -> Self:
         other = copy(self)

@@ -11,7 +11,7 @@ from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.prefix import Prefix
 from chatmagic.conversation.slots import Slot
 from chatmagic.conversation.threads import ThreadStart
-from chatmagic.conversation.turn import MAIN, Turn, carries_others, visible
+from chatmagic.conversation.turn import MAIN, Turn, newest, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,8 @@ class Standing:
         turn: the turn.
         thread: name of its thread.
         line: the turns of its thread in order, and what may follow below.
-        numbers: numbers of those before the turn.
+        index: index of the turn among them.
+        numbers: numbers of the turns that a request in its place would carry.
         instructions: those that hold for it (rule 15).
         instructed_by: hash of the cell that gave them, or ended those above; ``None`` for none.
         hidden: numbers of the turns that are hidden there (rule 19).
@@ -38,22 +39,16 @@ class Standing:
     turn: Turn
     thread: str
     line: Sequence[Turn]
+    index: int
     numbers: Prefix[int]
     instructions: Value | None
     instructed_by: str | None
     hidden: frozenset[int]
 
     @property
-    def index(self) -> int:
-        """Index of the turn among those of its thread."""
-        return len(self.numbers)
-
-    @property
     def carries_others(self) -> bool:
         """Whether the turn would carry other turns now than it did."""
-        if self.hidden or self.turn.last is not None:
-            return carries_others(self.turn, self.above)
-        return self.turn.carried != self.numbers
+        return self.turn.carried != newest(self.numbers, self.turn.last)
 
     @property
     def above(self) -> tuple[Turn, ...]:
@@ -68,7 +63,7 @@ class Above:
     Args:
         lines: the turns that a request would carry, and the hidden ones, by the names of the
             threads.
-        numbers: the numbers of these turns.
+        visible: the numbers of those that are not hidden, and the hidden ones as they were then.
         turns: the turns of all threads.
         thread: name of the thread that the place is in (rule 16).
         instructions: those that hold there (rule 15).
@@ -77,12 +72,20 @@ class Above:
     """
 
     lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
-    numbers: dict[str, Prefix[int]] = field(default_factory=lambda: {MAIN: Prefix()})
+    visible: dict[str, tuple[frozenset[int], Prefix[int]]] = field(default_factory=dict)
     turns: list[Turn] = field(default_factory=list)
     thread: str = MAIN
     instructions: Value | None = None
     instructed_by: str | None = None
     hidden: frozenset[int] = frozenset()
+
+    def numbers(self, thread: str) -> Prefix[int]:
+        """Return the numbers of the turns of a thread that a request would carry."""
+        hidden, numbers = self.visible.get(thread, (None, Prefix[int]()))
+        if hidden is self.hidden:
+            return numbers
+        line = self.lines.get(thread, ())
+        return Prefix([turn.number for turn in line if turn.number not in self.hidden])
 
     def take(self, item: Item) -> Standing | None:
         """Go past an item; return where it stands, if it is a turn."""
@@ -91,15 +94,18 @@ class Above:
             return None
         thread = item.thread or self.thread
         line = self.lines.setdefault(thread, [])
-        numbers = self.numbers.get(thread, Prefix())
+        numbers = self.numbers(thread)
         if isinstance(item.carried, Prefix) and item.carried == numbers:
             numbers = item.carried  # so that the next one is compared by its list alone
         line.append(item)
         self.turns.append(item)
-        self.numbers[thread] = numbers.followed_by((item.number,))
         held = self.instructions, self.instructed_by, self.hidden
-        standing = Standing(item, thread, line, numbers, *held)
-        self.hidden = self.hidden | {item.number} if item.hide else self.hidden
+        standing = Standing(item, thread, line, len(line) - 1, numbers, *held)
+        if item.hide:
+            self.hidden |= {item.number}
+        else:
+            numbers = numbers.followed_by((item.number,))
+        self.visible[thread] = self.hidden, numbers
         return standing
 
     def _steer(self, item: Steering) -> None:
@@ -112,10 +118,9 @@ class Above:
             if start.fork is not None:
                 # The list of before stays with the turns that stand in it.
                 self.lines[start.name] = self.lines[self.thread][: start.fork]
-                self.numbers[start.name] = self.numbers[self.thread].first(start.fork)
+                self.visible.pop(start.name, None)
             self.thread = start.name
             self.lines.setdefault(start.name, [])
-            self.numbers.setdefault(start.name, Prefix())
 
     def numbered(self, item: Item) -> Item:
         """Go past an item, and return it; a hiding with the number that its turn has there."""
@@ -137,8 +142,8 @@ def above(slots: Sequence[Slot], passed: Above | None = None) -> Above:
         passed = Above()
     else:
         lines = {name: [*line] for name, line in passed.lines.items()}
-        numbers, turns = {**passed.numbers}, [*passed.turns]
-        passed = replace(passed, lines=lines, numbers=numbers, turns=turns)
+        seen, turns = {**passed.visible}, [*passed.turns]
+        passed = replace(passed, lines=lines, visible=seen, turns=turns)
     for slot in slots:
         for item in slot.items:
             passed.take(item)

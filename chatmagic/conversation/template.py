@@ -72,6 +72,8 @@ def refill(text: str, values: Sequence[Value]) -> str:
     Raises:
         InputError: they are not the values of this prompt.
     """
+    if not values:
+        return text
     front = [value for value in values if value.kind is not None]
     put_in = [value for value in values if value.kind is None]
     expressions = _expressions(text) if put_in else []

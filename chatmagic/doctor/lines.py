@@ -206,7 +206,12 @@ def files(seen: Sequence[PrivateFile], folder: Trouble | None = None) -> Line:
         return _wrong("files", folder)
     wrong = [f"{file.path} ({file.mode:03o})" for file in seen if file.is_open]
     if wrong:
-        return Line("!!", "files", f"others can read {', '.join(wrong)}", "chmod 600 makes it so.")
+        return Line(
+            "!!",
+            "files",
+            f"others can read {', '.join(wrong)}",
+            "chmod 600 lets you alone read it.",
+        )
     if not seen:
         return Line("ok", "files", "no private file of yours is there")
     return Line("ok", "files", f"{counted(len(seen), 'private file')}, for you alone")

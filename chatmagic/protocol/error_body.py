@@ -82,7 +82,7 @@ class ErrorBody:
         """
         if isinstance(value, list) and value:
             value = value[0]
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             return None
         choice = first_choice(value.get("choices"))
         if choice.get("error") and not value.get("error"):

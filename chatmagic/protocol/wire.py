@@ -226,14 +226,16 @@ class Chunk(BodyFacts):
             part = message
         if not isinstance(part, dict):
             part = {"content": choice.get("text")}
-        usages = (Usage.from_json(part["usage"]) for part in (value, choice) if part.get("usage"))
+        usage = Usage.from_json(value["usage"]) if value.get("usage") else None
+        if usage is None and choice.get("usage"):
+            usage = Usage.from_json(choice["usage"])
         finish_reason = _json.word(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=None if finish_reason == "null" else finish_reason,
             model=_json.word(value.get("model")),
-            usage=next(filter(None, usages), None),
+            usage=usage,
             refusal=_json.text(part.get("refusal")),
             whole=whole,
         )
@@ -270,6 +272,6 @@ def _part(part: object) -> str:
 def first_choice(choices: object) -> Mapping[str, Any]:
     """Return the choice with index 0 or without one; an empty one where there is none."""
     for item in choices if isinstance(choices, list) else []:
-        if isinstance(item, dict) and not whole_number(item.get("index")):
+        if isinstance(item, dict) and not ((index := item.get("index")) and whole_number(index)):
             return item
     return {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from chatmagic.archive import output
 from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, View
+from chatmagic.session.paced import Paced
 from chatmagic.text import to_terminal
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ShellView(View):
-    """View that writes each fragment as it comes, into a terminal and a pipe alike.
+    """View that writes a reply as it comes, into a terminal and a pipe alike.
 
     No character of a reply acts in a terminal, as a pipe may end in one.
     """
@@ -27,6 +28,7 @@ class ShellView(View):
         self.is_broken = False
         """Whether standard output takes nothing any more."""
         self._end = "\n"
+        self._paced = Paced(self._write)
 
     def began(self, notes: Sequence[str]) -> None:
         """Say what is particular about this question."""
@@ -34,14 +36,21 @@ class ShellView(View):
             say(note)
 
     def fragment(self, text: str) -> None:
-        """Write a fragment."""
+        """Write a fragment; soon, with others."""
+        if self.is_broken:
+            raise BrokenPipeError
         shown = to_terminal(text)
         # Before it is written: an interrupt may come as soon as it is.
         self._end = shown[-1:] or self._end
-        self._write(shown)
+        self._paced.put(shown)
+
+    def failed(self) -> None:
+        """Write what came."""
+        self._paced.flush()
 
     def ended(self, answer: Answer) -> None:
         """End the reply's last line, and say what is known of it."""
+        self._paced.flush()
         if self._end != "\n":
             self._write("\n")
         reply = answer.reply

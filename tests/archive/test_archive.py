@@ -334,3 +334,19 @@ def test_a_hidden_turn_is_found_by_its_place() -> None:
     again = archive.load(archive.dump(talk))
     assert prompts(again.context().turns) == prompts(talk.context().turns) == ["d", "c"]
     assert "Turn 2 is hidden: it does" in archive.markdown(talk)
+
+
+def test_turns_below_a_hiding_carry_what_they_carried() -> None:
+    """A turn that is hidden in between, or when it is asked, parts their lists."""
+    talk = Conversation()
+    for prompt in "abc":
+        ask(talk, prompt)
+    talk.add(Hiding(2, digest("any"), turn=2, owner="h", execution="1"))
+    ask(talk, "d")
+    ask(talk, "e", hide=True)
+    ask(talk, "f")
+    again = archive.load(archive.dump(talk))
+    carried = [tuple(turn.carried) for turn in again]
+    assert carried == [tuple(turn.carried) for turn in talk]
+    assert carried[3:] == [(1, 3), (1, 3, 4), (1, 3, 4)]
+    assert again.stale_turns() == ()

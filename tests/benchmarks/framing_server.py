@@ -28,13 +28,13 @@ TOGETHER: Final = 50
 """Events in one chunk, where a chunk has many."""
 
 
-def event(content: str) -> bytes:
-    """Return an event with a fragment of the reply."""
+def event(content: str, number: int = 0) -> bytes:
+    """Return an event with a fragment of the reply, and a number in another field."""
     choice = {"index": 0, "delta": {"content": content}, "logprobs": None, "finish_reason": None}
     value = {
         "id": "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT",
         "object": "chat.completion.chunk",
-        "created": 1741569952,
+        "created": 1741569952 + number,
         "model": "some-model-2026-01-01",
         "service_tier": "default",
         "system_fingerprint": "fp_44709d6fcb",
@@ -52,9 +52,10 @@ def chunk(piece: bytes) -> bytes:
 def pieces(framing: str, fragments: int) -> tuple[str, list[bytes]]:
     """Return a body's headers, and the body in the pieces that are written one by one."""
     words = itertools.islice(itertools.cycle(WORDS), fragments)
-    events = [event(f" {word}") for word in words]
+    changing = framing == "changing"
+    events = [event(f" {word}", at * changing) for at, word in enumerate(words)]
     events.append(b"data: [DONE]\n\n")
-    if framing == "chunked":
+    if framing in ("chunked", "changing"):
         return "Transfer-Encoding: chunked", [*map(chunk, events), b"0\r\n\r\n"]
     if framing == "many":
         groups = (events[at : at + TOGETHER] for at in range(0, len(events), TOGETHER))

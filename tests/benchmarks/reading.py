@@ -23,6 +23,7 @@ FRAGMENTS: Final = 4_000
 ROUNDS: Final = 5
 FRAMINGS: Final = {
     "chunked": "one event a chunk",
+    "changing": "one event a chunk, each with another time",
     "many": f"{framing_server.TOGETHER} events a chunk",
     "close": "until close",
     "length": "Content-Length",

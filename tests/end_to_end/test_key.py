@@ -25,6 +25,7 @@ import nbformat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernels import forks
 from logged import Emulator
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
@@ -368,8 +369,9 @@ def test_a_client_that_cannot_be_made_tells_no_key(
     look(KEYS["odd"], *told_by(caught.value))
 
 
-def test_a_notebook_holds_no_key(tmp_path: Path) -> None:
+def test_a_notebook_holds_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run by nbclient, with everything turned on that shows more than usual."""
+    monkeypatch.setenv("JUPYTER_PATH", str(forks()))
     key = KEYS["plain"]
     cells = [
         "%xmode Verbose",

@@ -28,6 +28,7 @@ def test_a_reply_is_its_fragments_and_the_latest_facts() -> None:
         Chunk("two", model="second", usage=Usage(1)),
         Chunk(finish_reason="stop", usage=Usage(1, 2, 3)),
     )
+    assert (built().finish_reason, builder.finish_reason) == (None, "stop")
     builder.credits = Credits(100, 99, 1, None, NOON)
     builder.date, builder.origin, builder.held_back = NOON, "replay", True
     reply = builder.reply("complete")

@@ -79,6 +79,7 @@ def test_a_reply_with_too_many_cells_is_plain_text(text: str, cells: int, *, liv
         assert checked(html).text.count("c") >= text.count("c")
 
 
+@pytest.mark.unmeasured
 def test_rows_that_lack_cells_are_not_read_for_long() -> None:
     """Each of 40 tables would be filled up to 65,000 cells."""
     started = time.process_time()

@@ -83,6 +83,7 @@ def test_the_text_between_is_made_safe(text: str, made: str) -> None:
 ANOTHER = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("hostile_text", [each.text for each in CORPUS])
 def test_another_parser_finds_nothing_that_acts(hostile_text: str) -> None:
     """One that reads HTML and images, of whatever a model may write."""
