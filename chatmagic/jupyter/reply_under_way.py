@@ -30,7 +30,7 @@ _MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they
 _AT_FIRST: Final = 8_000  # bytes that they may take besides
 _ENVELOPE: Final = 250  # bytes of a message besides its blocks
 _LEAST_WHOLE: Final = 4_000  # characters of the first whole update behind that with the first word
-_MOST_WHOLE: Final = 40_000  # characters of the last one: a page takes long to lay a longer one out
+_MOST_WHOLE: Final = 20_000  # characters of the last one: a page takes long to lay a longer one out
 _PAINTED_WITHIN: Final = 1.0  # seconds in which a page is told what there is to paint
 _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
 
