@@ -10,6 +10,8 @@ import contextlib
 import heapq
 import queue
 import threading
+from collections import deque
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -54,14 +56,27 @@ class _Thread(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(name="chatmagic-alarms", daemon=True)
-        self.given: queue.SimpleQueue[Alarm] = queue.SimpleQueue()
+        self._given: deque[Alarm] = deque()
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._sleeps_until = 0.0
+
+    def give(self, alarm: Alarm) -> None:
+        """Wait for an alarm, too; the thread is woken only if it would sleep longer."""
+        self._given.append(alarm)
+        # Read after the alarm was given; the thread looks for one after this was written.
+        if alarm.at < self._sleeps_until:
+            self._wake.put(None)
 
     def run(self) -> None:
         waiting: list[Alarm] = []
         while True:
-            left = waiting[0].at - monotonic() if waiting else LONGEST
-            with contextlib.suppress(queue.Empty):
-                heapq.heappush(waiting, self.given.get(timeout=min(max(left, 0.0), LONGEST)))
+            now = monotonic()
+            self._sleeps_until = min(waiting[0].at if waiting else inf, now + LONGEST)
+            if not self._given:
+                with contextlib.suppress(queue.Empty):
+                    self._wake.get(timeout=max(self._sleeps_until - now, 0.0))
+            while self._given:
+                heapq.heappush(waiting, self._given.popleft())
             while waiting and (waiting[0].work is None or waiting[0].at <= monotonic()):
                 alarm = heapq.heappop(waiting)
                 work, alarm.work = alarm.work, None
@@ -85,5 +100,5 @@ def after(seconds: float, work: Callable[[], object]) -> Alarm:
         _threads.append(_Thread())
         _threads[-1].start()
     alarm = Alarm(monotonic() + seconds, work)
-    _threads[-1].given.put(alarm)
+    _threads[-1].give(alarm)
     return alarm

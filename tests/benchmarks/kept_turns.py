@@ -46,8 +46,7 @@ def rows() -> Iterator[Row]:
                 for what, unit in (("time", _seconds), ("CPU", _cpu_seconds)):
                     runs: dict[str, Callable[[], float]]
                     runs = {name: partial(unit, read) for name, read in reading.items()}
-                    best = middle if what == "time" else min
-                    figures = {n: 1e3 * f for n, f in by_turns(runs, 5, best).items()}
+                    figures = {n: 1e3 * f for n, f in by_turns(runs, 9).items()}
                     yield Row(f"{what} of a kept turn, {words}", figures, "ms", base, "≤ 1.00")
 
 

@@ -27,6 +27,16 @@ def test_alarms_are_done_in_the_order_of_their_times() -> None:
     last.cancel()
 
 
+def test_an_alarm_that_is_due_before_the_others_wakes_the_thread() -> None:
+    """It is not found when the thread wakes for another one."""
+    late, asleep, rang = alarms.after(60, print), threading.Event(), threading.Event()
+    alarms.after(0, asleep.set)
+    assert asleep.wait(PATIENCE)
+    alarms.after(0.02, rang.set)
+    assert rang.wait(PATIENCE)
+    late.cancel()
+
+
 def test_all_alarms_have_one_thread() -> None:
     """It stays, so that no other has to be started."""
     alarms.after(60, print).cancel()
