@@ -153,7 +153,7 @@ def _front(stack: ExitStack, folder: Path) -> rig.Front:
 def measured(
     front: rig.Front, count: int, how: str, *, views: int = 1, scrolls: bool = False
 ) -> Iterator[Row]:
-    """Ask once for so many fragments, behind a short question that warms the kernel.
+    """Ask once for so many fragments, which is the kernel's first question.
 
     Args:
         front: the front end.
