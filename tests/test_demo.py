@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from commands import HERE, asked, command, printed_address, until, with_signals
+from commands import HERE, SPARED, asked, command, printed_address, until, with_signals
 
 from chatmagic import cli, demo
 from chatmagic.errors import ChatError, InputError
@@ -318,8 +318,12 @@ def test_signals_are_handled_as_before_afterwards() -> None:
 
 @with_signals
 @pytest.mark.usefixtures("lab")
-def test_the_demo_starts_and_ends_everything(lessons: Path, tmp_path: Path) -> None:
+def test_the_demo_starts_and_ends_everything(
+    lessons: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The real thing: the address opens, a kernel has no key, and Ctrl-C leaves nothing."""
+    (tmp_path / "sitecustomize.py").write_text(SPARED)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     startup = tmp_path / "ipython" / "profile_default" / "startup"
     startup.mkdir(parents=True)
     told = tmp_path / "told.json"

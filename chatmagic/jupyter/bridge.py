@@ -74,7 +74,7 @@ STOP: Final = "chatmagic.stop"
 What a page says to a widget waits behind the cells that run, one of which may wait for the reply.
 """
 PAINTS: Final = "chatmagic.paints"
-"""Target of the comm that a page opens while it paints a reply, for the same reason."""
+"""Target of the comm that a page has open while it paints replies, for the same reason."""
 ANSWERS: Final = frozenset(["coded", "started"])
 """The kinds of a page's messages that answer one of the kernel's."""
 _SHOWN: Final = 40
@@ -262,11 +262,10 @@ class Bridge:
         if (began := self._began) is not None and began.ask.background is not None:
             began.halt.stop()
 
-    def _paints(self, comm: Any, message: Any) -> None:
-        """Take note that a page paints a reply; may be called in any thread."""
-        live = message["content"]["data"]["live"]
-        comm.on_close(lambda _: self._drawing.painted(live, comm.comm_id, ends=True))
-        self._drawing.painted(live, comm.comm_id)
+    def _paints(self, comm: Any, _: object) -> None:
+        """Take note that a page paints replies; may be called in any thread."""
+        comm.on_close(lambda _: self._drawing.painted(comm.comm_id, ends=True))
+        self._drawing.painted(comm.comm_id)
 
     def _paint(self, drawn: Drawn) -> None:
         """Send what is new of a reply under way, or all of it to a page that came later."""

@@ -130,14 +130,13 @@ class Started(TypedDict):
 
 
 class Paints(TypedDict):
-    """The page paints this reply, so that it needs few whole updates.
+    """The page paints replies, so that they need few whole updates.
 
     It is the data with which the page opens a comm of its own, which does not wait behind the
-    cell that asks; where the page closes that comm, it paints no more.
+    cell that asks; when the page closes that comm, it paints no more.
     """
 
     kind: Literal["paints"]
-    live: str
 
 
 FromBridge = Cells | Coded | Started | Paints

@@ -41,7 +41,7 @@ class DrawingLoop:
         self._listeners: tuple[Hear, ...] = ()
         self._telling = threading.RLock()
         self._reply: ReplyUnderWay | None = None
-        self._is_painted = False
+        self._painters: set[str] = set()
 
     def hear(self, event: Event) -> None:
         """Take note of how an ask goes; a follower of the session.
@@ -80,15 +80,14 @@ class DrawingLoop:
         """Have what is new drawn at once: nothing more comes, but the last state takes its time."""
         self.put(self._draw)
 
-    def painted(self, live: str, painter: str, *, ends: bool = False) -> None:
-        """Take note that a page paints a reply, so that it needs few whole updates.
+    def painted(self, painter: str, *, ends: bool = False) -> None:
+        """Take note that a page paints replies, so that it needs few whole updates.
 
         Args:
-            live: the reply, by the name that its drawings have.
-            painter: names the page; the reply is painted as long as there is one.
+            painter: names the page; replies are painted as long as there is one.
             ends: whether it does so no more.
         """
-        self.put(partial(self._painted, live, painter, ends=ends))
+        self.put(partial(self._painted, painter, ends=ends))
 
     def close(self) -> None:
         """End the thread, when it has done what was put before."""
@@ -122,7 +121,7 @@ class DrawingLoop:
     def _hear(self, event: Event) -> None:
         match event:
             case Began(ask):
-                self._reply = ReplyUnderWay(ask, is_painted=self._is_painted)
+                self._reply = ReplyUnderWay(ask, is_painted=bool(self._painters))
             case Sent(ask):
                 # Warms the renderer while the headers are awaited.
                 ReplyUnderWay(ask, is_painted=False).warm()
@@ -142,14 +141,13 @@ class DrawingLoop:
                 # A page that went away ends neither the reply nor what others are shown.
                 listener(event)
 
-    def _painted(self, live: str, painter: str, *, ends: bool) -> None:
-        if self._reply is None or live != self._reply.live:
-            # What this page says comes when its cell has ended, so the next replies are meant.
-            self._is_painted = self._is_painted or not ends
-        elif ends:
-            self._reply.painters.discard(painter)
+    def _painted(self, painter: str, *, ends: bool) -> None:
+        if ends:
+            self._painters.discard(painter)
         else:
-            self._reply.painters.add(painter)
+            self._painters.add(painter)
+        if self._reply is not None:
+            self._reply.is_painted = bool(self._painters)
 
     def _draw(self, *, last: bool = False) -> None:
         if self._reply is None or not self._listeners:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -76,6 +78,7 @@ class LivePage:
             return
         ends: list[str] = []
         begins: list[Began] = []
+        drawn = threading.Event()
 
         def follow(event: Event) -> None:
             if isinstance(event, Began):
@@ -83,8 +86,11 @@ class LivePage:
                 if event.ask.background is not None:
                     self.open_bridge(None, event)
             elif isinstance(event, Fragment) and event.text.strip() and self._panels is None:
-                # The reply goes on being read and drawn while it loads.
-                if _lazy.begin(_BRIDGE):
+                # Behind its drawing, for which the renderer may still be on its way. The reply
+                # goes on being read and drawn while it loads.
+                if _BRIDGE not in sys.modules and not drawn.is_set():
+                    self.drawing.put(drawn.set)
+                elif _lazy.begin(_BRIDGE):
                     self.open_bridge(None, begins[-1])
             elif isinstance(event, Ended) and event.answer is not None:
                 ends.append(event.words)

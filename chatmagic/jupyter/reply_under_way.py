@@ -30,7 +30,7 @@ _MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they
 _AT_FIRST: Final = 8_000  # bytes that they may take besides
 _ENVELOPE: Final = 250  # bytes of a message besides its blocks
 _LEAST_WHOLE: Final = 4_000  # characters of the first whole update behind that with the first word
-_MOST_WHOLE: Final = 40_000  # characters of the last one: a page takes long to lay a longer one out
+_MOST_WHOLE: Final = 20_000  # characters of the last one: a page takes long to lay a longer one out
 _PAINTED_WITHIN: Final = 1.0  # seconds in which a page is told what there is to paint
 _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
 
@@ -85,18 +85,16 @@ class ReplyUnderWay:
 
     Args:
         ask: the ask.
-        is_painted: whether pages paint it from the first.
+        is_painted: whether a page paints it.
     """
 
     def __init__(self, ask: Ask, *, is_painted: bool) -> None:
         """Draw nothing yet."""
         self.ask = ask
         self.live = secrets.token_hex(6)
-        self.painters: set[str] = set()
-        """The ids of the comms by which pages have said that they paint it."""
+        self.is_painted = is_painted
         self.due: float | None = None
         """When the next drawing is due; ``None`` as long as there is nothing new."""
-        self._always_painted = is_painted
         self._reply: LiveReply | None = None
         self._opening: str | None = None
         self._begin = ""
@@ -108,10 +106,6 @@ class ReplyUnderWay:
         self._whole_due = 0.0
         self._whole_length = 0
         self._paint_due = 0.0
-
-    @property
-    def _is_painted(self) -> bool:
-        return self._always_painted or bool(self.painters)
 
     def warm(self) -> None:
         """Load what draws it."""
@@ -139,13 +133,13 @@ class ReplyUnderWay:
         self._bytes += len(text.encode(errors="replace"))
         self._serial += 1
         keep, blocks = self._fed(text)
-        if self._is_painted and self._serial:
+        if self.is_painted and self._serial:
             least = max(2 * self._whole_length, _LEAST_WHOLE)
             whole = least <= self._length <= _MOST_WHOLE
         else:
             whole = now >= self._whole_due
         whole = whole and not last  # the last state follows
-        paint = self._is_painted or not whole or now >= self._paint_due
+        paint = self.is_painted or not whole or now >= self._paint_due
         reply = cast("LiveReply", self._reply)
         return Drawn(
             ask=self.ask,

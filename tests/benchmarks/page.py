@@ -103,7 +103,7 @@ class Paced:
     def __init__(self, count: int) -> None:
         """Cut the reply into fragments as a tokenizer would."""
         size = count * A_FRAGMENT
-        text = "".join(PART.format(number=number) for number in range(1 + size // len(PART)))
+        text = "".join(PART.format(number=number) for number in range(2 + size // 1_000))
         text = f"{text[: size - len(LAST) - 2]}\n\n{LAST}"
         self.size = len(text)
         self.fragments = [text[at : at + A_FRAGMENT] for at in range(0, size, A_FRAGMENT)]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
+from commands import SPARED
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from project import PYPROJECT, ROOT, files
@@ -153,9 +154,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     venv = (sys.executable, "-m", "venv", "--without-pip", str(bare))
     made = run(*venv, cwd=folder, environment=own)
     assert made.returncode == 0, made.stderr
-    # jsonschema does without it, and four programs would take a second each to load it.
-    spared = 'import sys\nsys.modules["rfc3987_syntax"] = None\n'
-    (library(bare) / "sitecustomize.py").write_text(spared, encoding="utf-8")
+    (library(bare) / "sitecustomize.py").write_text(SPARED, encoding="utf-8")
     # Most of what is installed is never imported here, so nothing is compiled ahead.
     pip = (sys.executable, "-m", "pip", "--python", str(bare / "bin" / "python"))
     install = [*pip, "install", "--retries", "1", "--no-compile"]

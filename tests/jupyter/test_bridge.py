@@ -467,8 +467,7 @@ def test_a_page_is_sent_what_there_is_to_paint(
     (paint,) = tell(Fragment("two\n\nthree"))
     assert (paint["keep"], len(paint["blocks"])) == (0, 3)
     page = BaseComm(primary=False)
-    live = {"kind": "paints", "live": paint["live"]}
-    comm.get_comm_manager().targets[module.PAINTS](page, {"content": {"data": live}})
+    comm.get_comm_manager().targets[module.PAINTS](page, {"content": {"data": {"kind": "paints"}}})
     assert tell(Fragment(" four")) == [drawn[-1].message]
     assert (drawn[-1].keep, drawn[-1].whole) == (2, False)
     page.handle_close({})

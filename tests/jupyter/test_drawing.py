@@ -223,7 +223,7 @@ def test_the_end_is_drawn_at_once(loop: DrawingLoop, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("eager")
 def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
-    """As long as it paints; one that says so when its reply is over means the next ones."""
+    """As long as it paints; where it can say so only behind its cell, the next replies."""
     drawn: list[Drawn] = []
     loop.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
     shown = Shown(loop)
@@ -235,17 +235,15 @@ def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
         shown.rest()
         return [each.whole for each in drawn]
 
-    began(loop)
+    ask = began(loop)
     assert whole("a ", "b ", "c ") == [True, True, True]
-    live = drawn[-1].live
-    loop.painted(live, "page")
+    loop.painted("page")
     assert whole("d ", "e" * 4_000, "f") == [False, True, False]
-    loop.painted(live, "page", ends=True)
+    loop.painted("page", ends=True)
     assert whole("g ") == [True]
-    began(loop)
-    loop.painted(live, "page")
-    loop.painted(live, "page", ends=True)
-    assert whole("a ") == [True]
+    loop.hear(Ended(ask, None, None))
+    assert whole() == [False]
+    loop.painted("page")
     began(loop)
     assert whole("a ", "b ") == [True, False]
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 
 HERE = Path(cli.__file__).parent.parent
+SPARED = 'import sys\nsys.modules["rfc3987_syntax"] = None\n'
+"""A ``sitecustomize`` for who starts a Jupyter server: jsonschema does without that package, which
+takes more than a second to load."""
 
 
 with_signals = pytest.mark.skipif(

@@ -156,7 +156,11 @@ export class Bridge {
       for (const node of changed) if (node instanceof Element) this.addTools(node);
       this.painter.look();
     });
-    this.painter = new Painter(document, (live) => this.paints(live));
+    this.painter = new Painter(document, () => {
+      // Once: each message over it lets the page take the kernel for idle. It is never closed:
+      // with it the page would end a subshell that may be at work.
+      void this.open(PAINTS, { kind: "paints" });
+    });
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
@@ -276,19 +280,11 @@ export class Bridge {
     await Promise.race([comm?.subshellStarted, new Promise((go) => setTimeout(go, SUBSHELL_MS))])
       .catch(() => {});
     comm?.open(data);
-    return comm;
   }
 
   /** Stop the reply in the background. */
   stopReply() {
     void this.open(STOP);
-  }
-
-  /** Say that this page paints a reply. @param {string} live @returns what ends it */
-  paints(live) {
-    const opened = this.open(PAINTS, { kind: "paints", live });
-    // The kernel may be gone.
-    return () => void opened.then((comm) => comm?.close?.()).catch(() => {});
   }
 
   /** @param {import("./messages.js").ToBridge} content */

@@ -73,7 +73,7 @@
  *   made: number, removed: number, left: number}} Coded
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
  *   count: number}} Started
- * @typedef {{kind: "paints", live: string}} Paints data of the comm that the page opens
+ * @typedef {{kind: "paints"}} Paints data of the comm that the page opens
  */
 
 export {};

@@ -22,8 +22,7 @@ import { make } from "./dom.js";
  * @property {string} [localPath]
  * @property {{session?: {id: string}, kernelChanged?: Signal}} [sessionContext]
  * @property {Signal} [disposed]
- * @typedef {{open: (data?: object) => void, close?: () => void,
- *   subshellStarted?: Promise<void>}} Comm
+ * @typedef {{open: (data?: object) => void, subshellStarted?: Promise<void>}} Comm
  * @typedef {object} WidgetManager
  * @property {Context} [context]
  * @property {{interrupt?: () => void, createComm?: (target: string) => Comm}} [kernel]

@@ -27,28 +27,24 @@ function paintedIn(box) {
 export class Painter {
   /**
    * @param {ParentNode} root where boxes are looked for, in any number of views
-   * @param {(live: string) => () => void} [begin] called for a reply when it is painted first;
-   *   what it returns is called when there is nothing more to paint
+   * @param {() => void} [begin] called once, when there is a box to paint into
    */
-  constructor(root, begin = () => () => {}) {
+  constructor(root, begin = () => {}) {
     this.root = root;
     this.begin = begin;
     this.frame = 0;
-    this.live = this.over = "";
+    this.live = "";
+    this.begun = false;
     this.serial = -1;
     this.last = false;
     /** @type {Block[]} */
     this.blocks = [];
-    /** @type {(() => void) | undefined} */
-    this.end = undefined;
   }
 
   /** Forget the reply; what is painted stays. */
   forget() {
     cancelAnimationFrame(this.frame);
-    this.end?.();
-    if (this.live) this.over = this.live;
-    Object.assign(this, { frame: 0, live: "", serial: -1, last: false, end: undefined });
+    Object.assign(this, { frame: 0, live: "", serial: -1, last: false });
     this.blocks = [];
   }
 
@@ -65,10 +61,10 @@ export class Painter {
 
   /** Paint what lacks, soon; boxes come anew as the front end draws, and as the reader scrolls. */
   look() {
-    // A box tells of its reply before there is a message to this page.
-    const box = this.live ? null : this.root.querySelector(".chatmagic-reply.chatmagic-live");
-    const [, live = ""] = box?.className.match(/\bchatmagic-live-(\w+)/) ?? [""];
-    if (live !== this.over) this.live ||= live;
+    if (!this.begun && this.root.querySelector(".chatmagic-reply.chatmagic-live")) {
+      this.begun = true;
+      this.begin();
+    }
     if (this.live && !this.frame) this.frame = requestAnimationFrame(() => this.paint());
   }
 
@@ -96,9 +92,7 @@ export class Painter {
     while (kept && blocks[kept - 1].since > serial) kept -= 1;
     kept = Math.min(kept, count);
     const isDone = serial > this.serial || (serial === this.serial && count === blocks.length);
-    if (!isDone && blocks[kept]?.html === "") return 0;
-    this.end ??= this.begin(this.live);
-    if (isDone) return 0;
+    if (isDone || blocks[kept]?.html === "") return 0;
     /** @type {string[]} */
     const html = [];
     let taken = 1;

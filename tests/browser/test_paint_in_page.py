@@ -1,0 +1,96 @@
+"""A reply under way as a page shows it: painted block by block, in every view, and drawn once."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+import loopback
+from rig import Book
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PARTS: Final = (
+    "# A title\n\nThe first",
+    " words",
+    " of a *paragraph*.\n\n- a point\n- anoth",
+    "er point\n\n```python\nx = 1\n",
+    "y = 2\n```\n\nThe mean is $\\bar{x}$, and <b>this",
+    "</b> is text. The end.",
+)
+HEARD: Final = """
+  window.heard = [];
+  panel.sessionContext.session.kernel.anyMessage.connect((_, {msg}) => {
+    window.heard.push(msg.content.target_name ?? msg.header.msg_type);
+  });
+"""
+BOX: Final = "notebook.widgets[1].outputArea.node.querySelector('.chatmagic-reply')"
+SHOWN: Final = f"{BOX} && {BOX}.innerText.includes(given)"
+BLOCKS: Final = f"return Array.from({BOX}.children, node => node.innerText.trim())"
+MORE: Final = "# a line\n" * 60
+AWAY: Final = """
+  const outer = notebook.node.querySelector('.jp-WindowedPanel-outer');
+  outer.scrollTop = given * outer.scrollHeight;
+"""
+
+
+def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
+    """Its blocks come one by one and stay the same nodes, also in a second view and out of sight.
+
+    Each part of the reply is sent when what came before was seen.
+    """
+    turns = [threading.Event() for _ in PARTS]
+
+    def answer(peer: loopback.Peer) -> None:
+        peer.wait_up_to(60)  # a page may take longer than a test without one
+        while peer.request():
+            peer.send(loopback.head(headers={**loopback.EVENTS, "Transfer-Encoding": "chunked"}))
+            for text, turn in zip(PARTS, turns, strict=True):
+                peer.send(loopback.chunked(loopback.event(text)))
+                assert turn.wait(60)
+            peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
+
+    with loopback.Server(answer) as service:
+        setup = (
+            f"%load_ext chatmagic\n%config ChatMagics.auth = 'none'\n%chat_connect {service.origin}"
+        )
+        book = lab([setup, "%%chat\nGo on.", MORE, MORE])
+        book.run(0)
+        book.js(HEARD)
+        book.start(1)
+        book.until(SHOWN, "The first")
+        turns[0].set()
+        book.until("window.heard.includes('chatmagic.paints')")
+        turns[1].set()
+        book.until(SHOWN, "anoth")
+        book.js(f"window.title = {BOX}.firstElementChild; window.heard = []")
+        book.command("docmanager:clone")
+        other = Book(book.front, book.page, book.path, view=1)
+        other.until(SHOWN, "anoth")
+        turns[2].set()
+        for each in (book, other):
+            each.until(SHOWN, "x = 1")
+            title, words, points, code = each.js(BLOCKS)
+            assert (title, words) == ("A title", "The first words of a paragraph.")
+            assert points.split() == ["a", "point", "another", "point"]
+            assert code.startswith("x = 1")
+        other.js("panel.dispose()")
+        book.activate()
+        book.screenshot("painted")
+        assert book.js(f"return {BOX}.firstElementChild === window.title")
+        assert "update_display_data" not in book.js("return window.heard")
+        book.js(f"window.heard = []; {AWAY}", 1)
+        turns[3].set()
+        turns[4].set()
+        book.until("window.heard.includes('comm_msg')")
+        book.js(AWAY, 0)
+        book.until(SHOWN, "The end.")
+        (last,) = book.js(BLOCKS)[4:]
+        assert last.endswith(", and <b>this</b> is text. The end.")
+        turns[5].set()
+        book.ended(1)
+        book.until("!document.querySelector('.chatmagic-live')")
+        book.until(f"{BOX}.querySelector('mjx-container')")
+        assert book.js(f"return {BOX}.children.length") == 5
+    assert book.front.heard.errors == []
