@@ -28,7 +28,7 @@ from chatmagic.protocol.error_mapping import (
     error_from_response,
     error_in_reply,
 )
-from chatmagic.protocol.wire import Chunk, first_choice
+from chatmagic.protocol.wire import Chunk, first_choice, plain_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,6 +196,10 @@ class ResponseReader:
             return self._builder.append(event)
         if isinstance(event, sse.Payload):
             value = event.value
+            if isinstance(value, dict) and "choices" in value:
+                self._complaint = None
+                if content := plain_content(value, self._builder.model):
+                    return self._builder.append(content)
             if (body := _error_in(event)) is not None:
                 raise self._error_in_reply(body)
             if isinstance(value, list):

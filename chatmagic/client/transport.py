@@ -5,7 +5,8 @@ in :mod:`chatmagic.client.connections` below it, that neither does by itself:
 
 - The key is put on in the connection, below everything that logs, redirects or reports, so
   no URL, header or exception of theirs ever holds it.
-- The body is read with ``read1``, which hands every fragment on as it comes.
+- The body is read with ``read1``, which hands every fragment on as it comes; what has come at
+  once is one piece (:mod:`chatmagic.client.http_response`).
 - A reader that waits can be stopped from another thread, connected or not, headers or not
   (:class:`~chatmagic.client.halt.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.

@@ -57,6 +57,11 @@ class ReplyBuilder:
         return self._facts.get("finish_reason")
 
     @property
+    def model(self) -> str | None:
+        """The model's name as far as it was told."""
+        return self._facts.get("model")
+
+    @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
         return bool(self._text or self._pieces or replace(self.facts, model=None) != BodyFacts())

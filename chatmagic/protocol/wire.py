@@ -275,3 +275,33 @@ def first_choice(choices: object) -> Mapping[str, Any]:
         if isinstance(item, dict) and not ((index := item.get("index")) and whole_number(index)):
             return item
     return {}
+
+
+def plain_content(value: Mapping[str, Any], model: str | None) -> str:
+    """Return the content of a chunk that tells nothing else; empty where it may tell more.
+
+    Args:
+        value: the chunk's JSON, with ``choices``.
+        model: the name of the model that was told before.
+    """
+    choices = value["choices"]
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        return ""
+    choice = choices[0]
+    delta = choice.get("delta")
+    more = (
+        value.get("error")
+        or value.get("errors")
+        or value.get("object") == "error"
+        or value.get("usage")
+        or value.get("model") not in (None, model)
+        or choice.get("error")
+        or choice.get("usage")
+        or choice.get("finish_reason")
+        or choice.get("index")
+        or choice.get("message")
+    )
+    if more or not isinstance(delta, dict) or delta.get("refusal"):
+        return ""
+    content = delta.get("content")
+    return content if isinstance(content, str) else ""

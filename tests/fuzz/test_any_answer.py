@@ -294,6 +294,11 @@ FORMS_OF_CHUNK = st.sampled_from(
         '[{"choices":[{"delta":{"content":%s}}]}]',
         '{"choices":[{"delta":{"content":%s}}],"error":null,"message":"m"}',
         '{"choices":[{"delta":{"content":[{"text":%s}]}}]}',
+        '{"choices":[{"delta":{"content":%s},"usage":{"total_tokens":1}}],"limit":1,"used":2}',
+        '{"choices":[{"delta":{"content":%s}},{"index":0,"delta":{"content":"b"}}]}',
+        '{"choices":[{"delta":{"content":%s,"refusal":"no"}}],"model":"n"}',
+        '{"choices":[{"delta":{"content":%s},"error":{"message":"m"}}]}',
+        '{"object":"error","message":"m","choices":[{"delta":{"content":%s}}]}',
     ]
 )
 CONTENTS = st.sampled_from(
@@ -329,7 +334,7 @@ ODD = LINES | st.sampled_from(
     wrong=st.lists(st.tuples(st.integers(0, 2_000), st.binary(max_size=2)), max_size=1),
     places=PLACES,
 )
-def test_the_short_way_of_chunks_that_are_alike_reads_the_same(
+def test_the_short_ways_of_plain_chunks_read_the_same(
     *,
     form: str,
     contents: list[str],
@@ -338,7 +343,7 @@ def test_the_short_way_of_chunks_that_are_alike_reads_the_same(
     wrong: list[tuple[int, bytes]],
     places: list[int],
 ) -> None:
-    """Whatever a stream holds, and wherever it is cut, as if each line were parsed by itself."""
+    """Whatever a stream holds, and wherever it is cut, as if each chunk were read in full."""
     lines = [f"data: {form % content}{end}".encode() for content in contents]
     for place, line in odd:
         lines.insert(place, line)
@@ -350,6 +355,7 @@ def test_the_short_way_of_chunks_that_are_alike_reads_the_same(
     short = outcome(answer, pieces_of(body, places))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sse, "alike", lambda *_: None)
+        patch.setattr(response, "plain_content", lambda *_: "")
         assert outcome(answer, [body]) == short
 
 

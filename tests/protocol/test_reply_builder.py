@@ -67,7 +67,7 @@ def test_a_delta_may_come_by_its_content_alone() -> None:
     assert builder.append("\ud83d") == ""
     assert builder.append("\ude00 a") == "\N{GRINNING FACE} a"
     assert builder.add(Chunk("\N{GRINNING FACE} a b", whole=True)) == " b"
-    assert builder.reply("complete").model == "m"
+    assert builder.model == builder.reply("complete").model == "m"
 
 
 def test_a_refusal_comes_in_fragments() -> None:

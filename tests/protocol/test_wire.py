@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from chatmagic import _json
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.wire import BodyWriter, Chunk, Request
+from chatmagic.protocol.wire import BodyWriter, Chunk, Request, plain_content
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -404,3 +404,31 @@ def test_what_json_has_no_word_for_is_refused() -> None:
     request = Request((Message("user", "a"),), extra={"x": object()})
     with pytest.raises(ValueError, match="cannot be written as JSON"):
         BodyWriter().written(request)
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ({"choices": [{"index": 0, "delta": {"content": "a"}}], "model": "m"}, "a"),
+        ({"choices": [{"delta": {"content": "a", "role": "assistant"}}], "id": 1}, "a"),
+        ({"choices": [{"delta": {"content": "a"}}], "model": "n"}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "usage": {"total_tokens": 1}}, ""),
+        ({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}, ""),
+        ({"choices": [{"delta": {"content": "a", "refusal": "b"}}]}, ""),
+        ({"choices": [{"delta": {"content": ["a"]}}]}, ""),
+        ({"choices": [{"index": 1, "delta": {"content": "a"}}]}, ""),
+        ({"choices": [{"delta": {"content": "a"}, "message": {"content": "b"}}]}, ""),
+        ({"choices": [{"delta": {"content": "a"}, "error": "b"}]}, ""),
+        ({"choices": [{"delta": {"content": "a"}, "usage": {"total_tokens": 1}}]}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "object": "error"}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "error": "b"}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "errors": ["b"]}, ""),
+        ({"choices": [{"delta": "a"}]}, ""),
+        ({"choices": ["a"]}, ""),
+        ({"choices": []}, ""),
+        ({"choices": None}, ""),
+    ],
+)
+def test_a_plain_content_is_all_that_a_chunk_tells(value: dict[str, Any], content: str) -> None:
+    """Whatever else may count, the chunk is read in full."""
+    assert plain_content(value, "m") == content
