@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
 
 import framing_server
 import readers
@@ -29,12 +31,15 @@ def rows() -> Iterator[Row]:
     absent = missing(name for peer in PEERS for name in readers.PEERS[peer])
     peers = {n: make for n, make in PEERS.items() if not absent & set(readers.PEERS[n])}
     base = "httpx-sse" if "httpx-sse" in peers else "read1"
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         authority = trustme.CA()
         trusted, certificate = (str(Path(folder) / name) for name in ("ca.pem", "server.pem"))
         authority.cert_pem.write_to_path(trusted)
         authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
-        os.environ.update(REQUESTS_CA_BUNDLE=trusted, SSL_CERT_FILE=trusted)
+        stack.enter_context(
+            patch.dict(os.environ, REQUESTS_CA_BUNDLE=trusted, SSL_CERT_FILE=trusted)
+        )
         for words, held in (("plain", ""), ("TLS", certificate)):
             with framing_server.running(held) as port:
                 url = f"http{'s' if held else ''}://127.0.0.1:{port}"

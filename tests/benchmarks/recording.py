@@ -1,9 +1,7 @@
-"""What recording costs a streamed reply: run by hand, prints figures.
+"""What recording costs a streamed reply: each fragment of it, and its end.
 
-``python tests/benchmarks/recording.py`` asks a loopback server for a long reply, sent in
-small fragments as fast as they are read, without a cassette and with one, in turns. It
-prints the time a fragment takes on average (the median over the rounds), and how long the
-end of a reply takes with so many exchanges in the file.
+A loopback server sends a long reply in small fragments as fast as they are read, to a session
+without a cassette and to one that records.
 """
 
 from __future__ import annotations
@@ -11,19 +9,24 @@ from __future__ import annotations
 import json
 import os
 import socket
-import statistics
-import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+from rows import OURS, Row, by_turns, middle
 
 from chatmagic import Session
 
-FRAGMENTS = 5_000
-ROUNDS = 25
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FRAGMENTS: Final = 5_000
+ROUNDS: Final = 9
+BASE: Final = "without a cassette"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 
 
@@ -43,40 +46,30 @@ def serve(listener: socket.socket) -> None:
             connection.sendall(b"data: [DONE]\n\n")
 
 
-def once(session: Session, number: int) -> tuple[float, float]:
-    """Ask; give the seconds from the first fragment to the last, and from there to the end."""
-    times: list[float] = []
-    session.ask(
-        f"Go on, {number}.",
-        history=False,
-        on_fragment=lambda _: times.append(time.perf_counter()),
-    )
-    return times[-1] - times[0], time.perf_counter() - times[-1]
-
-
-def main() -> None:
-    """Measure, and print."""
+def rows() -> Iterator[Row]:
+    """Take the figures: the time between fragments, and what follows on the last one."""
     listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=serve, args=[listener], daemon=True).start()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    os.environ.update(CHATMAGIC_BASE_URL=url, CHATMAGIC_AUTH="none", CHATMAGIC_MODE="record")
-    with tempfile.TemporaryDirectory() as folder:
-        sessions = {"without a cassette": Session(), "recording": Session()}
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in sessions}
-        for number in range(ROUNDS):
-            for name, session in sessions.items():
-                os.environ.pop("CHATMAGIC_CASSETTE", None)
-                os.environ["CHATMAGIC_MODE"] = "live"
-                if name == "recording":
-                    os.environ["CHATMAGIC_CASSETTE"] = str(Path(folder) / "talk.jsonl")
-                    os.environ["CHATMAGIC_MODE"] = "record"
-                found[name].append(once(session, number))
-    for name, rounds in found.items():
-        fragment = statistics.median(seconds for seconds, _ in rounds) / FRAGMENTS
-        end = statistics.median(seconds for _, seconds in rounds)
-        line = f"{name:>18}: {fragment * 1e6:6.1f} µs a fragment, {end * 1e3:6.1f} ms at the end"
-        print(line)  # noqa: T201 - figures are what this is for
+    ends: dict[str, list[float]] = {OURS: [], BASE: []}
+    place = {"CHATMAGIC_BASE_URL": url, "CHATMAGIC_AUTH": "none"}
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, place):
+        sessions = {OURS: Session(), BASE: Session()}
 
+        def asked(name: str) -> float:
+            os.environ.pop("CHATMAGIC_CASSETTE", None)
+            os.environ["CHATMAGIC_MODE"] = "live"
+            if name == OURS:
+                os.environ["CHATMAGIC_CASSETTE"] = str(Path(folder) / "talk.jsonl")
+                os.environ["CHATMAGIC_MODE"] = "record"
+            times: list[float] = []
+            sessions[name].ask(
+                "Go on.", history=False, on_fragment=lambda _: times.append(time.perf_counter())
+            )
+            ends[name].append(1e3 * (time.perf_counter() - times[-1]))
+            return 1e6 * (times[-1] - times[0]) / len(times)
 
-if __name__ == "__main__":
-    main()
+        figures = by_turns({name: partial(asked, name) for name in sessions}, ROUNDS, middle)
+    yield Row("time a fragment while it is recorded", figures, "µs", BASE)
+    waited = {name: middle(all_[1:]) for name, all_ in ends.items()}
+    yield Row("end of a recorded reply of 5,000 fragments", waited, "ms", BASE)

@@ -92,10 +92,10 @@ def rows() -> Iterator[Row]:
                 figures, first = measure(running, fragments, page=page)
                 case = f"{name}, {fragments:,} fragments in {SECONDS:.0f} s"
                 messages = {OURS: figures["messages"], LIMIT: 15.0}
-                yield Row(f"messages: {case}", messages, "a second", LIMIT, "<= 1")
+                yield Row(f"messages: {case}", messages, "a second", LIMIT, "≤ 1")
                 if page:
                     # Each update of the least display holds all that came before it.
                     sent = {OURS: figures["bytes"], EACH: (fragments + 1) / 2}
                     yield Row(f"bytes: {case}", sent, "those of the text", EACH)
                 waited = {OURS: first, LIMIT: 100.0}
-                yield Row(f"first word: {case}", waited, "ms", LIMIT, "<= 1")
+                yield Row(f"first word: {case}", waited, "ms", LIMIT, "≤ 1")
