@@ -139,6 +139,18 @@ def test_the_house_has_its_folders() -> None:
     assert sorted(listed) == sorted(folders)
 
 
+def test_the_page_on_speed_has_what_is_measured() -> None:
+    """It has a section for each module of rows, and the figures of ours that its picture shows."""
+    texts = {path.stem: path.read_text("utf-8") for path in files("tests/benchmarks/*.py")}
+    modules = {name for name, text in texts.items() if "\ndef rows()" in text}
+    speed = page("speed")
+    assert set(re.findall(r"^## .*`(\w+)`$", speed, re.MULTILINE)) == modules
+    drawn = (ROOT / ".images" / "speed.svg").read_text("utf-8")
+    bold = re.findall(r'font-weight="bold">(.*?)</text>', drawn)
+    for what, _, ours in zip(bold[::3], bold[1::3], bold[2::3], strict=True):
+        assert f"| {what.partition(';')[0]} | {ours} | " in speed
+
+
 def test_the_wheel_ships_the_lessons_alone() -> None:
     """What it installs beside the package is every lesson, and what the lessons replay."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
