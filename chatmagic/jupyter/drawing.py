@@ -150,7 +150,10 @@ class DrawingLoop:
             self._reply.is_painted = bool(self._painters)
 
     def _draw(self, *, last: bool = False) -> None:
-        if self._reply is None or not self._listeners:
+        if self._reply is None:
+            return
+        if not self._listeners:
+            self._reply.due = None  # until more comes, which is drawn with it
             return
         drawn = self._reply.draw(time.monotonic(), last=last)
         if drawn is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import re
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -186,6 +187,21 @@ def test_one_that_has_left_is_shown_nothing(loop: DrawingLoop) -> None:
     loop.hear(Fragment("more"))
     assert "textmore" in shown.next()
     assert not inside.is_set()
+
+
+def test_a_reply_that_nobody_sees_takes_no_time(loop: DrawingLoop) -> None:
+    """What came of it is drawn with what comes next, when somebody sees it again."""
+    shown = Shown(loop)
+    loop.leave(shown.show)
+    began(loop)
+    loop.hear(Fragment("one "))
+    assert shown.rest() == []
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.1
+    loop.join(shown.show)
+    loop.hear(Fragment("two"))
+    assert "one two" in shown.next()
 
 
 @pytest.mark.usefixtures("eager")
