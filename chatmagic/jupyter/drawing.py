@@ -155,8 +155,10 @@ class DrawingLoop:
         if not self._listeners:
             self._reply.due = None  # until more comes, which is drawn with it
             return
-        drawn = self._reply.draw(time.monotonic(), last=last)
-        if drawn is not None:
-            with self._telling:
-                self._tell(drawn)
-            self._reply.drew(drawn, time.monotonic())
+        with swallowed():
+            # Of a reply that cannot be drawn all are told its events.
+            drawn = self._reply.draw(time.monotonic(), last=last)
+            if drawn is not None:
+                with self._telling:
+                    self._tell(drawn)
+                self._reply.drew(drawn, time.monotonic())

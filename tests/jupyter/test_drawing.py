@@ -204,6 +204,20 @@ def test_a_reply_that_nobody_sees_takes_no_time(loop: DrawingLoop) -> None:
     assert "one two" in shown.next()
 
 
+def test_a_reply_that_cannot_be_drawn_ends_all_the_same(
+    loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are told its events, as if it had been drawn."""
+    events: queue.Queue[Event | Drawn] = queue.Queue()
+    loop.join(events.put)
+    monkeypatch.setattr("chatmagic.render.reply_forms.LiveReply.feed", lambda *_: 1 / 0)
+    ask = began(loop)
+    loop.hear(Fragment("one"))
+    loop.hear(Ended(ask, None, None))
+    kinds = [type(events.get(timeout=PATIENCE)) for _ in range(3)]
+    assert kinds == [Began, Fragment, Ended]
+
+
 @pytest.mark.usefixtures("eager")
 def test_an_ask_that_ended_is_drawn_no_more(loop: DrawingLoop) -> None:
     """Neither its own text nor, if it is told late, the next one's is lost or mixed."""
