@@ -130,7 +130,8 @@ class Bridge:
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
-        self._is_first = self._anew = True  # no page may be able to report before a reply ended
+        # No page may be able to report before a reply ended.
+        self._is_first, self._anew, self._is_painted = True, True, False
         # In the background nothing of the reply has come yet.
         self._quiet = began is None or began.ask.background is None
         first = STARTED if ended is None and self._quiet else ""
@@ -266,13 +267,14 @@ class Bridge:
         """Take note that a page paints replies; may be called in any thread."""
         comm.on_close(lambda _: self._drawing.painted(comm.comm_id, ends=True))
         self._drawing.painted(comm.comm_id)
+        # It may lack what was sent before; and its report waits behind all cells that are to run.
+        self._is_painted = self._anew = True
 
     def _paint(self, drawn: Drawn) -> None:
         """Send what is new of a reply under way, or all of it to a page that came later."""
-        if not self.pages.reports and not self._is_first:
+        if not (self.pages.reports or self._is_first or self._is_painted):
             return  # no page has the script
-        anew, self._anew = self._anew, False
-        message = drawn.message
+        message, anew, self._anew = drawn.message, self._anew, False
         if anew:
             message |= {"keep": 0, "blocks": [*drawn.reply.blocks]}
         if anew or drawn.paint:

@@ -150,10 +150,15 @@ class DrawingLoop:
             self._reply.is_painted = bool(self._painters)
 
     def _draw(self, *, last: bool = False) -> None:
-        if self._reply is None or not self._listeners:
+        if self._reply is None:
             return
-        drawn = self._reply.draw(time.monotonic(), last=last)
-        if drawn is not None:
-            with self._telling:
-                self._tell(drawn)
-            self._reply.drew(drawn, time.monotonic())
+        if not self._listeners:
+            self._reply.due = None  # until more comes, which is drawn with it
+            return
+        with swallowed():
+            # Of a reply that cannot be drawn all are told its events.
+            drawn = self._reply.draw(time.monotonic(), last=last)
+            if drawn is not None:
+                with self._telling:
+                    self._tell(drawn)
+                self._reply.drew(drawn, time.monotonic())

@@ -60,6 +60,8 @@ def alike(line: str, value: Any) -> Alike | None:
     delta = first_choice(value.get("choices")).get("delta")
     if match is None or not isinstance(delta, dict) or "content" not in delta:
         return None
+    if delta.get("refusal"):  # each chunk's fragment of it counts
+        return None
     before, after = line[: match.start(1)], line[match.end(1) :]
     # A name that is written with escapes might be the same one.
     return None if "\\" in before or "\\" in after else Alike(before, after)

@@ -38,7 +38,8 @@ AWAY: Final = """
 def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
     """Its blocks come one by one and stay the same nodes, also in a second view and out of sight.
 
-    Each part of the reply is sent when what came before was seen.
+    Each part of the reply is sent when what came before was seen; behind the first words, more
+    and more of them, because the bridge opens while a reply comes.
     """
     turns = [threading.Event() for _ in PARTS]
 
@@ -48,6 +49,8 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
             peer.send(loopback.head(headers={**loopback.EVENTS, "Transfer-Encoding": "chunked"}))
             for text, turn in zip(PARTS, turns, strict=True):
                 peer.send(loopback.chunked(loopback.event(text)))
+                while turn is turns[0] and not turn.wait(0.3):
+                    peer.send(loopback.chunked(loopback.event(" and more")))
                 assert turn.wait(60)
             peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
 
@@ -60,9 +63,9 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         book.js(HEARD)
         book.start(1)
         book.until(SHOWN, "The first")
-        turns[0].set()
         book.until("window.heard.includes('chatmagic.paints')")
-        turns[1].set()
+        for turn in turns[:2]:
+            turn.set()
         book.until(SHOWN, "anoth")
         book.js(f"window.title = {BOX}.firstElementChild; window.heard = []")
         book.command("docmanager:clone")
@@ -72,6 +75,7 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         for each in (book, other):
             each.until(SHOWN, "x = 1")
             title, words, points, code = each.js(BLOCKS)
+            words = words.replace(" and more", "")
             assert (title, words) == ("A title", "The first words of a paragraph.")
             assert points.split() == ["a", "point", "another", "point"]
             assert code.startswith("x = 1")
@@ -81,8 +85,8 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         assert book.js(f"return {BOX}.firstElementChild === window.title")
         assert "update_display_data" not in book.js("return window.heard")
         book.js(f"window.heard = []; {AWAY}", 1)
-        turns[3].set()
-        turns[4].set()
+        for turn in turns[3:5]:
+            turn.set()
         book.until("window.heard.includes('comm_msg')")
         book.js(AWAY, 0)
         book.until(SHOWN, "The end.")

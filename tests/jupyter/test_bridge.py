@@ -463,11 +463,14 @@ def test_a_page_is_sent_what_there_is_to_paint(
 
     # No page has said that it is there.
     assert tell(Began(ask, (), (), Halt()), Fragment("one\n\n")) == []
-    front.say("a", opened=True)
-    (paint,) = tell(Fragment("two\n\nthree"))
-    assert (paint["keep"], len(paint["blocks"])) == (0, 3)
+    # A report waits behind the cells that are to run; that the page paints is heard at once.
     page = BaseComm(primary=False)
     comm.get_comm_manager().targets[module.PAINTS](page, {"content": {"data": {"kind": "paints"}}})
+    (paint,) = tell(Fragment("two\n\n"))
+    assert (paint["keep"], len(paint["blocks"])) == (0, 2)
+    front.say("a", opened=True)
+    (paint,) = tell(Fragment("three"))
+    assert (paint["keep"], len(paint["blocks"])) == (0, 3)
     assert tell(Fragment(" four")) == [drawn[-1].message]
     assert (drawn[-1].keep, drawn[-1].whole) == (2, False)
     page.handle_close({})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import re
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -186,6 +187,35 @@ def test_one_that_has_left_is_shown_nothing(loop: DrawingLoop) -> None:
     loop.hear(Fragment("more"))
     assert "textmore" in shown.next()
     assert not inside.is_set()
+
+
+def test_a_reply_that_nobody_sees_takes_no_time(loop: DrawingLoop) -> None:
+    """What came of it is drawn with what comes next, when somebody sees it again."""
+    shown = Shown(loop)
+    loop.leave(shown.show)
+    began(loop)
+    loop.hear(Fragment("one "))
+    assert shown.rest() == []
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.1
+    loop.join(shown.show)
+    loop.hear(Fragment("two"))
+    assert "one two" in shown.next()
+
+
+def test_a_reply_that_cannot_be_drawn_ends_all_the_same(
+    loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are told its events, as if it had been drawn."""
+    events: queue.Queue[Event | Drawn] = queue.Queue()
+    loop.join(events.put)
+    monkeypatch.setattr("chatmagic.render.reply_forms.LiveReply.feed", lambda *_: 1 / 0)
+    ask = began(loop)
+    loop.hear(Fragment("one"))
+    loop.hear(Ended(ask, None, None))
+    kinds = [type(events.get(timeout=PATIENCE)) for _ in range(3)]
+    assert kinds == [Began, Fragment, Ended]
 
 
 @pytest.mark.usefixtures("eager")

@@ -52,9 +52,10 @@ def test_a_line_that_is_not_alike(line: str) -> None:
         r'{"\"":0,"choices":[{"delta":{"content":"a"}}]}',
         '[{"choices":[{"delta":{"content":"a"}}]}]',
         '{"choices":[{"message":{"content":"a"}}]}',
+        '{"choices":[{"delta":{"content":"a","refusal":"no"}}]}',
         '{"choices":[{"index":1,"delta":{"content":"a"}}]}',
     ],
 )
 def test_where_the_place_of_the_content_is_not_sure(text: str) -> None:
-    """Each line is parsed by itself."""
+    """Each line is parsed by itself; so is one that tells a fragment of a refusal, too."""
     assert alike(f"data: {text}", json.loads(text)) is None

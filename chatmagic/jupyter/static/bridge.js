@@ -3,7 +3,7 @@
 // kernel says, and speaks through one status region. It reads what JupyterLab and Notebook 7 do
 // not promise: where something is missing, it does without, in silence.
 
-import { addCodeTools, copyWords, newCodeCell, placeCode } from "./code.js";
+import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { make } from "./dom.js";
 import { BRIDGE, cellList, panelViews, shownIndex, tagKept } from "./notebook.js";
 import { Painter } from "./paint.js";
@@ -17,12 +17,9 @@ const PROSE = "text/x-ipythongfm";
 const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
 const STATUS = "chatmagic-status";
 const MARK = "chatmagic-mark";
-const IN_CELL = "cm-in-cell";
 /** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
 const TITLED_MS = [300, 3000];
 const READ_MS = 200;
-/** How long buttons of code may take within a frame. */
-const TOOLS_MS = 20;
 /** The kernel's names for what a comm is opened for, and how long its subshell may take. */
 const STOP = "chatmagic.stop";
 const PAINTS = "chatmagic.paints";
@@ -247,20 +244,12 @@ export class Bridge {
     this.painter.look();
   }
 
-  /** Give the code of replies its buttons, of which a file has nothing. @param {Element} node */
+  /** Give the code of replies its buttons. @param {Element} node */
   addTools(node) {
-    const until = performance.now() + TOOLS_MS;
-    for (const code of node.querySelectorAll(".chatmagic-reply .highlight")) {
-      if (code.closest(".cm-code, .chatmagic-panel")) continue;
-      if (performance.now() > until) {
-        requestAnimationFrame(() => this.stopped || this.addTools(node));
-        return;
-      }
-      addCodeTools(code, {
-        copy: (text, what) => void copyWords(text, what).then(announce),
-        newCell: (text) => void newCodeCell(this.model, code, text).then(announce),
-      }, IN_CELL);
-    }
+    addToolsIn(node, {
+      copy: (text, what) => void copyWords(text, what).then(announce),
+      newCell: (text, code) => void newCodeCell(this.model, code, text).then(announce),
+    }, () => this.stopped);
   }
 
   /** Run stale cells, by their button. @param {string[]} cells */
@@ -331,9 +320,7 @@ export class Bridge {
         noteBelow(node);
         noteAsking(node, false, () => {});
       }
-      for (const frame of panel.querySelectorAll(`.${IN_CELL}`)) {
-        frame.replaceWith(...Array.from(frame.children).slice(0, 1));
-      }
+      removeToolsIn(panel);
     }
     this.prompts.stop();
   }

@@ -9,11 +9,16 @@ import { scrollToCell } from "./notebook.js";
  * @typedef {import("./notebook.js").Model} Model
  * @typedef {object} CodeActions what the buttons of a block of code do
  * @property {(text: string, what: string) => void} copy
- * @property {(code: string) => void} newCell puts code into a new cell
+ * @property {(code: string, element: Element) => void} newCell puts code that an element shows
+ *   into a new cell
  */
 
 export const NO_CELLS = "This front end does not let cells be made: ";
 const OURS = "chatmagic";
+/** Frames of code in the outputs of cells, of which a file has nothing. */
+const IN_CELL = "cm-in-cell";
+/** How long buttons of code may take within a frame. */
+const TOOLS_MS = 20;
 
 /**
  * Give a block of code its buttons, beside the box that scrolls.
@@ -27,11 +32,36 @@ export function addCodeTools(code, actions, classes = "") {
   // Where a cell shows it, Enter is the button's and not the notebook's.
   const tools = make("div", "cm-tools cm-code-tools", [
     button("copy", "Copy this code", () => actions.copy(text, "The code")),
-    button("cell", "Put this code into a new cell", () => actions.newCell(text)),
+    button("cell", "Put this code into a new cell", () => actions.newCell(text, frame)),
   ], { "data-lm-suppress-shortcuts": "true" });
   const frame = make("div", `cm-code ${classes}`.trim());
   box.replaceWith(frame);
   frame.append(box, tools);
+}
+
+/**
+ * Give the code of replies in outputs its buttons.
+ * @param {Element} node
+ * @param {CodeActions} actions
+ * @param {() => boolean} isOver whether they are wanted no more
+ */
+export function addToolsIn(node, actions, isOver) {
+  const until = performance.now() + TOOLS_MS;
+  for (const code of node.querySelectorAll(".chatmagic-reply .highlight")) {
+    if (code.closest(".cm-code, .chatmagic-panel")) continue;
+    if (performance.now() > until) {
+      requestAnimationFrame(() => isOver() || addToolsIn(node, actions, isOver));
+      return;
+    }
+    addCodeTools(code, actions, IN_CELL);
+  }
+}
+
+/** Take the buttons of code in outputs away. @param {Element} node */
+export function removeToolsIn(node) {
+  for (const frame of node.querySelectorAll(`.${IN_CELL}`)) {
+    frame.replaceWith(...Array.from(frame.children).slice(0, 1));
+  }
 }
 
 /** @param {string} text @param {string} what it is, in words */
