@@ -95,10 +95,13 @@ def after(seconds: float, work: Callable[[], object]) -> Alarm:
         seconds: how long from now.
         work: what is done then; it is short, as other alarms wait for it.
     """
-    # A process that was forked off has none that lives.
-    if not _threads or not _threads[-1].is_alive():
-        _threads.append(_Thread())
-        _threads[-1].start()
     alarm = Alarm(monotonic() + seconds, work)
-    _threads[-1].give(alarm)
+    thread = _threads[-1] if _threads else None
+    # A process that was forked off has none that lives.
+    if thread is None or not thread.is_alive():
+        thread = _Thread()
+        thread.start()
+        # Not before it runs: of two that begin at once, each has a thread that lives.
+        _threads[:] = [thread]
+    thread.give(alarm)
     return alarm

@@ -270,10 +270,11 @@ class _Adapter(HTTPAdapter):
         self, request: Any, verify: Any, proxies: Any = None, cert: Any = None
     ) -> HTTPConnectionPool:
         key = (request.url, verify, cert, *(proxies or {}).items())
-        if key not in self._latest:
-            pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
-            self._latest = {key: cast("HTTPConnectionPool", pool)}
-        return self._latest[key]
+        # Another thread may put another one in its place meanwhile.
+        if (pool := self._latest.get(key)) is None:
+            made = super().get_connection_with_tls_context(request, verify, proxies, cert)
+            self._latest = {key: (pool := cast("HTTPConnectionPool", made))}
+        return pool
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)

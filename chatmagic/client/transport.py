@@ -181,11 +181,13 @@ class HttpTransport:
         """Return a request; what it shares with the one before is not made again."""
         headers = {**headers, **(self.setup.extra_headers or {})}
         key = (method, url, *headers.items())
-        if key not in self._shared:
+        # Another thread may put another one in its place meanwhile.
+        if (shared := self._shared.get(key)) is None:
             request = requests.Request(method, url, headers, data=body)
-            self._shared = {key: self._session.prepare_request(request)}
-        prepared = self._shared[key].copy()
-        prepared.body = self._shared[key].body = None
+            shared = self._session.prepare_request(request)
+            shared.body = None
+            self._shared = {key: shared}
+        prepared = shared.copy()
         if body is not None:
             prepared.body = body
             prepared.headers["Content-Length"] = str(len(body))

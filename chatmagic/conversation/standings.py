@@ -103,7 +103,7 @@ class Above:
         standing = Standing(item, thread, line, len(line) - 1, numbers, *held)
         if item.hide:
             self.hidden |= {item.number}
-        else:
+        elif item.number not in self.hidden:
             numbers = numbers.followed_by((item.number,))
         self.visible[thread] = self.hidden, numbers
         return standing

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from chatmagic.conversation import turn as turns
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.standings import above
 from chatmagic.conversation.threads import ThreadStart
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
@@ -69,3 +70,12 @@ def test_turns_share_the_list_of_those_that_they_carried() -> None:
     assert conversation.stale_turns() == ()
     conversation.add(Turn("q", reply=Reply("r"), carried=(2, 1)))
     assert [turn.prompt for turn in conversation.stale_turns()] == ["q"]
+
+
+def test_a_turn_that_is_hidden_above_itself_is_not_carried() -> None:
+    """As where the cell that hides it was moved above it."""
+    passed = above([])
+    passed.take(Hiding(turn=1))
+    passed.take(Turn("q", reply=Reply("r"), number=1))
+    passed.take(Turn("p", reply=Reply("r"), number=2))
+    assert passed.numbers(MAIN) == (2,)
