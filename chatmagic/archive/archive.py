@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic._json import whole_number
 from chatmagic.archive.carried import CarriedTurns
@@ -164,8 +164,9 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
                 before, above = numbers.first(0), Digests()
             above = above.followed_by(carried.digests(numbers[len(before) :]))
             placed = replace(carried.carrying(item, numbers, above), number=number)
-            if placed.record is not None and placed.record.carried == above:
-                above = cast("Digests", placed.record.carried)  # the list that records share
+            listed = None if placed.record is None else placed.record.carried
+            if isinstance(listed, Digests) and listed == above:
+                above = listed  # the list that records share
             lists[thread] = numbers, above
         place.take(placed)
         yield placed

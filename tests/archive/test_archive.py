@@ -336,6 +336,19 @@ def test_a_hidden_turn_is_found_by_its_place() -> None:
     assert "Turn 2 is hidden: it does" in archive.markdown(talk)
 
 
+def test_a_turn_that_carried_one_that_is_gone_as_well_as_those_above() -> None:
+    """Its list, of which the first are not known, is not the one that the turns below share."""
+    talk = Conversation()
+    ask(talk, "a")
+    above = talk.turns[0].digest
+    asked = Turn("b", reply=Reply("r"), carried=(0, 1))
+    record = replace(asked.to_record([above], digest("request")), earlier=1, chain=digest("gone"))
+    talk.add(replace(asked, record=record))
+    ask(talk, "c")
+    again = archive.load(archive.dump(talk))
+    assert [tuple(turn.carried) for turn in again] == [(), (0, 1), (1, 2)]
+
+
 def test_turns_below_a_hiding_carry_what_they_carried() -> None:
     """A turn that is hidden in between, or when it is asked, parts their lists."""
     talk = Conversation()
