@@ -46,6 +46,8 @@ class Response(http.client.HTTPResponse):
             return b""
         if not self.chunked:
             return fp.read1(n) if self.length is None else b""
+        if (left or 0) < 0:
+            return b""  # A size below zero, which http.client took from the body.
         held = fp.peek(1)
         if 0 <= n < len(held):
             return b""

@@ -90,6 +90,12 @@ def test_chunks_are_read_as_http_client_reads_them(
     assert _all_of(Response, pieces, n) == _all_of(http.client.HTTPResponse, pieces, n)
 
 
+def test_a_size_below_zero_keeps_nothing_waiting() -> None:
+    """``http.client`` takes it for one; what comes behind it ends as there."""
+    pieces = [b"-5\r\nab", b"cdefgh\r\n", b"0\r\n\r\n"]
+    assert _all_of(Response, pieces, 65_536) == _all_of(http.client.HTTPResponse, pieces, 65_536)
+
+
 def test_all_chunks_that_have_come_are_one_piece() -> None:
     """So Python's own attributes are as they were; where one is not, its own ``read1`` reads."""
     response = _begun(Response, chunked(b"one ", b"two ", b"three")[:-4], b"ee\r\n" + CHUNKS_END)
