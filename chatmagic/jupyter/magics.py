@@ -33,14 +33,12 @@ AT_ONCE: Final = frozenset(["ask", "connect", "credits", "fix", "go_on", "login"
 """The commands that do not simply wait for a question in the background first."""
 
 _HOMES: Final = {
-    "credits": "commands",
     "fix": "ask_command",
     "go_on": "continue_command",
     "history": "history_commands",
     "instruct": "instructions_command",
     "load": "save_command",
     "login": "connect_command",
-    "panel": "commands",
     "redo": "history_commands",
     "reset": "history_commands",
     "undo": "history_commands",

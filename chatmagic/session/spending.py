@@ -191,8 +191,10 @@ class Spending:
             problem: what ended it early; of a request that was not sent nothing is kept.
         """
         try:
-            if reservation in self._held:
-                # An interrupt strikes the main thread alone: in this one all of it is done.
+            # An interrupt strikes the main thread alone: in another one all of it is done.
+            if threading.current_thread() is not threading.main_thread():
+                self._end(reservation, reply, problem)
+            elif reservation in self._held:
                 arguments = reservation, reply, problem
                 settling = threading.Thread(target=self._end, args=arguments)
                 settling.start()
