@@ -27,7 +27,7 @@ WATCH: Final = 0.05
 IDLE: Final = 4.0
 """Seconds of rest after which a connection is not used again, where the server tells none."""
 
-_KEEP_ALIVE: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE)
+_KEEP_ALIVE: Final = r"(?i)\btimeout\s*=\s*\"?(\d{1,9})\b"
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class ConnectionUse:
             keep_alive: the header's value; empty without one.
         """
         self.answers += 1
-        match = _KEEP_ALIVE.search(keep_alive)
+        match = re.search(_KEEP_ALIVE, keep_alive)
         self.idle_timeout = int(match[1]) if match else None
 
 
