@@ -13,7 +13,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from urllib3.util.wait import wait_for_read
 
@@ -25,6 +25,9 @@ WATCH: Final = 0.05
 
 IDLE: Final = 4.0
 """Seconds of rest after which a connection is not used again, where the server tells none."""
+
+AtRest = Literal["kept", "ended", "dropped"]
+"""Connection after an answer: kept; ended, as the answer says; dropped, which it does not say."""
 
 _KEEP_ALIVE: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE)
 
