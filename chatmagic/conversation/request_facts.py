@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
+from dataclasses import KW_ONLY, MISSING, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
+from chatmagic._dataclass import dataclass
 from chatmagic._json import (
     digest,
     exact,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,10 +7,11 @@ and is what a request is begun and ended with; nothing else writes to it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from chatmagic._dataclass import dataclass
 from chatmagic.archive.frame import dataframe
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
