@@ -12,7 +12,7 @@ import queue
 import re
 from collections import deque
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from urllib3.util.wait import wait_for_read
 
@@ -26,6 +26,9 @@ WATCH: Final = 0.05
 
 IDLE: Final = 4.0
 """Seconds of rest after which a connection is not used again, where the server tells none."""
+
+AtRest = Literal["kept", "ended", "dropped"]
+"""Connection after an answer: kept; ended, as the answer says; dropped, which it does not say."""
 
 _KEEP_ALIVE: Final = r"(?i)\btimeout\s*=\s*\"?(\d{1,9})\b"
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
+    from chatmagic.client.reuse import AtRest
     from chatmagic.protocol.auth import Auth
 
 Step = Literal["proxy", "name", "connection", "TLS"]
@@ -162,7 +163,7 @@ class Answered:
         last: seconds to its last byte.
         reads: how many reads brought something.
         fragments: how many fragments the reply has.
-        is_kept: whether the connection can serve again; ``None`` is unknown.
+        connection: what became of the connection; ``None`` is unknown.
         cost: what its headers told of the credits.
         is_sent: whether the question may have been sent.
     """
@@ -173,7 +174,7 @@ class Answered:
     last: float = 0.0
     reads: int = 0
     fragments: int = 0
-    is_kept: bool | None = None
+    connection: AtRest | None = None
     cost: str = ""
     is_sent: bool = True
 
