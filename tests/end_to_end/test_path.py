@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import chatmagic
+from chatmagic import _dataclass
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -80,7 +81,8 @@ class Watch:
             return
         file, name = frame.f_code.co_filename, frame.f_code.co_qualname
         is_socket = file.endswith("http/client.py") and name == "HTTPConnection.send"
-        if not is_socket and not file.startswith(str(PACKAGE)):
+        # How a dataclass compares and shows itself is part of Python, whoever has written it.
+        if not is_socket and (not file.startswith(str(PACKAGE)) or file == _dataclass.__file__):
             return
         given = inspect.getargvalues(frame)
         names = filter(None, [*given.args, given.varargs, given.keywords])
