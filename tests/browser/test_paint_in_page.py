@@ -92,9 +92,11 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         book.until(SHOWN, "The end.")
         (last,) = book.js(BLOCKS)[4:]
         assert last.endswith(", and <b>this</b> is text. The end.")
+        assert not book.js(f"return {BOX}.querySelector('button')"), "of code that may be a part"
         turns[5].set()
         book.ended(1)
         book.until("!document.querySelector('.chatmagic-live')")
         book.until(f"{BOX}.querySelector('mjx-container')")
         assert book.js(f"return {BOX}.children.length") == 5
+        book.until(f"{BOX}.querySelectorAll('.cm-in-cell button').length === 2")
     assert book.front.heard.errors == []
