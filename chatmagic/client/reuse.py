@@ -30,7 +30,7 @@ IDLE: Final = 4.0
 AtRest = Literal["kept", "ended", "dropped"]
 """Connection after an answer: kept; ended, as the answer says; dropped, which it does not say."""
 
-_KEEP_ALIVE: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE)
+_KEEP_ALIVE: Final = r"(?i)\btimeout\s*=\s*\"?(\d{1,9})\b"
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class ConnectionUse:
             keep_alive: the header's value; empty without one.
         """
         self.answers += 1
-        match = _KEEP_ALIVE.search(keep_alive)
+        match = re.search(_KEEP_ALIVE, keep_alive)
         self.idle_timeout = int(match[1]) if match else None
 
 

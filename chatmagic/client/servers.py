@@ -6,8 +6,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import platformdirs
-
 from chatmagic._dataclass import dataclass
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import AUTH_WAYS
@@ -85,6 +83,8 @@ def tables() -> tuple[dict[str, Server], dict[str, Server]]:
     Raises:
         InputError: the user's file cannot be read.
     """
+    import platformdirs  # noqa: PLC0415 - a URL needs none of it
+
     own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / FILE
     return _read(own), _read(Path(__file__).with_name(FILE))
 
