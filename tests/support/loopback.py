@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import trustme
 
-PATIENCE: Final = 5.0
+PATIENCE: Final = 60.0
 """Seconds after which a wait is given up, so that a test fails instead of hanging."""
 
 DONE: Final = b"data: [DONE]\n\n"
