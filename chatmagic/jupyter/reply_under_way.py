@@ -9,10 +9,10 @@ lays out in no time that a reader notices.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
+from chatmagic._dataclass import dataclass
 from chatmagic.conversation import continuation
 
 if TYPE_CHECKING:

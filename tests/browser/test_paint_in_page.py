@@ -34,6 +34,7 @@ which replace what was painted."""
 BOX: Final = "notebook.widgets[1].outputArea.node.querySelector('.chatmagic-reply')"
 SHOWN: Final = f"{BOX} && {BOX}.innerText.includes(given)"
 BLOCKS: Final = f"return Array.from({BOX}.children, node => node.innerText.trim())"
+TOOLS: Final = f"{BOX}.querySelectorAll('.cm-in-cell button').length === 2"
 MORE: Final = "# a line\n" * 60
 AWAY: Final = """
   const outer = notebook.node.querySelector('.jp-WindowedPanel-outer');
@@ -96,11 +97,13 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         book.until("window.heard.includes('paint')")
         book.js(AWAY, 0)
         book.until(SHOWN, "The end.")
-        (last,) = book.js(BLOCKS)[4:]
-        assert last.endswith(", and <b>this</b> is text. The end.")
+        assert [text.endswith("<b>this</b> is text. The end.") for text in book.js(BLOCKS)[4:]] == [
+            True
+        ]
+        assert not book.js(f"return {BOX}.querySelector('button')"), "of code that may be a part"
         turns[5].set()
         book.ended(1)
         book.until("!document.querySelector('.chatmagic-live')")
-        book.until(f"{BOX}.querySelector('mjx-container')")
+        book.until(f"{BOX}.querySelector('mjx-container') && {TOOLS}")
         assert book.js(f"return {BOX}.children.length") == 5
     assert book.front.heard.errors == []

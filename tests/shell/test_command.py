@@ -66,9 +66,10 @@ def test_options_and_settings_are_those_of_a_kernel(
     profile.mkdir(parents=True)
     (profile / "ipython_config.py").write_text(
         "c.ChatMagics.temperature = 0.5\nc.ChatMagics.model = 'small'\n"
-        "c.ChatMagics.no_stream = True\nc.InteractiveShellApp.extensions = ['chatmagic']\n"
+        "c.ChatMagics.no_stream = c.ChatMagics.no_credits = True\n"
+        "c.InteractiveShellApp.extensions = ['chatmagic']\n"
     )
-    ask("echo:a")
+    assert "credits" not in ask("echo:a").err
     ask("echo:b", "-t", "0", "-n", "9", "--stream", "--model", "large")
     facts = ("stream", "temperature", "max_tokens", "model")
     assert [[body.get(fact) for fact in facts] for body in bodies(emulator)] == [
