@@ -119,7 +119,7 @@ output.bundle(reply)
 print(sorted(seen.items()))
 """
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     loaded = ("chatmagic.jupyter.ask_command", "markdown_it", "requests")
     assert ran.stdout.splitlines()[-1] == str([(name, False) for name in loaded])
@@ -147,7 +147,7 @@ shell.run_cell_magic("chat", "", "hello")
 print(seen, "markdown_it" in sys.modules)
 """
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert ran.stdout.splitlines()[-1] == "[[]] True"
 
@@ -174,14 +174,14 @@ hub = Hub(Session(), SimpleNamespace(defaults=dict), DrawingLoop())
 actions, answers, done = Actions(hub), SimpleQueue(), threading.Event()
 page = Shown("panel", answers.put, print)
 actions.receive(page, {"kind": "ask", "text": "hello", "nonce": "1", "replaces": None})
-key = answers.get(timeout=30)["key"]
+key = answers.get(timeout=60)["key"]
 assert not seen
 hub.session.follow(lambda event: isinstance(event, Ended) and done.set())
 actions.receive(page, {"kind": "go", "key": key})
-assert done.wait(30)
+assert done.wait(60)
 print(seen)
 """
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert ran.stdout.splitlines()[-1] == "['chatmagic-load']"
