@@ -98,7 +98,7 @@ def _compiled(cls: type, put: str) -> Any:
             (by_name if each.kw_only else by_place).append(f"{name}{default}")
             hints[name] = each.type
         elif default:
-            value = default.removeprefix("=")
+            value = f"_make_{name}()" if default == "=_MISSING" else default.removeprefix("=")
         else:
             continue
         does.append(put.format(name, value))

@@ -51,6 +51,7 @@ def made(dataclass: Any) -> dict[str, Any]:
         name: str
         later: int = field(init=False, repr=False, compare=False)
         count: int = field(default=3, init=False)
+        parts: list[str] = field(default_factory=list, init=False)
 
     @dataclass(slots=True, eq=False, repr=False)
     class Own:

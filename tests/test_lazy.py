@@ -119,7 +119,7 @@ output.bundle(reply)
 print(sorted(seen.items()))
 """
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     loaded = ("chatmagic.jupyter.ask_command", "markdown_it", "requests")
     assert ran.stdout.splitlines()[-1] == str([(name, False) for name in loaded])
@@ -161,7 +161,7 @@ shell.run_cell_magic("chat", "", "echo:one two three")
 print(len(fragments) > 1, seen, shown, "markdown_it" in sys.modules)
 """
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert ran.stdout.splitlines()[-1] == "True [[]] [[]] True"
 
@@ -188,14 +188,14 @@ hub = Hub(Session(), SimpleNamespace(defaults=dict), DrawingLoop())
 actions, answers, done = Actions(hub), SimpleQueue(), threading.Event()
 page = Shown("panel", answers.put, print)
 actions.receive(page, {"kind": "ask", "text": "hello", "nonce": "1", "replaces": None})
-key = answers.get(timeout=30)["key"]
+key = answers.get(timeout=60)["key"]
 assert not seen
 hub.session.follow(lambda event: isinstance(event, Ended) and done.set())
 actions.receive(page, {"kind": "go", "key": key})
-assert done.wait(30)
+assert done.wait(60)
 print(seen)
 """
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert ran.stdout.splitlines()[-1] == "['chatmagic-load']"

@@ -571,7 +571,7 @@ def test_an_untrusted_folder_configures_nothing(tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
         env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
-        timeout=60,
+        timeout=120,
         check=False,
     )
     said = ran.stdout + ran.stderr

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import chatmagic
-from chatmagic import _dataclass
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from shells import Shell
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
+OF_DATACLASSES: Final = str(PACKAGE / "_dataclass.py")
+"""The methods that dataclasses have in common, such as ``==``, which are no stop on the way."""
 WORD: Final = "zebra"
 MOST_DOWN: Final = 20
 MOST_BACK: Final = 10
@@ -81,8 +82,7 @@ class Watch:
             return
         file, name = frame.f_code.co_filename, frame.f_code.co_qualname
         is_socket = file.endswith("http/client.py") and name == "HTTPConnection.send"
-        # How a dataclass compares and shows itself is part of Python, whoever has written it.
-        if not is_socket and (not file.startswith(str(PACKAGE)) or file == _dataclass.__file__):
+        if not is_socket and (not file.startswith(str(PACKAGE)) or file == OF_DATACLASSES):
             return
         given = inspect.getargvalues(frame)
         names = filter(None, [*given.args, given.varargs, given.keywords])
