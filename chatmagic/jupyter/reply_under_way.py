@@ -2,8 +2,9 @@
 
 A drawing is told as what has changed, which a page can paint; now and then it is a whole update of
 the output, too. Where no page has said that it paints, whole updates come at a pace that keeps the
-bytes a second bounded; where one has, when the text has doubled, and then as plain text: the front
-end lays that out in no time that a reader notices, and the page puts back what it has painted.
+bytes a second bounded; where one has, when the text has doubled, and then as plain text, which the
+front end draws soonest, up to a length that it lays out in no time that a reader notices. The page
+puts back what it has painted.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ BYTES_A_SECOND: Final = 60_000
 _MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they come less often
 _AT_FIRST: Final = 8_000  # bytes that they may take besides
 _ENVELOPE: Final = 250  # bytes of a message besides its blocks
-_LEAST_WHOLE: Final = 4_000  # characters of the first whole update behind that with the first word
+_LEAST_WHOLE: Final = 8_000  # characters of the first whole update behind that with the first word
+_MOST_WHOLE: Final = 50_000  # characters of the last one: a page takes long to lay a longer one out
 _PAINTED_WITHIN: Final = 1.0  # seconds in which a page is told what there is to paint
 _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
 
@@ -162,7 +164,8 @@ class ReplyUnderWay:
         keep, blocks = self._fed(text)
         is_painted = self.is_painted and self._serial > 0
         if is_painted:
-            whole = self._length >= max(2 * self._whole_length, _LEAST_WHOLE)
+            least = max(2 * self._whole_length, _LEAST_WHOLE)
+            whole = least <= self._length <= _MOST_WHOLE
         else:
             whole = now >= self._whole_due
         whole = whole and not last  # the last state follows

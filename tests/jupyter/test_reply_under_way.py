@@ -114,7 +114,7 @@ def test_a_page_that_paints_is_told_often_and_little(fragments: list[str], a_sec
     assert blocks == drawn.reply.blocks
     assert "".join(blocks) in drawn.html
     sizes = [len(drawn.update) for _, drawn in drawings if drawn.whole]
-    assert max(sizes[-1], 4_000) >= sum(map(len, fragments)) / 2 - 200
+    assert max(sizes[-1], 8_000) >= min(25_000, sum(map(len, fragments)) / 2 - 200)
 
 
 def test_a_whole_update_for_a_page_that_paints_is_plain_text() -> None:
@@ -124,7 +124,7 @@ def test_a_whole_update_for_a_page_that_paints_is_plain_text() -> None:
     first = reply.draw(0.0)
     assert first is not None
     assert (first.whole, first.update) == (True, first.html)
-    reply.add("word " * 1_000)
+    reply.add("word " * 2_000)
     drawn = reply.draw(1.0)
     assert drawn is not None
     assert drawn.whole
