@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import os.path
 import secrets
-from dataclasses import dataclass
+import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
+from chatmagic import _lazy
+from chatmagic._dataclass import dataclass
 from chatmagic.conversation import continuation
+from chatmagic.render.live_box import FirstWords
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import Paint
@@ -28,6 +31,7 @@ SECONDS_BETWEEN_MANY: Final = 0.13
 BYTES_A_SECOND: Final = 60_000
 """Of whole updates, where no page paints."""
 
+_RENDERER: Final = "chatmagic.render.reply_forms"
 _MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they come less often
 _AT_FIRST: Final = 8_000  # bytes that they may take besides
 _ENVELOPE: Final = 250  # bytes of a message besides its blocks
@@ -57,7 +61,7 @@ class Drawn:
     """
 
     ask: Ask
-    reply: LiveReply
+    reply: LiveReply | FirstWords
     live: str
     serial: int
     keep: int
@@ -76,7 +80,7 @@ class Drawn:
     @property
     def update(self) -> str:
         """The whole reply in its box, as an update of the output."""
-        return self.reply.plain_box(self._mark) if self.is_painted else self.html
+        return cast("LiveReply", self.reply).plain_box(self._mark) if self.is_painted else self.html
 
     @property
     def _mark(self) -> str:
@@ -135,10 +139,6 @@ class ReplyUnderWay:
         self._whole_length = 0
         self._paint_due = 0.0
 
-    def warm(self) -> None:
-        """Load what draws it."""
-        self._fed("")
-
     def add(self, text: str) -> None:
         """Take what has come; white space alone is nothing to draw yet."""
         self._new.append(text)
@@ -154,14 +154,21 @@ class ReplyUnderWay:
             last: whether nothing more comes, which is told all the same.
         """
         self.due = None
-        if not self._has_words or not (self._new or last):
+        is_plain = self._serial >= 0 and self._reply is None
+        if not self._has_words or not (self._new or last or is_plain):
             return None
         text, self._new = "".join(self._new), []
         self._length += len(text)
         self._bytes += len(text.encode(errors="replace"))
         self._serial += 1
         shown = [] if self._reply is None else [*self._reply.blocks]
-        keep, blocks = self._fed(text)
+        if not self._serial and not hasattr(sys.modules.get(_RENDERER), "LiveReply"):
+            self._begin = text
+            reply: LiveReply | FirstWords = FirstWords(text, self.ask.format)
+            keep, blocks = 0, reply.blocks
+        else:
+            keep, blocks = self._fed(text)
+            reply = cast("LiveReply", self._reply)
         is_painted = self.is_painted and self._serial > 0
         if is_painted:
             least = max(2 * self._whole_length, _LEAST_WHOLE)
@@ -170,7 +177,6 @@ class ReplyUnderWay:
             whole = now >= self._whole_due
         whole = whole and not last  # the last state follows
         paint = self.is_painted or not whole or now >= self._paint_due
-        reply = cast("LiveReply", self._reply)
         return Drawn(
             ask=self.ask,
             reply=reply,
@@ -186,7 +192,7 @@ class ReplyUnderWay:
         )
 
     def drew(self, drawn: Drawn, now: float) -> None:
-        """Find when the next drawing may be, and the next whole update.
+        """Find when the next drawing may be, and the next whole update; load what renders it.
 
         Args:
             drawn: the drawing that was told.
@@ -200,12 +206,15 @@ class ReplyUnderWay:
             self._sent += _ENVELOPE + sum(len(block.encode()) for block in drawn.message["blocks"])
         is_much = self._sent > _MOST_TIMES * self._bytes + _AT_FIRST
         self._not_before = now + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
+        if self._reply is None:
+            _lazy.load(_RENDERER)
+            self.due = self._not_before
 
     def _fed(self, text: str) -> Change:
         """Render what has come."""
         part = self.ask.part
         if self._reply is None or (part is not None and self._length <= _SETTLED):
-            # The renderer comes with the first reply that is drawn.
+            # The renderer comes behind the first words of the first reply.
             from chatmagic.render.reply_forms import LiveReply  # noqa: PLC0415
 
             self._begin += text

@@ -10,7 +10,6 @@ from chatmagic._json import shared
 from chatmagic._log import log_swallowed
 from chatmagic.cassette.active import CASSETTE
 from chatmagic.conversation import suggestions, template
-from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Turn
-    from chatmagic.models import Reply
     from chatmagic.session.events import Ask, View
     from chatmagic.session.preview import Preview
     from chatmagic.session.state import SessionState
@@ -289,7 +287,7 @@ class AskSteps:
                     state.problem = self._read(view)
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
-            self._keep(stream.reply)
+            state.keep(stream.reply, self.session)
             state.parse()
         except KeyboardInterrupt:
             stream.close()
@@ -297,7 +295,7 @@ class AskSteps:
             if not reply.text:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
-            self._keep(reply)
+            state.keep(reply, self.session)
             state.problem = interrupted(cast("Answer", state.answer).reply)
 
     def _read(self, view: View) -> BaseException | None:
@@ -323,28 +321,3 @@ class AskSteps:
             return problem
         finally:
             spending.end(session.request, stream.reply, problem)
-
-    def _keep(self, reply: Reply) -> None:
-        """Write the turn's record and put it into the conversation, once, as the last step."""
-        session, state = self.session, self.state
-        ask, request = state.ask, session.request
-        session.took = None if request is None else request.took
-        if state.lookup is not None and (recorded := state.lookup.interaction) is not None:
-            session.took = recorded.took
-            reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
-        turn = state.turn(replace(reply, took=session.took))
-        session.token_rate = state.token_rate(reply) or session.token_rate
-        if ask.allow_secrets:
-            session.secret_check.allow(reply.text)
-        record = state.record_of(turn, session.conversation)
-        record = record if ask.keep_values else record.bare
-        kept = state.kept(replace(turn, record=record))
-        if isinstance(state.problem, ChatError | ChatInterrupted):
-            state.problem.reply = kept.reply
-            if ask.history and reply.text and reply.state != "complete":
-                state.problem.hint = " ".join(filter(None, [state.problem.hint, GOES_ON]))
-        whole = None if ask.part is None else kept.reply
-        answer = Answer(turn.reply, record.listing(state.context.shown), whole)
-        if ask.history and session.conversation.added == state.added:
-            state.put_into(session.conversation, kept)
-        state.answer = answer

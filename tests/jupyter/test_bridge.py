@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.events import Event
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 TAKEN_BACK = module.MARKS["taken back"]
 
 
@@ -100,7 +100,7 @@ class Front:
 
     def asks(self, cell: str) -> None:
         """Wait until the page is told this cell as the one whose reply comes in the background."""
-        looks = (threading.Event().wait(PATIENCE / 1_000) for _ in range(1_000))
+        looks = (threading.Event().wait(0.01) for _ in range(6_000))
         assert any(self.widget.state["asking"] == cell for _ in looks)
 
     def ask(self, cell: str, code: str | None = None) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
+from types import ModuleType
 
 import pytest
 
+from chatmagic import _lazy
 from chatmagic.jupyter import reply_under_way
 from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
 from chatmagic.session.events import Ask
@@ -170,7 +173,35 @@ def test_a_page_knows_what_a_box_shows_by_its_classes() -> None:
 def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
     """Not even its end."""
     reply = ReplyUnderWay(Ask("why?"), is_painted=True)
-    reply.warm()
     reply.add(" \n")
     assert reply.due is None
     assert reply.draw(0.0, last=True) is None
+
+
+def test_first_words_wait_for_no_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are drawn as they came; behind them it is loaded, and all is drawn anew."""
+    name = "chatmagic.render.reply_forms"
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))  # as while it is being loaded
+    loaded: list[str] = []
+
+    def load(module: str) -> None:
+        loaded.append(module)
+        monkeypatch.undo()
+
+    monkeypatch.setattr(_lazy, "load", load)
+    reply = ReplyUnderWay(Ask("why?"), is_painted=False)
+    reply.add("**Because**")
+    first = reply.draw(0.0)
+    assert first is not None
+    assert (first.keep, first.blocks, first.whole) == (0, ["<p>**Because**</p>\n"], True)
+    assert f"chatmagic-live-{reply.live} chatmagic-at-0" in first.html
+    assert not loaded
+    reply.drew(first, 0.0)
+    assert (loaded, reply.due) == ([name], reply_under_way.SECONDS_BETWEEN)
+    again = reply.draw(0.1)
+    assert again is not None
+    assert (again.keep, again.blocks, again.whole) == (
+        0, ["<p><strong>Because</strong></p>\n"], True,
+    )  # fmt: skip
+    reply.drew(again, 0.1)
+    assert reply.due is None

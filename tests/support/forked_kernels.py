@@ -29,10 +29,17 @@ MOST: Final = 1 << 20
 STREAMS: Final = 3
 IMPORTED: Final = (
     "anywidget",
-    "chatmagic.jupyter.commands",
+    "chatmagic.client.client",
+    "chatmagic.client.transport",
+    "chatmagic.emulator.server",
+    "chatmagic.jupyter.ask_command",
+    "chatmagic.jupyter.bridge",
+    "chatmagic.jupyter.drawing",
+    "chatmagic.jupyter.kernel",
     "chatmagic.jupyter.magics",
-    "chatmagic.render.markdown",
+    "chatmagic.render.reply_forms",
     "chatmagic.session.client_pool",
+    "chatmagic.session.session",
     "ipykernel.debugger",
     "ipykernel.ipkernel",
     "ipykernel.zmqshell",
@@ -50,7 +57,7 @@ IMPORTED: Final = (
     "sqlite3",
     "tornado.platform.asyncio",
 )
-"""What takes a kernel longest to import, until it has answered the first question."""
+"""What a kernel has imported when its first ``%%chat`` ends, of the emulator or of a service."""
 
 
 @contextmanager
