@@ -46,6 +46,7 @@ class LiveReply:
     def __init__(self, format: str, opening: str = "") -> None:
         """Show nothing yet."""
         self._blocks: LiveText | LiveMarkdown = LiveMarkdown(opening and f"{opening}\n")
+        self._text: list[str] = []
         self._undecided: list[str] | None = None
         if format == "text":
             self._blocks = LiveText()
@@ -66,6 +67,7 @@ class LiveReply:
         Args:
             text: what has come.
         """
+        self._text.append(text)
         if self._undecided is not None:
             self._undecided.append(text)
             end = "".join(self._undecided[-3:])  # a fence may come in as many pieces
@@ -85,6 +87,15 @@ class LiveReply:
             mark: classes by which a page finds the box.
         """
         return live_box("".join(self.blocks), self._blocks.side, mark)
+
+    def plain_box(self, mark: str) -> str:
+        """Return all that came as one piece of text, which a page lays out in no time.
+
+        Args:
+            mark: as for :meth:`box`.
+        """
+        text = escape(visible("".join(self._text)), quote=False)
+        return live_box(f'<pre style="{PROSE}">{text}</pre>', self._blocks.side, mark)
 
 
 def to_markdown(text: str, format: str) -> str:

@@ -68,6 +68,19 @@ UNMARKED: Final = "list-style-type: none;"
 TASKS: Final = {True: ("☑", "done"), False: ("☐", "not done")}
 """The sign and the words of a task, by whether it is done."""
 
+_SCROLL: Final = '<div class="chatmagic-scroll" style="{}" tabindex="0" role="group" aria-label="'
+_PRE: Final = f'<pre style="{UNBROKEN}"><code'
+FREQUENT: Final = (
+    *map(_SCROLL.format, (BOX, CODE_BOX, CODE_GOES_ON)),
+    f'<div class="highlight">{_PRE} style="{BARE}">',
+    f"{_PRE}>",
+    ' referrerpolicy="no-referrer" target="_blank" rel="noopener noreferrer nofollow">',
+    f'<table style="{TABLE}"><thead>\n<tr>\n',
+    *(f'<{tag} style="{style}">' for tag in ("th", "td") for style in ALIGNED.values()),
+    *(f'<{tag} style="{style}">' for tag, style in HEADINGS.items()),
+)
+"""What stands in the HTML of many blocks; see :func:`packed`."""
+
 _TAGS: Final = frozenset(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
@@ -114,6 +127,20 @@ def reply_box(html: str, side: str = "auto") -> str:
     """
     style = COLOURED if any(token in html for token in TOKENS.values()) else CLIP
     return clean(f'<div class="{REPLY}" dir="{side}" style="{style}">\n{html}</div>')
+
+
+def packed(html: str) -> str:
+    """Return HTML in short: with a mark in the place of each piece of :data:`FREQUENT`.
+
+    The marks are the characters from U+0080 on, by the places of the pieces. No safe HTML has
+    one of them, so that putting the pieces back gives the same HTML, whatever a reply says.
+
+    Args:
+        html: what :func:`clean` has returned.
+    """
+    for mark, piece in enumerate(FREQUENT, 0x80):
+        html = html.replace(piece, chr(mark))
+    return html
 
 
 def clean(html: str) -> str:

@@ -13,6 +13,7 @@ from chatmagic import _lazy
 from chatmagic.jupyter import reply_under_way
 from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
 from chatmagic.session.events import Ask
+from chatmagic.text import PROSE as STYLED
 
 PROSE = [
     "The",
@@ -67,7 +68,7 @@ def streamed(
             draw(reply, drawings, now)
     draw(reply, drawings, now, last=True)
     size = sum(
-        len(json.dumps(drawn.message)) * drawn.paint + len(json.dumps(drawn.html)) * drawn.whole
+        len(json.dumps(drawn.message)) * drawn.paint + len(json.dumps(drawn.update)) * drawn.whole
         for _, drawn in drawings
     )
     return drawings, size
@@ -115,6 +116,23 @@ def test_a_page_that_paints_is_told_often_and_little(fragments: list[str], a_sec
         blocks[drawn.keep :] = drawn.blocks
     assert blocks == drawn.reply.blocks
     assert "".join(blocks) in drawn.html
+    sizes = [len(drawn.update) for _, drawn in drawings if drawn.whole]
+    assert max(sizes[-1], 8_000) >= min(25_000, sum(map(len, fragments)) / 2 - 200)
+
+
+def test_a_whole_update_for_a_page_that_paints_is_plain_text() -> None:
+    """All that came, in a box that does not say how new it is; the first word is as ever."""
+    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+    reply.add("# A <b>\n\n")
+    first = reply.draw(0.0)
+    assert first is not None
+    assert (first.whole, first.update) == (True, first.html)
+    reply.add("word " * 2_000)
+    drawn = reply.draw(1.0)
+    assert drawn is not None
+    assert drawn.whole
+    assert f'>\n<pre style="{STYLED}"># A &lt;b&gt;\n\nword word' in drawn.update
+    assert f' chatmagic-live-{reply.live}" dir=' in drawn.update
 
 
 def test_other_pages_get_whole_updates_of_bounded_bytes() -> None:
