@@ -12,12 +12,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from typing import Any, Final, Self
 
 from chatmagic import _json
 from chatmagic._json import canonical, digest, finite_number, whole_number
 from chatmagic.models import BodyFacts, Message, Usage
-from chatmagic.text import without_lone_surrogates
+from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
 EMULATOR_SERVER: Final = "chatmagic-emulator"
@@ -30,9 +31,9 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 DONE: Final = "[DONE]"
 _BEGIN: Final = b'{"messages": ['
 _SENT: Final = '{"role": "%(role)s", "content": "%(content)s"}'
+_SPACES: Final = 5
+"""How many bytes more a message takes as it is sent, with what stands before it."""
 _CANONICAL: Final = '{"content":"%(content)s","role":"%(role)s"}'
-_ESCAPES: Final = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
-_CONTROLS: Final = bytes(range(32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +140,14 @@ class _Written:
         exact: the JSON of those of which :func:`_plain` writes none, by their places.
         head: what stands before them in the canonical body.
         hashed: digest of the canonical body as far as their end.
+        size: most bytes that their JSON has as it is sent.
     """
 
     messages: tuple[Message, ...] = ()
     exact: Mapping[int, bytes] = field(default_factory=dict)
     head: str = ""
     hashed: Any = field(default_factory=hashlib.sha256)
+    size: int = 0
 
 
 class BodyWriter:
@@ -176,12 +179,17 @@ class BodyWriter:
         now = self._added(request.messages, f'{{{before}{"," * bool(before)}"messages":[')
         hashed = now.hashed.copy()
         hashed.update(f"]{',' * bool(after)}{after}}}".encode())
-        sent = [now.exact.get(at) or _fast(each, _SENT) for at, each in enumerate(now.messages)]
-        body = b"".join([_BEGIN, b", ".join(sent), bare[len(_BEGIN) :]])
+        # Parts to join would take as much memory once more, and so would a buffer that grows.
+        body = BytesIO(bytes(now.size + len(bare)))
+        body.write(_BEGIN)
+        for at, each in enumerate(now.messages):
+            body.write(b", " * bool(at) + (now.exact.get(at) or _fast(each, _SENT)))
+        body.write(bare[len(_BEGIN) :])
+        body.truncate()
         if len(request.messages) > 1:
             # A question by itself leaves what the next one of the conversation goes on from.
             self._last = now
-        return replace(request, body=body), hashed.hexdigest()
+        return replace(request, body=body.getvalue()), hashed.hexdigest()
 
     def _added(self, messages: tuple[Message, ...], head: str) -> _Written:
         """Return what is written of messages, after those that the last request had, too."""
@@ -189,7 +197,7 @@ class BodyWriter:
         if last.head != head or messages[: len(last.messages)] != last.messages:
             last = _Written(head=head)
             last.hashed.update(head.encode())
-        hashed, exact = last.hashed.copy(), {**last.exact}
+        hashed, exact, size = last.hashed.copy(), {**last.exact}, last.size
         for at, each in enumerate(messages[len(last.messages) :], len(last.messages)):
             written = _plain(each, _CANONICAL)
             if written is None:
@@ -197,7 +205,8 @@ class BodyWriter:
                 text = without_lone_surrogates(json.dumps(value, ensure_ascii=False))
                 exact[at], written = text.encode(), canonical(json.loads(text)).encode()
             hashed.update(b"," * bool(at) + written)
-        return _Written(messages, exact, head, hashed)
+            size += len(written) + _SPACES
+        return _Written(messages, exact, head, hashed, size)
 
 
 def _plain(message: Message, form: str) -> bytes | None:
@@ -206,20 +215,12 @@ def _plain(message: Message, form: str) -> bytes | None:
         written = _fast(message, form)
     except UnicodeEncodeError:
         return None
-    is_plain = message.role.isalpha() and len(written.translate(None, _CONTROLS)) == len(written)
-    return written if is_plain else None
+    return written if message.role.isalpha() and is_json_escaped(written) else None
 
 
 def _fast(message: Message, form: str) -> bytes:
-    """Return the JSON of a message without other control characters than line ends and tabs.
-
-    It takes a third of the time of :mod:`json`, which looks at each letter twice.
-    """
-    text = message.content
-    for letter, written in _ESCAPES:
-        if letter in text:
-            text = text.replace(letter, written)
-    return (form % {"role": message.role, "content": text}).encode()
+    """Return the JSON of a message, if :func:`is_json_escaped` agrees."""
+    return (form % {"role": message.role, "content": json_escaped(message.content)}).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +259,12 @@ class Chunk(BodyFacts):
         usage = Usage.from_json(value["usage"]) if value.get("usage") else None
         if usage is None and choice.get("usage"):
             usage = Usage.from_json(choice["usage"])
-        finish_reason = _json.word(choice.get("finish_reason"))
+        finish_reason = _json.name(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=None if finish_reason == "null" else finish_reason,
-            model=_json.word(value.get("model")),
+            model=_json.name(value.get("model")),
             usage=usage,
             refusal=_json.text(part.get("refusal")),
             whole=whole,
