@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from io import BytesIO
 from typing import Any, Final, Self
 
 from chatmagic import _json
@@ -31,8 +30,6 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 DONE: Final = "[DONE]"
 _BEGIN: Final = b'{"messages": ['
 _SENT: Final = '{"role": "%(role)s", "content": "%(content)s"}'
-_SPACES: Final = 5
-"""How many bytes more a message takes as it is sent, with what stands before it."""
 _CANONICAL: Final = '{"content":"%(content)s","role":"%(role)s"}'
 
 
@@ -140,14 +137,12 @@ class _Written:
         exact: the JSON of those of which :func:`_plain` writes none, by their places.
         head: what stands before them in the canonical body.
         hashed: digest of the canonical body as far as their end.
-        size: most bytes that their JSON has as it is sent.
     """
 
     messages: tuple[Message, ...] = ()
     exact: Mapping[int, bytes] = field(default_factory=dict)
     head: str = ""
     hashed: Any = field(default_factory=hashlib.sha256)
-    size: int = 0
 
 
 class BodyWriter:
@@ -179,17 +174,12 @@ class BodyWriter:
         now = self._added(request.messages, f'{{{before}{"," * bool(before)}"messages":[')
         hashed = now.hashed.copy()
         hashed.update(f"]{',' * bool(after)}{after}}}".encode())
-        # Parts to join would take as much memory once more, and so would a buffer that grows.
-        body = BytesIO(bytes(now.size + len(bare)))
-        body.write(_BEGIN)
-        for at, each in enumerate(now.messages):
-            body.write(b", " * bool(at) + (now.exact.get(at) or _fast(each, _SENT)))
-        body.write(bare[len(_BEGIN) :])
-        body.truncate()
+        sent = [now.exact.get(at) or _fast(each, _SENT) for at, each in enumerate(now.messages)]
+        body = b"".join([_BEGIN, b", ".join(sent), bare[len(_BEGIN) :]])
         if len(request.messages) > 1:
             # A question by itself leaves what the next one of the conversation goes on from.
             self._last = now
-        return replace(request, body=body.getvalue()), hashed.hexdigest()
+        return replace(request, body=body), hashed.hexdigest()
 
     def _added(self, messages: tuple[Message, ...], head: str) -> _Written:
         """Return what is written of messages, after those that the last request had, too."""
@@ -197,7 +187,7 @@ class BodyWriter:
         if last.head != head or messages[: len(last.messages)] != last.messages:
             last = _Written(head=head)
             last.hashed.update(head.encode())
-        hashed, exact, size = last.hashed.copy(), {**last.exact}, last.size
+        hashed, exact = last.hashed.copy(), {**last.exact}
         for at, each in enumerate(messages[len(last.messages) :], len(last.messages)):
             written = _plain(each, _CANONICAL)
             if written is None:
@@ -205,8 +195,7 @@ class BodyWriter:
                 text = without_lone_surrogates(json.dumps(value, ensure_ascii=False))
                 exact[at], written = text.encode(), canonical(json.loads(text)).encode()
             hashed.update(b"," * bool(at) + written)
-            size += len(written) + _SPACES
-        return _Written(messages, exact, head, hashed, size)
+        return _Written(messages, exact, head, hashed)
 
 
 def _plain(message: Message, form: str) -> bytes | None:
