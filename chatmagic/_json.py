@@ -295,7 +295,7 @@ def decoder_of(text: str) -> json.JSONDecoder:
 _BETWEEN: Final = re.compile(r"\s*")
 _WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 # Of a letter that is written out, and of a number.
-_HALVES: Final = re.compile(r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?")
+_HALVES: Final = r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?"
 
 
 class Documents(NamedTuple):
@@ -345,5 +345,5 @@ def is_cut(error: ValueError) -> bool:
     return (
         error.msg.startswith("Unterminated")
         or any(word.startswith(rest) for word in _WORDS)
-        or _HALVES.fullmatch(rest) is not None
+        or re.fullmatch(_HALVES, rest) is not None
     )

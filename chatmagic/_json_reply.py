@@ -23,8 +23,8 @@ _LONGEST: Final = 1_000
 _BETWEEN: Final = re.compile(r"\s*")
 # A text, which may hold such a word, or the word itself. A text without an end is taken to the
 # end, too: looked for from each quotation mark in it, it would take a minute.
-_NO_JSON: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|NaN|-?Infinity', re.DOTALL)
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_NO_JSON: Final = r'(?s)"(?:[^"\\]|\\.)*"?|NaN|-?Infinity'
+_HALF: Final = "[\ud800-\udfff]"
 
 
 class NotJSONError(ValueError):
@@ -76,7 +76,7 @@ def indented(value: Any) -> str:
     """Return a JSON value as a text to read, its fields in their order."""
     text = json.dumps(value, ensure_ascii=False, indent=INDENT)
     # No message and no file can hold half of a pair, so it stays an escape.
-    return _HALF.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return re.sub(_HALF, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _value(text: str, start: int, end: int) -> Any:
@@ -104,7 +104,7 @@ def _after_space(text: str, at: int) -> int:
 
 def _at_the_word(text: str, start: int, reason: str) -> NotJSONError:
     """Return the error for a word or a number that Python reads, and JSON does not have."""
-    for match in _NO_JSON.finditer(text, start):
+    for match in re.compile(_NO_JSON).finditer(text, start):
         if not match[0].startswith('"'):
             at = json.JSONDecodeError("", text, match.start())
             return NotJSONError(reason, at.lineno, at.colno)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, field
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from operator import methodcaller
 from typing import Any, Literal, Self
 
+from chatmagic._dataclass import dataclass
 from chatmagic._json import (
     exact_name,
     exact_text,

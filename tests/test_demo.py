@@ -284,7 +284,7 @@ def test_a_jupyterlab_that_ends_by_itself(
 
 
 @with_signals
-@pytest.mark.parametrize("patience", [0.1, 30.0])
+@pytest.mark.parametrize("patience", [0.1, 600.0])
 def test_a_server_that_will_not_end_is_killed(patience: float) -> None:
     """It is killed when its time is over, or at once when asked to end a second time."""
     with (
@@ -300,7 +300,7 @@ def test_a_server_that_will_not_end_is_killed(patience: float) -> None:
         start = time.monotonic()
         demo.end(server, caught, patience)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 300
         assert server.returncode == -signal.SIGKILL
 
 
@@ -340,20 +340,20 @@ def test_the_demo_starts_and_ends_everything(
     said = tmp_path / "said"
     words = ["-c", RUN_WITH_LESSONS, str(lessons), "demo", str(tmp_path / "mine"), "--no-browser"]
     with command(said, *words, environment=environment) as demo:
-        address = until(printed_address(said), 60)
+        address = until(printed_address(said))
         opened, query = urlsplit(address).path, urlsplit(address).query
         assert opened == "/lab/tree/01-quickstart.ipynb"
-        status, page = until(lambda: answered(address, f"{opened}?{query}"), 60)
+        status, page = until(lambda: answered(address, f"{opened}?{query}"))
         assert status == 200
         assert b"@jupyterlab/apputils-extension:announcements" in page
         assert asked(address, "GET", "/api/kernels")[0] == 403
         key = {"Authorization": f"token {query.removeprefix('token=')}"}
         status, _ = asked(address, "POST", "/api/kernels", body="{}", headers=key)
         assert status == 201
-        kernel = json.loads(until(lambda: told.read_text() if told.exists() else None, 30))
+        kernel = json.loads(until(lambda: told.read_text() if told.exists() else None))
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(8) == 0
-        until(lambda: is_gone(kernel["server"]) and is_gone(kernel["pid"]), 5)
+        assert demo.wait(60) == 0
+        until(lambda: is_gone(kernel["server"]) and is_gone(kernel["pid"]))
     ours = {name: text for name, text in kernel["env"].items() if name.startswith("CHATMAGIC_")}
     assert ours == {"CHATMAGIC_BASE_URL": "emulator"}
     assert said.read_text().endswith("Ctrl-C ends it.\n")

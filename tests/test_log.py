@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from log_records import records_of
 from project import files
 from shells import KEY
 
@@ -49,7 +50,7 @@ def test_the_log_of_a_failing_ask_has_neither_key_nor_prompt(
     emulator.stop()
     with pytest.raises(ChatError):
         session.ask(PROMPT)
-    ours = [record.getMessage() for record in caplog.records if record.name == "chatmagic"]
+    ours = [record.getMessage() for record in records_of(caplog, "chatmagic")]
     expected = "Swallowed: builtins.RuntimeError from builtins.LookupError"
     assert any(message.startswith(expected) for message in ours)
     assert any(f"{__file__}:" in message and "in follower" in message for message in ours)
@@ -68,7 +69,8 @@ def test_only_what_is_named_is_swallowed(caplog: pytest.LogCaptureFixture) -> No
         raise KeyboardInterrupt
     with swallowed(Exception, KeyboardInterrupt):
         raise KeyboardInterrupt
-    first = [record.getMessage().splitlines()[0] for record in caplog.records]
+    messages = [record.getMessage() for record in records_of(caplog, "chatmagic")]
+    first = [message.splitlines()[0] for message in messages]
     assert first == ["Swallowed: builtins.ValueError", "Swallowed: builtins.KeyboardInterrupt"]
 
 

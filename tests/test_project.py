@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
 TOP = frozenset(
-    {"errors", "models", "text", "_json", "_json_reply", "_lazy", "_log", "_startup", "_version"}
+    {
+        "errors",
+        "models",
+        "text",
+        "_dataclass",
+        "_json",
+        "_json_reply",
+        "_lazy",
+        "_log",
+        "_startup",
+        "_version",
+    }
 )
 MIDDLE = ("client", "conversation", "render", "emulator")
 BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette", "batch")

@@ -120,9 +120,9 @@ def test_pieces_make_no_more_links_than_the_whole(pieces: list[str]) -> None:
 @pytest.mark.parametrize("part", ["a", ":/", "://", "data:", "data"])
 def test_a_long_text_takes_no_more_than_a_moment(part: str) -> None:
     """No text takes quadratic time (this machine may be busy)."""
-    started = time.process_time()
+    started = time.thread_time()
     unlinked(part * 100_000)
-    assert time.process_time() - started < 10
+    assert time.thread_time() - started < 10
 
 
 def test_a_number_with_its_noun() -> None:

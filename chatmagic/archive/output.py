@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.staleness import Cause
     from chatmagic.conversation.steering import Steering
     from chatmagic.conversation.turn import Turn
-    from chatmagic.models import CodeBlock, Reply
+    from chatmagic.models import CodeBlock, Credits, Reply, Usage
 
 STATE_WORDS: Final = {
     "complete": "",
@@ -95,7 +95,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         reply: whole or in part.
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
-    _lazy.load("chatmagic.render.markdown")
+    _lazy.load("chatmagic.render.reply_forms")
     from chatmagic.render import reply_forms  # noqa: PLC0415 - markdown-it comes with the first question
 
     is_json = record is None and reply.parsed is not None
@@ -111,7 +111,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     # The rest of a JSON is none.
     format = "text" if record is not None and record.continues and format == "json" else format
     kept = "" if record is None else _kept(record.values)
-    footer = gauge.line_html(reply.credits, reply.usage, settings_words(record))
+    footer = gauge.line_html(*told) if (told := _told(reply, record)) else ""
     return {
         "text/html": frame(head + reply_forms.to_html(text, format) + states + kept + footer),
         "text/markdown": _markdown(reply, record, reply_forms.to_markdown(text, format)),
@@ -126,7 +126,7 @@ def _markdown(reply: Reply, record: Record | None, body: str) -> str:
     words = markdown_writer.escaped
     answered = _answered(record)
     kept = [] if record is None else [item for item in record.values if item.text is not None]
-    footer = gauge.line_words(reply.credits, reply.usage, settings_words(record))
+    footer = credit_line(reply, record)
     blocks = [
         answered and f"*{words(answered)}*",
         body,
@@ -135,7 +135,7 @@ def _markdown(reply: Reply, record: Record | None, body: str) -> str:
             f"{words(_kept_words(item, item.name))}\n\n{markdown_writer.fenced(item.text or '')}"
             for item in kept
         ),
-        f"*{words(footer)}*",
+        footer and f"*{words(footer)}*",
         MARKDOWN_MARK,
     ]
     return "\n\n".join(filter(None, blocks))
@@ -218,9 +218,24 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     return notes
 
 
-def settings_words(record: Record | None) -> str:
-    """Return the settings that a reply was asked with, where they are not the service's own."""
-    return "" if record is None else gauge.settings_words(record.parameters, record.asked_model)
+def credit_line(reply: Reply, record: Record | None) -> str:
+    """Return the line under a reply in words: credits, tokens, settings; empty where it is off.
+
+    Args:
+        reply: whole or in part.
+        record: the turn's, where it is known.
+    """
+    return gauge.line_words(*told) if (told := _told(reply, record)) else ""
+
+
+def _told(reply: Reply, record: Record | None) -> tuple[Credits | None, Usage | None, str] | None:
+    """Return what the line under a reply tells; ``None`` where it is left out."""
+    if record is None:
+        return reply.credits, reply.usage, ""
+    if not record.parameters.get("credit_line", True):
+        return None
+    settings = gauge.settings_words(record.parameters, record.asked_model)
+    return reply.credits, reply.usage, settings
 
 
 def _kept(values: Sequence[Value]) -> str:

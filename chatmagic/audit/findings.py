@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, Self
 
+from chatmagic._dataclass import dataclass
 from chatmagic._json import iso, shared
 from chatmagic.models import ReplyFacts, Usage
 

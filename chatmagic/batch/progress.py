@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from chatmagic._dataclass import dataclass
 from chatmagic.text import counted
 
 

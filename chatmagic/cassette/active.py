@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic._dataclass import dataclass
 from chatmagic.cassette import mode
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.text import counted

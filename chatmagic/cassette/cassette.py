@@ -15,9 +15,10 @@ by :meth:`Cassette.prune`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from chatmagic._dataclass import dataclass
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.cassette import mismatch
 from chatmagic.cassette.interaction import missing

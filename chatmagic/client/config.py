@@ -19,7 +19,7 @@ from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 from chatmagic.protocol.url import EMULATOR, origin_or_none, usable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from chatmagic.client.keystore import KeyStore
 
@@ -50,7 +50,7 @@ def resolve(
     key: Secret | None = None,
     file_url: str | None = None,
     typed: Mapping[str, Secret] | None = None,
-    store: KeyStore | None = None,
+    open_store: Callable[[], KeyStore] | None = None,
 ) -> Endpoint:
     """Return where to ask and with which key; nothing is sent.
 
@@ -60,7 +60,7 @@ def resolve(
         key: a key for whichever address counts, before any other.
         file_url: what the environment's key belongs to where the environment has no address.
         typed: keys from a hidden prompt, by origin.
-        store: the keys that were kept.
+        open_store: returns the keys that were kept; called where no other is known.
 
     Raises:
         InputError: a way of the key, or the environment's key, cannot be used.
@@ -78,7 +78,7 @@ def resolve(
         return replace(endpoint, key=key, key_from="argument")
     if endpoint.origin in typed:
         return replace(endpoint, key=typed[endpoint.origin], key_from="%chat_login")
-    return _with_key(endpoint, file_url, store)
+    return _with_key(endpoint, file_url, open_store)
 
 
 def address(addresses: Iterable[Setting]) -> Endpoint:
@@ -215,7 +215,9 @@ def _way(ways: Iterable[Setting]) -> Auth:
     return "bearer"
 
 
-def _with_key(endpoint: Endpoint, file_url: str | None, store: KeyStore | None) -> Endpoint:
+def _with_key(
+    endpoint: Endpoint, file_url: str | None, open_store: Callable[[], KeyStore] | None
+) -> Endpoint:
     """Add the environment's key, or else one that was kept, where it belongs to this origin."""
     own = servers.address_of(_value(URL_VARIABLE) or file_url or "")
     here, home = endpoint.origin, origin_or_none(own)
@@ -224,7 +226,7 @@ def _with_key(endpoint: Endpoint, file_url: str | None, store: KeyStore | None) 
         key, key_from, warnings = _environments_key()
         warnings = endpoint.warnings + warnings
         return replace(endpoint, key=key, key_from=key_from, warnings=warnings)
-    if store is not None and (kept := store.load(here)) is not None:
+    if open_store is not None and (kept := open_store().load(here)) is not None:
         return replace(endpoint, key=kept[0], key_from=kept[1])
     if is_in_environment:
         return replace(endpoint, elsewhere=home or f"no address, as {URL_VARIABLE} gives none")

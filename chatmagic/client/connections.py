@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.alarms import Alarm
     from chatmagic.client.halt import Halt
+    from chatmagic.client.reuse import AtRest
     from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
     from chatmagic.protocol.auth import Auth, Secret
@@ -144,14 +145,17 @@ def adapter(pools: dict[str, type[HTTPConnectionPool]]) -> HTTPAdapter:
     return _Adapter(pools)
 
 
-def any_open(pools: Iterable[HTTPConnectionPool]) -> bool:
-    """Return whether a connection rests in a pool that its server does not close.
+def at_rest(pools: Iterable[HTTPConnectionPool]) -> AtRest:
+    """Return what became of the connections of some pools.
 
     Args:
         pools: the pools, whose connections are not touched.
     """
-    socks = [held.sock for pool in pools if pool.pool for held in pool.pool.queue if held]
-    return any(sock is not None and not wait_for_read(sock, WATCH) for sock in socks)
+    held = [each.sock for pool in pools if pool.pool for each in pool.pool.queue if each]
+    socks = [sock for sock in held if sock is not None]  # http.client ends what is not to be kept
+    if any(not wait_for_read(sock, WATCH) for sock in socks):
+        return "kept"
+    return "dropped" if socks else "ended"
 
 
 class _Connection(HTTPConnection):

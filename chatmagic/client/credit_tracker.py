@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from chatmagic._dataclass import dataclass
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 

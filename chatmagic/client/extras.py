@@ -13,16 +13,15 @@ from chatmagic.text import one_line
 OF_AN_ADDRESS: Final = ("model", "extra_headers", "system_role")
 """The settings that belong to the address that they were set for, as a key does."""
 
-OWN_HEADERS: Final = re.compile(
-    "accept-encoding|connection|content-(?:encoding|length|type)|expect|host|keep-alive|te|trailer"
-    "|transfer-encoding|upgrade",
-    re.IGNORECASE,
+OWN_HEADERS: Final = (
+    r"(?i)accept-encoding|connection|content-(?:encoding|length|type)|expect|host|keep-alive|te|trailer"
+    "|transfer-encoding|upgrade"
 )
 """Headers that the connection sets itself."""
 
 # A name and a value (RFC 9110, 5.6.2 and 5.5).
-_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_NAME: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_VALUE: Final = r"[!-~](?:[ -~]*[!-~])?"
 _SHOWN: Final = 60
 
 
@@ -75,7 +74,7 @@ def headers(extra_headers: object) -> dict[str, str]:
     given = dict(extra_headers or {})
     are_texts = all(isinstance(text, str) for item in given.items() for text in item)
     are_headers = are_texts and all(
-        _NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in given.items()
+        re.fullmatch(_NAME, name) and re.fullmatch(_VALUE, value) for name, value in given.items()
     )
     if not are_headers or len({name.lower() for name in given}) < len(given):
         raise InputError(
@@ -83,7 +82,7 @@ def headers(extra_headers: object) -> dict[str, str]:
             "stands there once, a value is printable ASCII text without spaces around it."
         )
     for name in given:
-        if is_secret_name(name) or OWN_HEADERS.fullmatch(name):
+        if is_secret_name(name) or re.fullmatch(OWN_HEADERS, name):
             raise InputError(
                 f"extra_headers cannot set {one_line(name, _SHOWN)}, which the connection sets.",
                 hint="A key is set by %chat_login or CHATMAGIC_API_KEY, how it is sent by "

@@ -16,7 +16,7 @@ from chatmagic.text import one_line
 VARIABLE: Final = "CHATMAGIC_API_KEY_FILE"
 
 _SHOWN: Final = 200
-_ASSIGNED: Final = re.compile(r"^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*([^=\s].*)$", re.MULTILINE)
+_ASSIGNED: Final = r"(?m)^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*([^=\s].*)$"
 
 
 def key_in(path: str) -> tuple[Secret | None, tuple[str, ...]]:
@@ -32,7 +32,7 @@ def key_in(path: str) -> tuple[Secret | None, tuple[str, ...]]:
         InputError: it cannot be read, or holds an assignment.
     """
     text, mode = _read(path)
-    is_assigned, key = _ASSIGNED.search(text) is not None, Secret.of(text)
+    is_assigned, key = re.search(_ASSIGNED, text) is not None, Secret.of(text)
     del text  # a traceback with its locals shows only a Secret
     if is_assigned:
         raise InputError(
@@ -53,7 +53,7 @@ def keys_in(path: str) -> list[Secret]:
     """
     with swallowed(InputError):
         text = _read(path)[0]
-        words = [text, *(value.strip("\"'") for value in _ASSIGNED.findall(text))]
+        words = [text, *(value.strip("\"'") for value in re.findall(_ASSIGNED, text))]
         return [key for word in words if (key := Secret.of(word.strip())) is not None]
     return []
 

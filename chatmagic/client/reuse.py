@@ -11,11 +11,12 @@ from __future__ import annotations
 import queue
 import re
 from collections import deque
-from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from urllib3.util.wait import wait_for_read
+
+from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     import socket
@@ -26,7 +27,10 @@ WATCH: Final = 0.05
 IDLE: Final = 4.0
 """Seconds of rest after which a connection is not used again, where the server tells none."""
 
-_KEEP_ALIVE: Final = re.compile(r"\btimeout\s*=\s*\"?(\d{1,9})\b", re.IGNORECASE)
+AtRest = Literal["kept", "ended", "dropped"]
+"""Connection after an answer: kept; ended, as the answer says; dropped, which it does not say."""
+
+_KEEP_ALIVE: Final = r"(?i)\btimeout\s*=\s*\"?(\d{1,9})\b"
 
 
 @dataclass(slots=True)
@@ -45,7 +49,7 @@ class ConnectionUse:
             keep_alive: the header's value; empty without one.
         """
         self.answers += 1
-        match = _KEEP_ALIVE.search(keep_alive)
+        match = re.search(_KEEP_ALIVE, keep_alive)
         self.idle_timeout = int(match[1]) if match else None
 
 

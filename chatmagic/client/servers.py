@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import platformdirs
-
+from chatmagic._dataclass import dataclass
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import AUTH_WAYS
 from chatmagic.protocol.url import EMULATOR, usable
@@ -84,6 +83,8 @@ def tables() -> tuple[dict[str, Server], dict[str, Server]]:
     Raises:
         InputError: the user's file cannot be read.
     """
+    import platformdirs  # noqa: PLC0415 - a URL needs none of it
+
     own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / FILE
     return _read(own), _read(Path(__file__).with_name(FILE))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
+from chatmagic._dataclass import dataclass
 from chatmagic.errors import InputError
 
 LONGEST: Final = 4_000_000

@@ -27,7 +27,7 @@ from requests.utils import get_environ_proxies
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import alarms, certificates, network_errors
-from chatmagic.client.connections import Clock, Current, adapter, any_open, keyed_pools
+from chatmagic.client.connections import Clock, Current, adapter, at_rest, keyed_pools
 from chatmagic.client.http_response import Response
 from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
+    from chatmagic.client.reuse import AtRest
     from chatmagic.errors import Which
     from chatmagic.models import Origin
 
@@ -193,9 +194,9 @@ class HttpTransport:
             prepared.headers["Content-Length"] = str(len(body))
         return prepared
 
-    def keeps_connection(self) -> bool:
-        """Return whether a connection waits for its next use."""
-        return any_open(self._opened)
+    def at_rest(self) -> AtRest:
+        """Return whether a connection waits for its next use, or how it ended."""
+        return at_rest(self._opened)
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""

@@ -15,9 +15,7 @@ MOST: Final = 100_000
 """How many characters of a cell's output, or of an error, go along at most."""
 
 # Control sequences of a terminal (ECMA-48): colours, cursor movements, titles.
-_CONTROL: Final = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
-)
+_CONTROL: Final = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
 
 
 def cell(source: str, output: str = "", size: int | None = None, trace: str = "") -> str:
@@ -73,7 +71,7 @@ def as_shown(text: str) -> str:
     Args:
         text: as it was printed.
     """
-    lines = _CONTROL.sub("", text).split("\n")
+    lines = re.sub(_CONTROL, "", text).split("\n")
     shown = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
     return without_memory_addresses(shown)
 

@@ -7,9 +7,10 @@ the :class:`Change`, or with ``None`` where nothing changed. The rules that they
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from chatmagic._dataclass import dataclass
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import (
     STEERING,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
+from chatmagic._dataclass import dataclass
 from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.conversation.request_facts import A_NAME, Format, Parameters, thread_name
 
@@ -213,6 +213,13 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(("--raw",), "send {{ }} as typed", "--no-raw"),
     Option(("-q", "--quiet"), "do not show the reply", "--no-quiet"),
+    Option(
+        ("--no-credits",),
+        "show no credits under the reply",
+        "--credits",
+        in_shell=True,
+        field="credit_line",
+    ),
     Option(("--background",), "let the cell end while the reply still comes", configurable=False),
     Option(
         ("--allow-secrets",),
@@ -268,8 +275,8 @@ def usage(examples: Sequence[str] = ()) -> str:
         "",
         *(f"    {option.spelling:<{width}}  {option.help}" for option in OPTIONS),
         "",
-        "Defaults: %config ChatMagics.temperature = 0.2, and so on. For one cell a configured",
-        f"switch is taken back by its opposite: {opposites}.",
+        "Defaults: %config ChatMagics.temperature = 0.2, and so on. What takes a configured",
+        f"switch back for one cell: {opposites}.",
     ]
     for example in examples:
         lines += ["", *(f"    {line}" for line in example.splitlines())]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
+from dataclasses import KW_ONLY, MISSING, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
+from chatmagic._dataclass import dataclass
 from chatmagic._json import (
     digest,
     exact,
@@ -187,6 +188,7 @@ class Parameters:
         cells: numbers of the cells that go along, such as ``3-5,7``.
         thread: name of the thread that it is asked in; ``None`` is that of its place.
         hide: whether later requests leave the turn out.
+        credit_line: whether the line of the credits stands under the reply.
     """
 
     max_tokens: int | None = json_field(_integer)
@@ -202,6 +204,7 @@ class Parameters:
     cells: str | None = json_field(exact_text)
     thread: str | None = json_field(thread_name)
     hide: bool = json_field(switch, where_on, default=False)
+    credit_line: bool = json_field(switch, _where_off, default=True)
 
     @property
     def parameters(self) -> dict[str, Any]:

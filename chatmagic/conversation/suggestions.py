@@ -36,14 +36,14 @@ COMMANDS: Final = (
 )
 """The family of magics in this release, by name."""
 
-_TAKEN: Final = re.compile(
+_TAKEN: Final = (
     r"(?:(?:--model[ =]\S+|--[a-z-]+|all|emulator|superseded|\d+|https?://\S+"
     r"|['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?)(?: |\Z))*"
 )
 """What may follow a command's name, in lower case: options, numbers, files, and the like."""
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
-_MAGIC_LINE: Final = re.compile(r"%{1,2}chat(?:_\w+)?(?!\S)")
+_MAGIC_LINE: Final = r"%{1,2}chat(?:_\w+)?(?!\S)"
 _DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
 _ASKS: Final = (
     r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_(?:fix|retry|continue)\b|[ \t]+\S)|\bask\s*\("
@@ -87,7 +87,7 @@ def mistaken_command(prompt: str) -> str | None:
     for length in (1, 2):
         name = "_".join(words[:length]).replace("-", "_")
         for command in (name, f"chat_{name}"):
-            if command in commands and _TAKEN.fullmatch(" ".join(words[length:])):
+            if command in commands and re.fullmatch(_TAKEN, " ".join(words[length:])):
                 return command
     name = "_".join(words).replace("-", "_")
     if len(words) > 1 or not name.startswith("chat_"):
@@ -141,7 +141,7 @@ def merged(asked: RequestFacts) -> list[str]:
     if asked.entry != "cell":
         return []
     lines = asked.as_typed.splitlines()
-    match = next((match for match in map(_MAGIC_LINE.match, lines) if match), None)
+    match = next((match for line in lines if (match := re.match(_MAGIC_LINE, line))), None)
     if match is None:
         return []
     return [f"a line with {match[0]} is sent as text; split the cell if it is to run by itself"]

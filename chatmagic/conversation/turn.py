@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from chatmagic._dataclass import dataclass
 from chatmagic._json import digest, shared, turn_digest
 from chatmagic.conversation.prefix import Digests, Prefix, grown
 from chatmagic.conversation.record import Record

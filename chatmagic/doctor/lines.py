@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from chatmagic._dataclass import dataclass
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.doctor.observations import Trouble
 from chatmagic.errors import PROXY_NAMED
@@ -268,15 +268,17 @@ def streaming(seen: Answered) -> Line:
 
 def connection_kept(seen: Answered) -> Line:
     """Return the line on whether the connection is kept."""
-    if seen.is_kept is None:
+    if seen.connection is None:
         return Line("?", "connection kept", "not told, as no whole reply came")
-    if seen.is_kept:
+    if seen.connection == "kept":
         return Line("ok", "connection kept", "the next question can use it")
+    if seen.connection == "ended":
+        return Line("ok", "connection kept", "no: each question connects anew, as the answer says")
     return Line(
         "!!",
         "connection kept",
-        "the server, or a proxy, closes it after each answer",
-        "Each question connects anew; the keep-alive of the server or proxy changes that.",
+        "the server, or a proxy, closes it after an answer that does not say so",
+        "Its operator can turn keep-alive on, or have the answers say Connection: close.",
     )
 
 

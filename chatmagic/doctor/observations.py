@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
+
+from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
+    from chatmagic.client.reuse import AtRest
     from chatmagic.protocol.auth import Auth
 
 Step = Literal["proxy", "name", "connection", "TLS"]
@@ -160,7 +163,7 @@ class Answered:
         last: seconds to its last byte.
         reads: how many reads brought something.
         fragments: how many fragments the reply has.
-        is_kept: whether the connection can serve again; ``None`` is unknown.
+        connection: what became of the connection; ``None`` is unknown.
         cost: what its headers told of the credits.
         is_sent: whether the question may have been sent.
     """
@@ -171,7 +174,7 @@ class Answered:
     last: float = 0.0
     reads: int = 0
     fragments: int = 0
-    is_kept: bool | None = None
+    connection: AtRest | None = None
     cost: str = ""
     is_sent: bool = True
 

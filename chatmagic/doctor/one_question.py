@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Final, cast
 
+from chatmagic._dataclass import dataclass
 from chatmagic.client.transport import HttpTransport
 from chatmagic.doctor.gathering import credits_in_words, trouble_of
 from chatmagic.doctor.observations import Answered, Clock
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.client.halt import Halt
+    from chatmagic.client.reuse import AtRest
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Origin
     from chatmagic.session.session import Session
@@ -78,7 +80,7 @@ def _ask(session: Session) -> tuple[Answered, Clock]:
     )
     if isinstance(problem, ChatError):
         return replace(seen, trouble=trouble_of(problem)), watched.clock(asked)
-    return replace(seen, is_kept=watched.is_kept()), watched.clock(asked)
+    return replace(seen, connection=watched.connection()), watched.clock(asked)
 
 
 @dataclass(slots=True)
@@ -119,10 +121,10 @@ class Watched:
         first = self.seen.first if self.seen.reads else now
         self.seen = replace(self.seen, first=first, last=now, reads=self.seen.reads + 1)
 
-    def is_kept(self) -> bool | None:
-        """Return whether the connection can serve again; ``None`` where that is not known."""
+    def connection(self) -> AtRest | None:
+        """Return what became of the connection; ``None`` where that is not known."""
         inner = self._inner
-        return inner.keeps_connection() if isinstance(inner, HttpTransport) else None
+        return inner.at_rest() if isinstance(inner, HttpTransport) else None
 
     def clock(self, asked: datetime) -> Clock:
         """Return the clock here beside the answer's date.

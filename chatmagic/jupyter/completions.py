@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.completer import (
@@ -18,6 +18,7 @@ from IPython.core.completer import (
     rectify_completions,
 )
 
+from chatmagic._dataclass import dataclass
 from chatmagic._log import swallowed
 from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.question import ABOVE
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.options import Option
     from chatmagic.jupyter.settings import KernelSettings
 
@@ -83,9 +85,7 @@ class Completions:
         shell: the shell.
         magics: the functions of its magics, by kind (``line``, ``cell``) and name.
         settings: their settings.
-        turn_count: returns how many turns the conversation has.
-        labels: returns the names that an option with such a ``metavar`` takes: of a ``LABEL``
-            the labels and tags of the cells that have run, of a ``THREAD`` the threads.
+        conversation: returns the conversation; ``None`` where nothing was used yet.
     """
 
     def __init__(
@@ -93,15 +93,13 @@ class Completions:
         shell: InteractiveShell,
         magics: Mapping[str, Mapping[str, Any]],
         settings: KernelSettings,
-        turn_count: Callable[[], int],
-        labels: Callable[[str], Iterable[str]],
+        conversation: Callable[[], Conversation | None],
     ) -> None:
         """Look up nothing yet."""
         self._shell = shell
         self._magics = magics
         self._settings = settings
-        self._turn_count = turn_count
-        self._labels = labels
+        self._conversation = conversation
         self._completer: Any = shell.Completer
 
     def of(self, context: CompletionContext) -> SimpleMatcherResult:
@@ -169,7 +167,8 @@ class Completions:
         # A file's name may have spaces, in quotes or without.
         fragment = re.sub(r"^.*(?<!\S)--\S*\s", "", typed.line).lstrip().lstrip("\"'")
         takes_turn = any(word.isdecimal() for word in usage.words)
-        turns = map(str, range(1, self._turn_count() + 1)) if takes_turn else ()
+        count = len(self._conversation() or ()) if takes_turn else 0
+        turns = map(str, range(1, count + 1))
         return fragment, [
             *_named(fragment, usage.words),
             *_kind("turn", _beginning(fragment, turns)),
@@ -199,8 +198,12 @@ class Completions:
             return _files(word)
         if option.metavar == "NAME":
             return self._names(word)
-        labels = dict.fromkeys(self._labels(option.metavar or ""))
-        return _kind("value", _beginning(word, [*option.suggested, *labels]))
+        names: Iterable[str] = ()
+        if option.metavar == "THREAD" and (conversation := self._conversation()) is not None:
+            names = conversation.threads
+        elif option.metavar == "LABEL" and (notes := self._settings.notes) is not None:
+            names = dict.fromkeys(name for run in notes.runs.values() for name in run.names)
+        return _kind("value", _beginning(word, [*option.suggested, *names]))
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of an expression, as IPython completes it in a cell of its own."""

@@ -146,7 +146,7 @@ class ConfiguredEnvironment:
             [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,
-            store=keystore.open_store(),
+            open_store=keystore.open_store,
         )
 
     def model(self) -> str | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import log_swallowed
-from chatmagic.cassette.pruning import Pruning
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
 from chatmagic.jupyter.configured import ConfiguredEnvironment
@@ -18,6 +18,7 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.cassette.pruning import Pruning
     from chatmagic.conversation.cell_order import Layout, Pages
     from chatmagic.jupyter.background import Background
     from chatmagic.jupyter.settings import KernelSettings
@@ -42,7 +43,6 @@ class Kernel(ConfiguredEnvironment):
         """Choose nothing yet; loads nothing and starts nothing."""
         super().__init__(settings)
         self.shell = shell
-        self.pruning = Pruning()
         self.has_told_of_usage = False
         """Whether a line has said how to get token counts; it is said once."""
         self.shown: tuple[str | None, Reply] | None = None
@@ -69,6 +69,13 @@ class Kernel(ConfiguredEnvironment):
         if self._page is None:
             self._page = LivePage(self.shell, self.session, self.settings)
         return self._page
+
+    @cached_property
+    def pruning(self) -> Pruning:
+        """The latest list of what a cassette holds, by which it is pruned."""
+        from chatmagic.cassette.pruning import Pruning  # noqa: PLC0415 - few prune
+
+        return Pruning()
 
     # --- What a session asks for ---------------------------------------------------------------
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.jupyter.completions import Completions
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
@@ -33,14 +34,12 @@ AT_ONCE: Final = frozenset(["ask", "connect", "credits", "fix", "go_on", "login"
 """The commands that do not simply wait for a question in the background first."""
 
 _HOMES: Final = {
-    "credits": "commands",
     "fix": "ask_command",
     "go_on": "continue_command",
     "history": "history_commands",
     "instruct": "instructions_command",
     "load": "save_command",
     "login": "connect_command",
-    "panel": "commands",
     "redo": "history_commands",
     "reset": "history_commands",
     "undo": "history_commands",
@@ -121,20 +120,10 @@ class ChatMagics(KernelSettings, Magics):
     def _completions(self) -> Completions:
         from chatmagic.jupyter.completions import Completions  # noqa: PLC0415 - loaded by now
 
-        return Completions(self._shell, self.magics, self, self._turn_count, self._labels)
+        return Completions(self._shell, self.magics, self, self._conversation)
 
-    def _turn_count(self) -> int:
-        """Return how many turns the conversation has; 0 where nothing was used yet."""
-        return 0 if self._kernel is None else len(self._kernel.session.conversation)
-
-    def _labels(self, metavar: str) -> list[str]:
-        """Return the labels and tags of the cells that have run, or the names of the threads."""
-        if metavar == "THREAD" and self._kernel is not None:
-            return [*self._kernel.session.conversation.threads]
-        if metavar != "LABEL":
-            return []
-        runs = [] if self.notes is None else self.notes.runs.values()
-        return [name for run in runs for name in run.names]
+    def _conversation(self) -> Conversation | None:
+        return None if self._kernel is None else self._kernel.session.conversation
 
     def _has_shown(self, value: object) -> bool:
         return self._kernel is not None and self._kernel.has_shown(value)

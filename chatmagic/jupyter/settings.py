@@ -105,6 +105,7 @@ class KernelSettings(Configurable):
     no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
     raw = Bool(False, help="Default of --raw.").tag(config=True)
     quiet = Bool(False, help="Default of --quiet.").tag(config=True)
+    no_credits = Bool(False, help="Default of --no-credits.").tag(config=True)
     format = Enum(
         ["markdown", "text", "code", "json"], None, allow_none=True, help="Default of --format."
     ).tag(config=True)

@@ -115,7 +115,7 @@ class Live(View):
     def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""
         if isinstance(event, Drawn) and event.whole and event.ask is self._ask:
-            self._context.run(self._show, output.frame(self._notes + event.html))
+            self._context.run(self._show, output.frame(self._notes + event.update))
 
 
 class Printed(View):
@@ -170,13 +170,13 @@ class Printed(View):
         reply = answer.reply
         if self._once:
             _print(self._safe(reply.text))
-        settings = output.settings_words(answer.record)
-        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
+        lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
         if reply.held_back and not self._in_page:
             lines.append(HELD_BACK)  # what is printed into a page is saved
         if reply.finish_reason == "length" and not self._in_page:
             lines.append(GOES_ON)
-        _print(self._safe("\n\n" + "\n".join(f"({line})" for line in lines) + "\n"))
+        told = "\n".join(f"({line})" for line in lines if line)
+        _print(self._safe(f"\n\n{told}\n" if told else "\n"))
 
     def _safe(self, text: str) -> str:
         """Return a fragment of untrusted text to print; a link in it may come in pieces."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import html
 import re
 from dataclasses import replace
-from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, Self
 from urllib.parse import unquote
 
@@ -28,14 +26,13 @@ REMOVED: Final = "[key removed]"
 
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 # Names of headers and query parameters, by their words: X-API-Key, access_token, AuthToken, sig.
-_SECRET_WORD: Final = re.compile(
+_TELLING_WORD: Final = (
     r"\w*(?:token|secret|cookie|passw(?:or)?d|credential|authoriz|authentic|apikey|accesskey)\w*"
     r"|keys?|auth|authn|authz|pass|pwd|passphrase|jwt|bearer|sid|sig|signature"
 )
 # A known prefix, a long run of letters and digits, or a UUID.
-_LIKE_A_KEY: Final = re.compile(
-    r"\b(?:sk|pk|rk|ghp|gsk|hf|xox\w)[-_]\w|[a-z0-9]{20}|[0-9a-f]{8}-[0-9a-f]{4}-",
-    re.IGNORECASE,
+_LIKE_A_KEY: Final = (
+    r"(?i)\b(?:sk|pk|rk|ghp|gsk|hf|xox\w)[-_]\w|[a-z0-9]{20}|[0-9a-f]{8}-[0-9a-f]{4}-"
 )
 
 
@@ -45,12 +42,12 @@ def is_secret_name(name: str) -> bool:
     Args:
         name: in any case.
     """
-    return any(_SECRET_WORD.fullmatch(word) for word in re.split(r"[^a-z0-9]+", name.lower()))
+    return any(re.fullmatch(_TELLING_WORD, word) for word in re.split(r"[^a-z0-9]+", name.lower()))
 
 
 def looks_like_a_key(text: str) -> bool:
     """Return whether a text that should hold no key may hold one, by its look; it is a guess."""
-    return _LIKE_A_KEY.search(text) is not None
+    return re.search(_LIKE_A_KEY, text) is not None
 
 
 class Secret:
@@ -98,7 +95,9 @@ class Secret:
         """
         if len(self._value) < SECRET_LENGTH:
             return False
-        readings = {text, unquote(text), html.unescape(text)}
+        from html import unescape  # noqa: PLC0415 - a first question needs none of its tables
+
+        readings = {text, unquote(text), unescape(text)}
         # However often it was quoted: JSON and Python only put backslashes in.
         readings |= {reading.replace("\\", "") for reading in readings}
         return any(form in reading for reading in readings for form in self._forms)
@@ -163,6 +162,8 @@ def redacted(text: str, keys: Iterable[Secret]) -> str:
 
 def _writings(letter: str) -> str:
     """Return the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
+    from html.entities import codepoint2name  # noqa: PLC0415 - as above
+
     code = ord(letter)
     name = "apos" if letter == "'" else codepoint2name.get(code, "")
     ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"u00{code:02x}")

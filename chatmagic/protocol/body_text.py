@@ -23,16 +23,13 @@ EXCERPT: Final = 200
 
 _UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
 # None of these looks at a letter twice, whatever a page is made of.
-_TITLE: Final = re.compile(r"<title[^<>]*>([^<]*)", re.IGNORECASE)
-_UNSEEN: Final = re.compile(
-    r"<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)", re.IGNORECASE | re.DOTALL
-)
-_TAG: Final = re.compile(r"<[^<>]*>")
+_TITLE: Final = r"(?i)<title[^<>]*>([^<]*)"
+_UNSEEN: Final = r"(?is)<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)"
+_TAG: Final = r"<[^<>]*>"
 # What a body may be written in beside UTF-8; Python knows more that are slow, or no text.
-_CHARSET: Final = re.compile(
-    r"charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
-    r"|shift_jis|euc-(?:jp|kr))\b",
-    re.IGNORECASE,
+_CHARSET: Final = (
+    r"(?i)charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
+    r"|shift_jis|euc-(?:jp|kr))\b"
 )
 
 
@@ -52,7 +49,7 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
             return body.decode("utf-8-sig")
         except UnicodeDecodeError:
             content_type = next((v for name, v in headers if name.lower() == "content-type"), "")
-            named = _CHARSET.search(content_type)
+            named = re.search(_CHARSET, content_type)
             encoding = named[1] if named else "utf-8-sig"
     return body.decode(encoding, "replace")
 
@@ -89,9 +86,9 @@ def quoted(
     if not words:
         if key is not None:
             text = key.redact(text)
-        title = _TITLE.search(text)
+        title = re.search(_TITLE, text)
         page = title[1].strip() if title else ""
-        words = [html.unescape(page or _TAG.sub(" ", _UNSEEN.sub(" ", text)))]
+        words = [html.unescape(page or re.sub(_TAG, " ", re.sub(_UNSEEN, " ", text)))]
         if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
             packed = packing(headers)
             how = f", compressed as {excerpt(packed, key, 20)}" if packed else ""

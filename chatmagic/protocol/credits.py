@@ -31,12 +31,12 @@ _YEAR: Final = timedelta(days=365)
 _FAR_YEAR: Final = 9_000  # so that no sum goes beyond the calendar
 _CLOCK_TOLERANCE: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECONDS: Final = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
+_SECONDS: Final = r"(?a)\d{1,15}(\.\d{1,15})?"
 # HTTP dates are in GMT and say so, but for the oldest form, which ends in the year.
-_HTTP_DATE: Final = re.compile(r"[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})", re.ASCII)
+_HTTP_DATE: Final = r"(?a)[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})"
 # A proxy joins repeated headers with commas. The comma inside an HTTP date follows the
 # name of a day, and no value that counts here ends in a small letter.
-_JOINT: Final = re.compile(r"(?<=[0-9TZ])\s*,\s*")
+_JOINT: Final = r"(?<=[0-9TZ])\s*,\s*"
 
 
 def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None) -> Credits | None:
@@ -110,7 +110,7 @@ def retry_after(headers: Headers, now: datetime) -> Wait | None:
     written = date(headers)
 
     def read(text: str) -> Wait | None:
-        if _SECONDS.fullmatch(text):
+        if re.fullmatch(_SECONDS, text):
             seconds, until = math.ceil(float(text)), None
         elif until := _http_date(text):
             seconds = int((until - (written or arrived)).total_seconds())
@@ -220,7 +220,7 @@ def _header(headers: Headers, name: str, read: Callable[[str], _Value | None]) -
         text
         for key, value in headers
         if key.lower() == name
-        for text in _JOINT.split(value.strip())
+        for text in re.split(_JOINT, value.strip())
         if text
     ]
     values = {read(text) for text in texts}
@@ -253,7 +253,7 @@ def _reset(text: str, seen_at: datetime) -> datetime | None:
 
 @lru_cache(maxsize=16)  # the figures and the reply that came with them have one time
 def _http_date(text: str) -> datetime | None:
-    if not _HTTP_DATE.fullmatch(text):
+    if not re.fullmatch(_HTTP_DATE, text):
         return None
     try:
         when = parsedate_to_datetime(text).replace(tzinfo=UTC)

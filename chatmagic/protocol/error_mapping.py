@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from chatmagic._dataclass import dataclass
 from chatmagic.errors import (
     HTTPS_WANTED,
     PROXY_NAMED,
@@ -110,20 +110,17 @@ _SERVER_ERROR: Final = 500
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
 _TOO_LONG_BY_WORDS: Final = {_BAD_REQUEST, 422}
 # How servers answer plain words on a port of TLS.
-_HTTPS: Final = re.compile(
-    r"\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS", re.IGNORECASE
-)
-_ABOUT_THE_KEY: Final = re.compile(r"key|token|auth|credential", re.IGNORECASE)
+_HTTPS: Final = r"(?i)\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS"
+_ABOUT_THE_KEY: Final = r"(?i)key|token|auth|credential"
 # How servers say that a conversation is longer than what the model reads at once.
-_TOO_LONG_WORDS: Final = re.compile(
-    r"context[ _-]?(?:length|window|size|limit|overflow)"
+_TOO_LONG_WORDS: Final = (
+    r"(?i)context[ _-]?(?:length|window|size|limit|overflow)"
     r"|(?:maximum|max) (?:model|prompt|input|sequence) length"
     r"|(?:prompt|input|request|conversation|messages?) (?:is|are|was) too (?:long|large)"
     r"|too many (?:[a-z]+ )?tokens"
     r"|token count\b.{0,40}\bexceeds"
     r"|\btokens`? \+ `?max_new_tokens"
-    r"|reduce the length of",
-    re.IGNORECASE,
+    r"|reduce the length of"
 )
 
 
@@ -160,7 +157,7 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
     at = f"(HTTP {status})"
     is_plain = answer.base_url[:5].lower() == "http:"
-    if status == _BAD_REQUEST and is_plain and _HTTPS.search(text):
+    if status == _BAD_REQUEST and is_plain and re.search(_HTTPS, text):
         error: ChatError = NotUnderstoodError(
             f"That port requires https{quote} {at}.", hint=HTTPS_WANTED
         )
@@ -244,7 +241,7 @@ def _by_status(
     by_class = _FAILED if status >= _SERVER_ERROR else _REFUSED
     rule = _RULES.get(status, by_class)
     if status == _FORBIDDEN:
-        if _ABOUT_THE_KEY.search(quote):
+        if re.search(_ABOUT_THE_KEY, quote):
             rule = _BAD_KEY
         elif error_body == ErrorBody():
             rule = _FIREWALL
@@ -261,7 +258,7 @@ def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
     words = " ".join(
         word for word in (error_body.code, error_body.error, error_body.message) if word
     )
-    return _TOO_LONG_WORDS.search(words or quote) is not None
+    return re.search(_TOO_LONG_WORDS, words or quote) is not None
 
 
 def _redirect(answer: Answer, at: str) -> NotUnderstoodError:

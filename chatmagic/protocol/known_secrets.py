@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
+
+from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,18 +45,20 @@ KEY_SHAPES: Final = (
 
 # A beginning counts where no word goes before it: so a text is read once, whatever it holds. Each
 # begins with a letter of its own, by which a long text is searched fast, and ends with a group.
-_SHAPES: Final = re.compile(
-    "|".join(rf"{begin}(?<![\w-]{begin}){rest}()" for _, begin, rest in KEY_SHAPES), re.ASCII
+_SHAPES: Final = "(?a)" + "|".join(
+    rf"{begin}(?<![\w-]{begin}){rest}()" for _, begin, rest in KEY_SHAPES
 )
+# Each of them holds such a run, which most texts do not, and the shapes take long to compile.
+_RUN: Final = r"[\w.-]{20}|-----BEGIN "
 # What manuals, and models, write where a key is to stand.
-_PLACEHOLDER: Final = re.compile(r"example|x{4}|your|0{8}|12345678", re.IGNORECASE)
+_PLACEHOLDER: Final = r"(?i)example|x{4}|your|0{8}|12345678"
 
 _SECRET_PARTS: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD")
 _PUBLIC: Final = frozenset({"PUBLIC", "FINGERPRINT"})
 _SIGNING: Final = frozenset({"GPG", "PGP"})
-_FINGERPRINT: Final = re.compile(r"(?:0x)?[0-9A-Fa-f]{16,64}")
-_PATH: Final = re.compile(r"(?:~|\.{1,2})?/[^=+]*|[A-Za-z]:[\\/].*|[^\s=+]*/[^\s=+]*\.\w{1,5}")
-_ADDRESS: Final = re.compile(r"[A-Za-z][\w.+-]*://\S*|[^@\s]+@[\w-]+(?:\.[\w-]+)+|[\w.-]+:\d{1,5}")
+_FINGERPRINT: Final = r"(?:0x)?[0-9A-Fa-f]{16,64}"
+_PATH: Final = r"(?:~|\.{1,2})?/[^=+]*|[A-Za-z]:[\\/].*|[^\s=+]*/[^\s=+]*\.\w{1,5}"
+_ADDRESS: Final = r"[A-Za-z][\w.+-]*://\S*|[^@\s]+@[\w-]+(?:\.[\w-]+)+|[\w.-]+:\d{1,5}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,8 @@ def key_shapes_in(text: str) -> list[str]:
     """
     shapes = (
         KEY_SHAPES[(match.lastindex or 1) - 1][0]
-        for match in _SHAPES.finditer(text)
-        if not _PLACEHOLDER.search(match[0])
+        for match in (re.finditer(_SHAPES, text) if re.search(_RUN, text) else ())
+        if not re.search(_PLACEHOLDER, match[0])
     )
     return [*dict.fromkeys(shapes)]
 
@@ -126,7 +130,7 @@ def _is_secret(name: str, value: str) -> bool:
         and len(value) >= SHORTEST
         and any(letter.isdigit() for letter in value)
         and any(letter.isalpha() for letter in value)
-        and not (_PATH.fullmatch(value) or _ADDRESS.fullmatch(value))
+        and not (re.fullmatch(_PATH, value) or re.fullmatch(_ADDRESS, value))
         and not _is_public(frozenset(parts), value)
     )
 
@@ -135,4 +139,4 @@ def _is_public(parts: frozenset[str], value: str) -> bool:
     """Return whether a value is public: a public key, or the fingerprint of one."""
     if parts & _PUBLIC or value.startswith(("SHA256:", "ssh-", "ecdsa-")):
         return True
-    return bool(parts & _SIGNING) and _FINGERPRINT.fullmatch(value) is not None
+    return bool(parts & _SIGNING) and re.fullmatch(_FINGERPRINT, value) is not None

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from chatmagic._dataclass import dataclass
 from chatmagic._json import whole_number
 from chatmagic.protocol import credits as crediting
 
@@ -25,10 +25,10 @@ _HIGHEST: Final = 10**12
 _LONGEST: Final = 366 * 86_400
 _SECONDS_IN: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _AMOUNT: Final = r"(\d{1,9}(?:\.\d{1,9})?)"
-_PART: Final = re.compile(rf"{_AMOUNT}(ms|[dhms])", re.ASCII)
-_PAIR: Final = re.compile(r"\b(limit|remaining|reset|[qrt])\s*=\s*(\d{1,15})(?![\d.])", re.ASCII)
+_PART: Final = rf"(?a){_AMOUNT}(ms|[dhms])"
+_PAIR: Final = r"(?a)\b(limit|remaining|reset|[qrt])\s*=\s*(\d{1,15})(?![\d.])"
 # Name and parameters of an item of a list (RFC 9651, 3.1); no parameter that counts is quoted.
-_ITEM: Final = re.compile(r'("[^"]*"|[^",;\s]+)\s*((?:;[^,]*)?)')
+_ITEM: Final = r'("[^"]*"|[^",;\s]+)\s*((?:;[^,]*)?)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,13 @@ def _as_the_draft(fields: dict[str, str]) -> list[str]:
         # A version let the limit be followed by its policies: 100, 100;w=60.
         limit = re.split("[,;]", fields.get("ratelimit-limit", ""), maxsplit=1)[0]
         return [limit, fields.get("ratelimit-remaining", ""), fields.get("ratelimit-reset", "")]
-    pairs = dict(_PAIR.findall(value))
+    pairs = dict(re.findall(_PAIR, value))
     if "r" in pairs:
-        name, parameters = _ITEM.findall(value)[0]
-        policy = dict(_ITEM.findall(fields.get("ratelimit-policy", ""))).get(name, "")
+        name, parameters = re.findall(_ITEM, value)[0]
+        policy = dict(re.findall(_ITEM, fields.get("ratelimit-policy", ""))).get(name, "")
         if "qu=" in policy and 'qu="requests"' not in policy:
             return ["", "", ""]
-        pairs = dict(_PAIR.findall(policy + parameters))
+        pairs = dict(re.findall(_PAIR, policy + parameters))
     names = (("limit", "q"), ("remaining", "r"), ("reset", "t"))
     return [pairs.get(name) or pairs.get(short, "") for name, short in names]
 
@@ -131,7 +131,7 @@ def _figure(text: str) -> int | None:
 def _seconds(text: str) -> int | None:
     """Read ``6m0s``, ``12ms`` or a number of seconds, rounded up; beyond a year it is none."""
     text = text if text.endswith(("d", "h", "m", "s")) else f"{text}s"
-    parts = _PART.findall(text)
+    parts = re.findall(_PART, text)
     if not parts or "".join(map("".join, parts)) != text:
         return None
     seconds = math.ceil(sum(float(amount) * _SECONDS_IN[unit] for amount, unit in parts))

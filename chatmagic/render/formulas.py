@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

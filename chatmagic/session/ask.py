@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic import _json
+from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
 from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatError, ChatInterrupted, ReplyFormatError, TooLongError
 from chatmagic.session import forms
+from chatmagic.session.events import Answer
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_parts import TokenRate
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
-    from chatmagic.session.events import Answer, Ask, View
+    from chatmagic.session.events import Ask, View
+    from chatmagic.session.state import SessionState
 
 _UNSENT: Final = "Nothing was sent."
 _NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
@@ -114,7 +117,39 @@ class AskState:
         again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
         problem.hint = " ".join(filter(None, [again, problem.hint]))
 
-    def turn(self, reply: Reply) -> Turn:
+    def keep(self, reply: Reply, session: SessionState) -> None:
+        """Write the turn's record and put it into the conversation, once, as the last step.
+
+        Args:
+            reply: what came.
+            session: what the ask shares with others.
+        """
+        ask, request = self.ask, session.request
+        session.took = None if request is None else request.took
+        if self.lookup is not None and (recorded := self.lookup.interaction) is not None:
+            session.took = recorded.took
+            reply = replace(reply, recorded=recorded.origin, by_order=self.lookup.by_order)
+        turn = self._turn(replace(reply, took=session.took))
+        session.token_rate = self._token_rate(reply) or session.token_rate
+        if ask.allow_secrets:
+            session.secret_check.allow(reply.text)
+        record = self._record_of(turn, session.conversation)
+        record = record if ask.keep_values else record.bare
+        kept = replace(turn, record=record)
+        if ask.part is not None:
+            kept = continuation.joined(ask.part, kept)
+        if isinstance(self.problem, ChatError | ChatInterrupted):
+            self.problem.reply = kept.reply
+            if ask.history and reply.text and reply.state != "complete":
+                hints = [self.problem.hint, continuation.GOES_ON]
+                self.problem.hint = " ".join(filter(None, hints))
+        whole = None if ask.part is None else kept.reply
+        answer = Answer(turn.reply, record.listing(self.context.shown), whole)
+        if ask.history and session.conversation.added == self.added:
+            self._put_into(session.conversation, kept)
+        self.answer = answer
+
+    def _turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came.
 
         Args:
@@ -134,7 +169,7 @@ class AskState:
             instructions=instructions and instructions.bare,
         )
 
-    def record_of(self, turn: Turn, conversation: Conversation) -> Record:
+    def _record_of(self, turn: Turn, conversation: Conversation) -> Record:
         """Return the record of the turn that the ask makes.
 
         Args:
@@ -154,16 +189,7 @@ class AskState:
         block = continuation.block(*texts, self.ask.format)
         return replace(record, turn=whole.digest, block=block)
 
-    def kept(self, turn: Turn) -> Turn:
-        """Return the turn that is put into the conversation: with all parts of its reply.
-
-        Args:
-            turn: the one that the ask makes, with its record.
-        """
-        part = self.ask.part
-        return turn if part is None else continuation.joined(part, turn)
-
-    def put_into(self, conversation: Conversation, turn: Turn) -> None:
+    def _put_into(self, conversation: Conversation, turn: Turn) -> None:
         """Put the turn that the ask makes into a conversation, in its place.
 
         Args:
@@ -176,7 +202,7 @@ class AskState:
         else:
             conversation.replace_reply(turn, again, asker=turn.owner, order=self.order)
 
-    def token_rate(self, reply: Reply) -> TokenRate | None:
+    def _token_rate(self, reply: Reply) -> TokenRate | None:
         """Return the tokens that the service counted for the request; ``None`` if it told none.
 
         Args:

@@ -8,9 +8,9 @@ the same, a budget is never passed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal, Self
 
+from chatmagic._dataclass import dataclass
 from chatmagic.errors import BudgetError, InputError
 from chatmagic.text import counted
 
@@ -19,9 +19,7 @@ Unit = Literal["credits", "turns"]
 OTHERS: Final = "others may share the quota"
 NOTICE: Final = 0.8
 """Part of a budget at which a notice is given."""
-_FORM: Final = re.compile(
-    r"(\d[\d_,]{0,14})\s*(?:(credits?|turns?))?(\s*(?:a|per)\s+day)?", re.IGNORECASE | re.ASCII
-)
+_FORM: Final = r"(?ia)(\d[\d_,]{0,14})\s*(?:(credits?|turns?))?(\s*(?:a|per)\s+day)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Budget:
         Raises:
             InputError: it is none.
         """
-        match = _FORM.fullmatch(text.strip())
+        match = re.fullmatch(_FORM, text.strip())
         if match is None:
             raise InputError(
                 # What was set is not repeated: it might be a key.

@@ -7,9 +7,9 @@ about nine of ten cases, if what comes varies as what was.
 from __future__ import annotations
 
 import math
-import statistics
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Estimate:
         Args:
             requests: how many.
         """
-        return math.ceil(requests * statistics.fmean(self.costs)) if self.costs else None
+        return math.ceil(requests * _mean(self.costs)) if self.costs else None
 
     def turns_left(self, remaining: int) -> tuple[int, int] | None:
         """Return between how many and how many more such requests the credits allow.
@@ -68,7 +68,7 @@ class Estimate:
         """
         if len(self.costs) < FEWEST or not any(self.costs):
             return None
-        low, high = mean_range(self.costs, remaining / statistics.fmean(self.costs))
+        low, high = mean_range(self.costs, remaining / _mean(self.costs))
         fewest, most = int(remaining / high), int(remaining / low)
         return min(fewest, _growing(self.costs, remaining, most)), most
 
@@ -103,11 +103,17 @@ def mean_range(values: Sequence[float], count: float) -> tuple[float, float]:
         values: the last ones, at least five, not all 0; the last ten of them count.
         count: how many will come.
     """
+    from statistics import stdev  # noqa: PLC0415 - few cells show a forecast
+
     values = values[-LATELY:]
-    mean = statistics.fmean(values)
-    spread = _T[len(values) - FEWEST] * statistics.stdev(values) / mean
+    mean = _mean(values)
+    spread = _T[len(values) - FEWEST] * stdev(values) / mean
     factor = math.exp(spread * math.sqrt(1 / len(values) + 1 / max(count, 1)))
     return mean / factor, mean * factor
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def _growing(costs: Sequence[int], remaining: int, most: int) -> int:
@@ -118,8 +124,10 @@ def _growing(costs: Sequence[int], remaining: int, most: int) -> int:
         remaining: the credits that are left.
         most: what to return where they do not seem to grow.
     """
+    from statistics import linear_regression  # noqa: PLC0415 - as above
+
     count = len(costs)
-    slope, first = statistics.linear_regression(range(count), costs)
+    slope, first = linear_regression(range(count), costs)
     errors = [cost - first - slope * place for place, cost in enumerate(costs)]
     places = (count**3 - count) / 12  # the sum of the squares of their distances from the middle
     doubt = _T[count - FEWEST] * math.sqrt(sum(e * e for e in errors) / (count - 2) / places)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from typing import TYPE_CHECKING, Final
 
+from chatmagic._dataclass import dataclass
 from chatmagic._log import swallowed
 from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import A_NAME, RequestFacts, thread_name

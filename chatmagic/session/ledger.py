@@ -7,11 +7,11 @@ and is what a request is begun and ended with; nothing else writes to it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from chatmagic.archive.frame import dataframe
+from chatmagic._dataclass import dataclass
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
 from chatmagic.text import counted
@@ -273,6 +273,8 @@ class Ledger:
         Raises:
             ImportError: pandas is not installed.
         """
+        from chatmagic.archive.frame import dataframe  # noqa: PLC0415 - few ask for it
+
         return dataframe(LedgerRow, self)
 
 

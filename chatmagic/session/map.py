@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmagic._dataclass import dataclass
 from chatmagic._json import digest, shared
 from chatmagic.batch import outcome
 from chatmagic.batch.handle import MapHandle

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Self
 
+from chatmagic._dataclass import dataclass
 from chatmagic.client import config
 from chatmagic.conversation import suggestions
 from chatmagic.conversation.request_parts import Part, TokenRate, parts_of

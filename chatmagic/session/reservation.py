@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from chatmagic._dataclass import dataclass
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,

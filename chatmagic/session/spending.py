@@ -32,7 +32,6 @@ from chatmagic._log import swallowed
 from chatmagic.errors import ChatError
 from chatmagic.models import Reply, Usage
 from chatmagic.session.budget import OTHERS, Budget, Tally
-from chatmagic.session.day_file import DayFile
 from chatmagic.session.ledger import Cost, Figures, Ledger, LedgerRow
 from chatmagic.session.reservation import EMULATOR, service_of
 
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.models import Credits
+    from chatmagic.session.day_file import DayFile
     from chatmagic.session.environment import Environment
     from chatmagic.session.reservation import Reservation
 
@@ -80,7 +80,10 @@ class Spending:
     @property
     def file(self) -> DayFile:
         """The file of what this user's kernels used."""
-        self._file = self._file or DayFile()
+        if self._file is None:
+            from chatmagic.session.day_file import DayFile  # noqa: PLC0415 - few have such a budget
+
+            self._file = DayFile()
         return self._file
 
     def figures(self, endpoint: Endpoint) -> Figures | None:
@@ -192,8 +195,10 @@ class Spending:
             problem: what ended it early; of a request that was not sent nothing is kept.
         """
         try:
-            if reservation in self._held:
-                # An interrupt strikes the main thread alone: in this one all of it is done.
+            # An interrupt strikes the main thread alone: in another one all of it is done.
+            if threading.current_thread() is not threading.main_thread():
+                self._end(reservation, reply, problem)
+            elif reservation in self._held:
                 arguments = reservation, reply, problem
                 settling = threading.Thread(target=self._end, args=arguments)
                 settling.start()

@@ -10,7 +10,6 @@ from chatmagic._json import shared
 from chatmagic._log import log_swallowed
 from chatmagic.cassette.active import CASSETTE
 from chatmagic.conversation import suggestions, template
-from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Turn
-    from chatmagic.models import Reply
     from chatmagic.session.events import Ask, View
     from chatmagic.session.preview import Preview
     from chatmagic.session.state import SessionState
@@ -100,7 +98,7 @@ class AskSteps:
             log_swallowed(error)
         conversation = copy(session.conversation)
         self._compose(conversation)
-        session.secret_check.refuse(state, endpoint or CASSETTE, is_sent=False)
+        self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
         from chatmagic.session.preview import Preview  # noqa: PLC0415 - few look before
 
         return Preview.of(state, endpoint, session.token_rate)
@@ -120,9 +118,14 @@ class AskSteps:
         aside = self._compose(session.conversation)
         self._look_up()
         if self._source == "service":
-            session.secret_check.refuse(state, self._endpoint())
+            self._refuse_secrets(self._endpoint())
         news = [*session.cassette.news(), *session.spending.news()]
         state.notes = [*set_aside_note(aside), *news, *self._what_is_sent()]
+
+    def _refuse_secrets(self, endpoint: Endpoint, *, is_sent: bool = True) -> None:
+        state = self.state
+        given = state.ask, state.context, state.request
+        self.session.secret_check.refuse(*given, endpoint, is_sent=is_sent)
 
     def _compose(self, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
@@ -289,7 +292,7 @@ class AskSteps:
                     state.problem = self._read(view)
             if state.problem is not None and not stream.reply.text:
                 raise state.problem
-            self._keep(stream.reply)
+            state.keep(stream.reply, self.session)
             state.parse()
         except KeyboardInterrupt:
             stream.close()
@@ -297,7 +300,7 @@ class AskSteps:
             if not reply.text:
                 raise
             # Stop came when the reply had come: it is paid for, so it is kept all the same.
-            self._keep(reply)
+            state.keep(reply, self.session)
             state.problem = interrupted(cast("Answer", state.answer).reply)
 
     def _read(self, view: View) -> BaseException | None:
@@ -323,28 +326,3 @@ class AskSteps:
             return problem
         finally:
             spending.end(session.request, stream.reply, problem)
-
-    def _keep(self, reply: Reply) -> None:
-        """Write the turn's record and put it into the conversation, once, as the last step."""
-        session, state = self.session, self.state
-        ask, request = state.ask, session.request
-        session.took = None if request is None else request.took
-        if state.lookup is not None and (recorded := state.lookup.interaction) is not None:
-            session.took = recorded.took
-            reply = replace(reply, recorded=recorded.origin, by_order=state.lookup.by_order)
-        turn = state.turn(replace(reply, took=session.took))
-        session.token_rate = state.token_rate(reply) or session.token_rate
-        if ask.allow_secrets:
-            session.secret_check.allow(reply.text)
-        record = state.record_of(turn, session.conversation)
-        record = record if ask.keep_values else record.bare
-        kept = state.kept(replace(turn, record=record))
-        if isinstance(state.problem, ChatError | ChatInterrupted):
-            state.problem.reply = kept.reply
-            if ask.history and reply.text and reply.state != "complete":
-                state.problem.hint = " ".join(filter(None, [state.problem.hint, GOES_ON]))
-        whole = None if ask.part is None else kept.reply
-        answer = Answer(turn.reply, record.listing(state.context.shown), whole)
-        if ask.history and session.conversation.added == state.added:
-            state.put_into(session.conversation, kept)
-        state.answer = answer

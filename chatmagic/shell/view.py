@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from chatmagic.archive import output
-from chatmagic.render import gauge
 from chatmagic.session.events import HELD_BACK, View
 from chatmagic.session.paced import Paced
 from chatmagic.text import to_terminal
@@ -54,12 +53,11 @@ class ShellView(View):
         if self._end != "\n":
             self._write("\n")
         reply = answer.reply
-        settings = output.settings_words(answer.record)
-        lines = [*output.state_lines(reply), gauge.line_words(reply.credits, reply.usage, settings)]
+        lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
         if reply.held_back:
             lines.append(HELD_BACK)
         if not self.is_broken:
-            for line in lines:
+            for line in filter(None, lines):
                 say(line)
 
     def _write(self, text: str) -> None:

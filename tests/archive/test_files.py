@@ -95,7 +95,7 @@ def test_who_waits_for_a_folder_hears_of_it(tmp_path: Path) -> None:
     thread = threading.Thread(target=second)
     with folder_lock(tmp_path, pytest.fail):
         thread.start()
-        assert waits.wait(10)
+        assert waits.wait(60)
         assert not has_it.is_set()
-    thread.join(10)
+    thread.join(60)
     assert has_it.is_set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,7 +13,7 @@ from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.turn import Turn
-from chatmagic.models import Reply, Usage
+from chatmagic.models import Credits, Reply, Usage
 
 TURN = Turn(prompt="p", reply=Reply("*r*", model="m", finish_reason="stop"))
 REQUEST = "0" * 64
@@ -53,6 +54,21 @@ def test_paper_shows_what_a_page_shows() -> None:
         "*credits unknown · 1 + 2 tokens*\n\n"
         "[//]: # (chatmagic)"
     )
+
+
+def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
+    """Whatever was left, and however many tokens it took; the record has the figures."""
+    runs = []
+    for left in (9, 7):
+        credits = Credits(10, left, None, None, datetime(2026, 1, 1, tzinfo=UTC))
+        reply = replace(TURN.reply, credits=credits, usage=Usage(1, left, 1 + left))
+        turn = replace(TURN, reply=reply, credit_line=False, temperature=0.5)
+        runs.append(output.of(reply, turn.to_record((), REQUEST)))
+        assert output.credit_line(reply, turn.to_record((), REQUEST)) == ""
+        assert runs[-1][1]["chatmagic"]["credits"]["remaining"] == left
+    (first, _), (second, _) = runs
+    assert first == second
+    assert first["text/markdown"] == "*r*\n\n[//]: # (chatmagic)"
 
 
 @pytest.mark.parametrize(

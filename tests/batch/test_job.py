@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from chatmagic.client.halt import Halt
     from chatmagic.protocol.wire import Request
 
-PATIENCE = 5.0
+PATIENCE = 60.0
 
 
 class Asking:

@@ -21,7 +21,7 @@ import forked_kernels
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-SECONDS_TO_START: Final = 60.0
+SECONDS_TO_START: Final = 120.0
 DISABLED: Final = (
     "@jupyterlab/apputils-extension:announcements",
     "@jupyterlab/apputils-extension:splash",
@@ -130,7 +130,7 @@ def _running(words: list[str], **how: Any) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         child.terminate()
         try:
-            child.wait(20)
+            child.wait(60)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()

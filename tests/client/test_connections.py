@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from exchanges import ANSWERS, BEGUN, FRAMES, KEY, SHORT, chain, rest, send
@@ -19,6 +19,7 @@ from loopback import (
     head,
     once,
     playing,
+    wait_for,
 )
 
 from chatmagic.client import alarms
@@ -115,9 +116,11 @@ def test_a_time_out_names_itself(
     connect: Callable[..., HttpTransport], begun: bytes, which: str
 ) -> None:
     """Which wait ran out stands in the message, and the connection is closed."""
+    has_come = threading.Event()
 
     def script(peer: Peer) -> None:
         peer.request()
+        has_come.set()
         peer.send(begun)
         assert peer.gone()
 
@@ -126,6 +129,7 @@ def test_a_time_out_names_itself(
         with pytest.raises(RequestTimeoutError, match=which.replace("_", "-")) as caught:
             rest(send(connect(server, **times)))
         assert caught.value.which == which
+        wait_for(has_come)  # the time may be up before the server has read it
         assert len(server.asked) == 1
 
 
@@ -162,20 +166,41 @@ def test_no_clock_runs_on(
     assert not any(alarm.work for alarm in asked)
 
 
-def test_any_byte_is_life(connect: Callable[..., HttpTransport]) -> None:
-    """Comments keep a reply alive for longer than the silence time-out, which stays in force."""
+def test_any_byte_is_life(
+    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each comment gives the next piece all of the silence time-out; no alarm counts besides."""
+    taken = threading.Semaphore(0)
+    after, read = alarms.after, socket.SocketIO.readinto
+    asked: list[Alarm] = []
+    waits: list[tuple[float | None, bool]] = []
+
+    def noted(seconds: float, work: Callable[[], object]) -> Alarm:
+        asked.append(after(seconds, work))
+        return asked[-1]
+
+    def reading(stream: socket.SocketIO, buffer: Any) -> int | None:
+        sock: socket.socket = stream._sock  # type: ignore[attr-defined] # it has no other name
+        waits.append((sock.gettimeout(), any(alarm.work for alarm in asked)))
+        return read(stream, buffer)
 
     def script(peer: Peer) -> None:
         peer.request()
         peer.send(BEGUN)
         for _ in range(9):
-            pause.wait(0.05)
+            assert taken.acquire(timeout=PATIENCE)
             peer.send(chunked(b": life\n"))
         peer.send(chunked(DONE), CHUNKS_END)
 
-    pause = threading.Event()
+    monkeypatch.setattr(alarms, "after", noted)
+    monkeypatch.setattr(socket.SocketIO, "readinto", reading)
     with Server(script) as server:
-        assert rest(send(connect(server, silence=0.4))).endswith(DONE)
+        exchange = send(connect(server, silence=2 * PATIENCE))
+        for _ in range(9):
+            assert exchange.read()
+            taken.release()
+        assert rest(exchange).endswith(DONE)
+    assert waits[-9:] == [(2 * PATIENCE, False)] * 9
 
 
 def test_a_kept_connection_has_its_time_outs_back(connect: Callable[..., HttpTransport]) -> None:

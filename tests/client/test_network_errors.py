@@ -7,11 +7,11 @@ import datetime as dt
 import logging
 import re
 import ssl
-import threading
 from typing import TYPE_CHECKING, Final
 
 import pytest
 import trustme
+from log_records import records_of
 from loopback import PATIENCE, Peer, Server, answer, document, once, playing, serving
 
 from chatmagic.client import network_errors
@@ -220,10 +220,7 @@ def test_what_an_error_was_made_from_is_logged_by_its_type(
         origin = server.origin
     error = failing(origin)
     assert isinstance(error, ConnectError)
-    here = threading.get_ident()  # a thread of another test may still be ending
-    (record,) = [
-        record for record in caplog.records if (record.name, record.thread) == ("chatmagic", here)
-    ]
+    (record,) = records_of(caplog, "chatmagic")
     assert "ConnectionRefusedError" in record.getMessage()
     assert "urllib3" in record.getMessage()
     for hidden in (KEY, "Hello?", origin, "refused"):

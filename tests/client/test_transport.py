@@ -363,7 +363,7 @@ def test_a_server_that_drips_after_the_end_is_drained_of_little(
         peer.send(head(headers=FRAMES["chunked"]), chunked(DONE), b"0\r\n")
         pause = threading.Event()
         with contextlib.suppress(ConnectionError):
-            for _ in range(500):
+            for _ in range(20_000):
                 peer.send(b"X: y\r\n")
                 pause.wait(0.005)
             pytest.fail("all of it was taken")

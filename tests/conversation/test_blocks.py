@@ -68,6 +68,6 @@ def test_printed_text_is_what_is_left_to_see(printed: str, shown: str) -> None:
 @pytest.mark.parametrize("text", ["x" * 200_000, "\x1b[" * 100_000, "\r" * 200_000, "`" * 200_000])
 def test_hostile_text_is_cheap(text: str) -> None:
     """No text takes more time than its length."""
-    began = time.process_time()
+    began = time.thread_time()
     blocks.cell(text, text)
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2

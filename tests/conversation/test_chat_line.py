@@ -60,6 +60,7 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
         ("--output=_réponse2", {"output": "_réponse2"}),
         ("--raw", {"raw": True}),
         ("-q", {"quiet": True}),
+        ("--no-credits", {"credit_line": False}),
         ("-o=reply", {"output": "reply"}),
         ("--format json", {"format": "json"}),
         ("--format=json --format markdown", {}),
@@ -222,15 +223,16 @@ def test_configured_defaults_hold_until_the_line_says_otherwise() -> None:
         "no_stream": True,
         "raw": True,
         "quiet": True,
+        "no_credits": True,
         "format": "code",
         "output": "never",
         "stream": "auto",
     }
     assert parse("x", configured) == ParsedLine(
         temperature=0.2, max_tokens=9, last=3, history=False, stream=False,
-        format="code", output=None, raw=True, quiet=True, prompt="x",
+        format="code", output=None, raw=True, quiet=True, credit_line=False, prompt="x",
     )  # fmt: skip
-    back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet --format markdown x"
+    back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet --credits --format markdown x"
     assert parse(back, configured) == ParsedLine(
         temperature=1.0, max_tokens=2, last=0, output=None, raw=False, quiet=False, prompt="x"
     )

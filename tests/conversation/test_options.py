@@ -34,6 +34,7 @@ def test_the_table_is_whole() -> None:
         None,
         "raw",
         "quiet",
+        "no_credits",
         None,
         None,
         None,

@@ -265,14 +265,14 @@ def test_an_interrupt_is_no_value_and_no_error_of_ours(kind: type[BaseException]
 )
 def test_hostile_text_is_cheap(text: str, evaluated: bool | None) -> None:
     """It takes well under the time of a breath; where ``None``, Python's versions differ."""
-    began = time.perf_counter()
+    began = time.thread_time()
     try:
         fill(text, str)
     except InputError:
         assert evaluated is not True
     else:
         assert evaluated is not False
-    assert time.perf_counter() - began < 5
+    assert time.thread_time() - began < 5
 
 
 def test_an_expression_ends_within_bounds() -> None:

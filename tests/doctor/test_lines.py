@@ -34,7 +34,7 @@ WELL = Observations(
     network=Network(addresses=("::1",), is_connected=True, tls="TLSv1.3"),
     clock=Clock(True),
     cassette=CassetteSeen("tape.jsonl", "replay (here)", 2),
-    answered=Answered(None, 200, 0.1, 0.9, 20, 40, True, "it took 1 credit"),
+    answered=Answered(None, 200, 0.1, 0.9, 20, 40, "kept", "it took 1 credit"),
 )
 
 
@@ -91,7 +91,8 @@ def test_what_is_well_is_so_throughout() -> None:
         ("streaming", Answered(None, 200, 0.9, 0.9, 1, 9), "?", "too soon to tell: 0.90 s"),
         ("streaming", Answered(None, 200, 9.0, 9.1, 3, 9), "ok", "as they are made"),
         ("connection_kept", Answered(), "?", "not told"),
-        ("connection_kept", Answered(is_kept=False), "!!", "closes it after each answer"),
+        ("connection_kept", Answered(connection="ended"), "ok", "no: each question connects anew"),
+        ("connection_kept", Answered(connection="dropped"), "!!", "an answer that does not say so"),
     ],
 )
 def test_a_line(name: str, seen: Any, mark: str, words: str) -> None:

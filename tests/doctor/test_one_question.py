@@ -6,10 +6,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from loopback import DONE, PATIENCE, Peer, Server, answer, event, playing, stream
+from loopback import DONE, EVENTS, PATIENCE, Peer, Server, answer, event, head, playing, stream
 from served import Played, left
 
 from chatmagic import _startup
+from chatmagic.client import connections
 from chatmagic.client.client import Client
 from chatmagic.doctor.one_question import MOST_TOKENS, QUESTION, ask
 from chatmagic.errors import NotRecordedError
@@ -49,25 +50,38 @@ def test_reads_are_counted() -> None:
     exchange.headers = [("Content-Type", "text/event-stream")]
     with Client(transport=exchange) as client:
         seen, clock = ask(Session(client))
-    assert (seen.reads, seen.fragments, seen.is_kept) == (len(REPLY), 9, None)
+    assert (seen.reads, seen.fragments, seen.connection) == (len(REPLY), 9, None)
     assert 0 <= seen.first <= seen.last < PATIENCE
     assert not clock.is_compared
 
 
-@pytest.mark.parametrize("closes", [True, False])
-def test_whether_the_connection_is_kept(closes: bool) -> None:
-    """A server that closes it without a word is found out, too."""
+@pytest.mark.parametrize(
+    ("reply", "becomes"),
+    [
+        (stream(*REPLY), "kept"),
+        (stream(*REPLY), "dropped"),
+        (stream(*REPLY, headers={"Connection": "close"}), "ended"),
+        (head(headers=EVENTS).replace(b"1.1", b"1.0") + b"".join(REPLY), "ended"),
+    ],
+    ids=["kept", "dropped", "close", "HTTP/1.0"],
+)
+def test_whether_the_connection_is_kept(
+    reply: bytes, becomes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that closes it without a word is told from one that says so."""
+    if becomes == "dropped":
+        monkeypatch.setattr(connections, "WATCH", PATIENCE)
 
     def script(peer: Peer) -> None:
         while peer.request():
-            peer.send(stream(*REPLY))
-            if closes:
+            peer.send(reply)
+            if becomes != "kept":
                 peer.close()
                 return
 
     with Server(script) as server, Client(server.origin, "k") as client:
         seen, _ = ask(Session(client))
-    assert seen.is_kept is not closes
+    assert (seen.trouble, seen.connection) == (None, becomes)
 
 
 def test_what_answers_is_no_chat_service() -> None:
@@ -79,7 +93,7 @@ def test_what_answers_is_no_chat_service() -> None:
         assert len(server.asked) == 1
     assert seen.trouble is not None
     assert "What answered is not the chat service" in seen.trouble.what
-    assert (seen.status, seen.is_kept) == (200, None)
+    assert (seen.status, seen.connection) == (200, None)
     assert clock.is_compared
     assert [row.error for row in session.ledger] == ["NotUnderstoodError"]
 

@@ -48,6 +48,8 @@ def test_where_a_line_is_cut() -> None:
 
 def test_nothing_wrong() -> None:
     """It is said, and so is that a question was sent."""
-    found = Observations(front_end=FrontEnd("a shell", "prints"), answered=Answered(is_kept=True))
+    found = Observations(
+        front_end=FrontEnd("a shell", "prints"), answered=Answered(connection="kept")
+    )
     text, _ = report(found, ())
     assert text.endswith("1 thing wrong. One question was sent.")

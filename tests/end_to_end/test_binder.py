@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BINDER: Final = ROOT / "binder"
 NOTEBOOKS: Final = ROOT / "notebooks"
 FIRST: Final = "notebooks/01-quickstart.ipynb"
-SECONDS_TO_START: Final = 60.0
+SECONDS_TO_START: Final = 120.0
 DEPTH: Final = 4
 """A package's data are linked from ``share/jupyter/labextensions/name`` on, not file by file."""
 NO_INDEX: Final = re.compile(r"No matching distribution|Could not find a version|ConnectionError")
@@ -203,7 +203,7 @@ def test_it_opens_the_first_lesson(image: tuple[Path, dict[str, str]]) -> None:
         assert all(cell["metadata"]["trusted"] for cell in code)
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
 def opened(note: Path) -> tuple[str, Any] | None:
@@ -212,9 +212,9 @@ def opened(note: Path) -> tuple[str, Any] | None:
         known = json.loads(note.read_text("utf-8"))
         opener = build_opener(ProxyHandler({}))
         opener.addheaders = [("Authorization", f"token {known['token']}")]
-        with opener.open(known["url"], timeout=20) as page:
+        with opener.open(known["url"], timeout=60) as page:
             address = page.geturl()
-        with opener.open(f"{known['url']}api/contents/{FIRST}", timeout=20) as answer:
+        with opener.open(f"{known['url']}api/contents/{FIRST}", timeout=60) as answer:
             return address, json.load(answer)["content"]
     except (OSError, ValueError):
         return None

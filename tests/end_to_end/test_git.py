@@ -6,6 +6,7 @@ import json
 import os
 import re
 from copy import deepcopy
+from datetime import UTC, datetime
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
@@ -13,10 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from comparison import code
 from lessons import NOTEBOOKS, read, write
+from nbformat import from_dict
 from project import ROOT
 
 from chatmagic import cli
 from chatmagic.archive import notebook_file, restore
+from chatmagic.archive.output import of
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Credits, Reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +45,18 @@ def stripped(notebook: NotebookNode) -> NotebookNode:
     strip = tool("nbstripout").strip_output
     keeps = dict.fromkeys(("keep_output", "keep_count", "keep_id"), False)
     return cast("NotebookNode", strip(deepcopy(notebook), **keeps))
+
+
+def replied(notebook: NotebookNode, *, credits_left: int) -> NotebookNode:
+    """Give a notebook as asked with ``no_credits`` when so many credits were left."""
+    made = deepcopy(notebook)
+    credits = Credits(10, credits_left, None, None, datetime(2026, 1, 1, tzinfo=UTC))
+    reply = Reply("*yes*", model="m", finish_reason="stop", credits=credits)
+    record = Turn(prompt="p", reply=reply, credit_line=False).to_record((), "0" * 64)
+    data, metadata = of(reply, record)
+    shown = {"output_type": "display_data", "data": data, "metadata": metadata}
+    code(made)[-1].outputs = [from_dict(shown)]  # type: ignore[no-untyped-call]
+    return made
 
 
 def test_what_is_stripped_is_told_as_stripped(
@@ -104,6 +121,8 @@ def test_two_runs_differ_in_what_was_asked_and_replied() -> None:
         [cells] = diffing.diff_notebooks(notebook, credited)
         forms = set(re.findall(r"'key': '(text/\w+)'", str(cells)))
         assert forms == {"text/html", "text/markdown"}
+        one, two = replied(notebook, credits_left=9), replied(notebook, credits_left=7)
+        assert diffing.diff_notebooks(one, two) == []
         asked = next(cell for cell in code(other) if cell.source.startswith("%%chat"))
         asked.source += "?"
         asked.outputs[0].data["text/plain"] += "\nMore."

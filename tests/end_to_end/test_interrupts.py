@@ -89,7 +89,8 @@ WATCHED: Final = {
         "session/client_pool",
         "jupyter/views",
         "jupyter/drawing",
-        "jupyter/commands",
+        "jupyter/credits_command",
+        "jupyter/panel_command",
         "jupyter/ask_command",
         "jupyter/hide_command",
         "jupyter/retry_command",
@@ -501,7 +502,7 @@ def test_by_a_signal_to_a_kernel() -> None:
             running.run(f"address({server.origin!r})\nhold()")
             ran = stopped_by_a_signal(running)
             assert "Waiting for the reply to Python" in str(ran.messages)
-            running.run("go_on.set(); thread.join(10)")
+            running.run("go_on.set(); thread.join(60)")
             assert running.run("%chat hi", cell="after").replies[0]["data"]["text/plain"] == TEXT
     assert service.served == 2
 
@@ -517,13 +518,13 @@ def address(origin):
 
 def heard(_):
     inside.set()
-    go_on.wait(10)
+    go_on.wait(60)
 
 def hold():
     global thread
     thread = threading.Thread(target=lambda: session.ask("held", on_fragment=heard, history=False))
     thread.start()
-    inside.wait(10)
+    inside.wait(60)
 """
 
 

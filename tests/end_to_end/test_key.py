@@ -26,6 +26,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernels import forks
+from log_records import records_of
 from logged import Emulator
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
@@ -570,7 +571,7 @@ def test_an_untrusted_folder_configures_nothing(tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
         env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
-        timeout=60,
+        timeout=120,
         check=False,
     )
     said = ran.stdout + ran.stderr
@@ -741,7 +742,7 @@ def test_a_wrong_setting_is_named(shell: Shell, caplog: pytest.LogCaptureFixture
     for value in ("-1", "0", "float('nan')", "float('inf')"):
         caplog.clear()
         shell.run(f"%config ChatMagics.timeout = {value}")
-        (record,) = caplog.records
+        (record,) = records_of(caplog, "root")
         assert "ChatMagics.timeout: The time-out first_byte is a number" in record.getMessage()
         assert "\n" not in record.getMessage()
     assert shell.run("%config ChatMagics.timeout").result == 5

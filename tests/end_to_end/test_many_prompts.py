@@ -194,6 +194,7 @@ def struck(striking: Striking, path: Path) -> None:
     service = RowService()
     session = Session(chatmagic.Client(transport=service))
     held: BaseException | None = None
+    before = set(threading.enumerate())
     sys.settrace(striking)
     try:
         session.map("{{ it }}", range(8), yes=True, workers=3, file=path)
@@ -201,7 +202,7 @@ def struck(striking: Striking, path: Path) -> None:
         held = error  # as IPython does, with all its frames
     finally:
         sys.settrace(None)
-    assert not [each for each in threading.enumerate() if each.name == "chatmagic-map"]
+    assert "chatmagic-map" not in {each.name for each in set(threading.enumerate()) - before}
     assert in_file(path) == {*service.prompts}
     replies = session.map("{{ it }}", range(8), yes=True, workers=3, file=path)
     assert [reply.text for reply in replies] == [str(number) for number in range(8)]

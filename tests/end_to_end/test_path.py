@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from shells import Shell
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
+OF_DATACLASSES: Final = str(PACKAGE / "_dataclass.py")
+"""The methods that dataclasses have in common, such as ``==``, which are no stop on the way."""
 WORD: Final = "zebra"
 MOST_DOWN: Final = 20
 MOST_BACK: Final = 10
@@ -80,7 +82,7 @@ class Watch:
             return
         file, name = frame.f_code.co_filename, frame.f_code.co_qualname
         is_socket = file.endswith("http/client.py") and name == "HTTPConnection.send"
-        if not is_socket and not file.startswith(str(PACKAGE)):
+        if not is_socket and (not file.startswith(str(PACKAGE)) or file == OF_DATACLASSES):
             return
         given = inspect.getargvalues(frame)
         names = filter(None, [*given.args, given.varargs, given.keywords])

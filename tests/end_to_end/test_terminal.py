@@ -32,7 +32,7 @@ def terminal(tmp_path: Path) -> Iterator[pexpect.spawn[str]]:
         ["-m", "IPython", "--simple-prompt", "--no-banner", "--colors=NoColor"],
         env={**environment(), "IPYTHONDIR": str(tmp_path), "TERM": "dumb"},
         encoding="utf-8",
-        timeout=30,
+        timeout=120,
         echo=False,
     )
     child.expect_exact("In [1]: ")

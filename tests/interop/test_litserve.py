@@ -24,7 +24,7 @@ if sys.platform == "win32":
 
 GOOD = "sk-interop-good-51f0"
 BAD = "sk-interop-wrong-9c2e"
-PATIENCE = 30.0
+PATIENCE = 120.0
 SERVER = Path(__file__).with_name("words_server.py")
 
 

@@ -35,7 +35,7 @@ if __name__ == "__main__":
     # Where the tests run in the background of a shell, this signal comes in ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     server = litserve.LitServer(
-        Words(spec=litserve.OpenAISpec()), accelerator="cpu", workers_per_device=1, timeout=10
+        Words(spec=litserve.OpenAISpec()), accelerator="cpu", workers_per_device=1, timeout=60
     )
     server.run(
         host="127.0.0.1",

@@ -92,6 +92,15 @@ def test_options_reach_the_request(shell: Shell, emulator: Emulator) -> None:
     assert "length" in shell.ran[1].html
 
 
+def test_no_credits_leaves_their_line_out(shell: Shell) -> None:
+    """In a page, for a machine and in a terminal; for the one that takes it back it is there."""
+    shell.do("%config ChatMagics.no_credits = True")
+    page, machine = shell.page("%%chat\necho:a", "one"), shell.machine("%%chat\necho:a")
+    assert page.outputs[0]["data"] == machine.outputs[0]["data"]
+    assert "credits" not in machine.html + shell.do("%%chat\necho:a").printed
+    assert "credits" in shell.machine("%%chat --credits\necho:a").html
+
+
 @pytest.mark.parametrize(
     ("trait", "flag"),
     [("no_history", "--history"), ("no_stream", "--stream"), ("raw", "--no-raw")],

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from logged import Emulator
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 ASK = "%%chat --background -o reply\necho:one two"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import pytest
+from log_records import records_of
 from shells import KEY, Shell
 
 if TYPE_CHECKING:
@@ -73,41 +73,39 @@ RIGHT = {
 }
 
 
-@pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """Give what ``%config`` says of an error, which IPython logs."""
-    caplog.set_level(logging.ERROR)
-    return caplog
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what ``%config`` said of errors, which IPython logs by the root logger."""
+    return [record.getMessage() for record in records_of(caplog, "root")]
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_a_wrong_value_is_refused_as_it_is_set(
-    bare: Shell, logged: pytest.LogCaptureFixture, name: str, value: str
+    bare: Shell, caplog: pytest.LogCaptureFixture, name: str, value: str
 ) -> None:
     """In one line that names the setting; what was set before stays, and can be set again."""
     bare.do(f"%config ChatMagics.{name} = {RIGHT[name]}")
     before = bare.do(f"%config ChatMagics.{name}").result
-    assert logged.records == []
+    assert messages(caplog) == []
     bare.do(f"%config ChatMagics.{name} = {value}")
-    (said,) = (record.getMessage() for record in logged.records)
-    assert name in said
-    assert "\n" not in said
+    (message,) = messages(caplog)
+    assert name in message
+    assert "\n" not in message
     assert bare.do(f"%config ChatMagics.{name}").result == before
-    logged.clear()
+    caplog.clear()
     bare.do("%config ChatMagics.max_tokens = 3")
-    assert logged.records == []
+    assert messages(caplog) == []
 
 
 @pytest.mark.parametrize(
     "name", ["mode", "auth", "base_url", "timeout", "model", "temperature", "max_tokens", "last"]
 )
 def test_a_setting_is_taken_back_by_none(
-    bare: Shell, logged: pytest.LogCaptureFixture, name: str
+    bare: Shell, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     """What the service or the environment says counts again."""
     bare.do(f"%config ChatMagics.{name} = {RIGHT[name]}")
     bare.do(f"%config ChatMagics.{name} = None")
-    assert logged.records == []
+    assert messages(caplog) == []
     assert bare.do(f"%config ChatMagics.{name}").result is None
 
 
@@ -123,12 +121,12 @@ def test_a_setting_is_taken_back_by_none(
     ],
 )
 def test_no_refusal_shows_a_key(
-    shell: Shell, emulator: Emulator, logged: pytest.LogCaptureFixture, line: str
+    shell: Shell, emulator: Emulator, caplog: pytest.LogCaptureFixture, line: str
 ) -> None:
     """Wherever one was put; a header that holds one is refused."""
     shell.do(f"import os\n%config ChatMagics.{line}")
-    assert len(logged.records) == 1
-    assert KEY not in logged.text
+    assert len(messages(caplog)) == 1
+    assert KEY not in caplog.text
     assert shell.do("%config ChatMagics.extra_headers").result == {}
     shell.machine("%chat echo:a")
     assert KEY not in shell.do("%chat").everything

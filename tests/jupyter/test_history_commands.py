@@ -36,6 +36,15 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     assert shell.machine("%chat_redo").texts == ["Nothing to do again."]
 
 
+@pytest.mark.parametrize("name", ["undo", "redo", "reset"])
+def test_commands_without_words(shell: Shell, name: str) -> None:
+    """A command that takes nothing says so, and does nothing."""
+    shell.machine("%chat echo:a")
+    ran = shell.fails(f"%chat_{name} everything")
+    assert f"%chat_{name} takes nothing" in ran.traceback[0]
+    assert len(current_session().conversation) == 1
+
+
 NOTEBOOKS: dict[str, list[str]] = {
     "plain": ["%%chat\necho:a", "%chat echo:b?", "%%chat --last 1\necho:c"],
     "undo": ["%%chat\necho:a", "%%chat\necho:b", "%chat_undo", "%%chat\necho:c", "%chat_redo"],

@@ -97,7 +97,7 @@ def test_public_names() -> None:
 def fresh_python(code: str) -> builtins.list[str]:
     """Run code in a fresh interpreter, and give the words it prints."""
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     return ran.stdout.split()
 

@@ -22,8 +22,7 @@ def test_what_completes_is_made_with_the_first_tab_in_a_cell_of_ours(shell: Shel
 
     def make() -> Completions:
         made.append("completions")
-        settings = KernelSettings()
-        return Completions(shell.shell, MAGICS, settings, lambda: 0, lambda _: ())
+        return Completions(shell.shell, MAGICS, KernelSettings(), lambda: None)
 
     def tab(cell: str) -> None:
         with provisionalcompleter():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CREDITS = Credits(100, 42, 58, datetime(2026, 1, 2, tzinfo=UTC), NOON)
 REPLY = Reply(

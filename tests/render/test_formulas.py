@@ -77,7 +77,7 @@ def test_negative_spaces_are_told() -> None:
 
 def test_a_long_formula_takes_no_more_than_a_moment() -> None:
     """Nothing in it is read again and again."""
-    started = time.process_time()
+    started = time.thread_time()
     for part in ("{", "x^", r"\sqrt[", r"\left(", r"\sqrt{", r"\text{$x$", r"\frac", "a&", r"\ce{"):
         assert not typesettable(part * 600)
-    assert time.process_time() - started < 10
+    assert time.thread_time() - started < 10

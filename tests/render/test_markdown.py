@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from log_records import records_of
 from markdown_it import MarkdownIt
 
 from chatmagic.render import markdown
@@ -611,9 +612,9 @@ def test_any_markdown_is_shown(text: str, live: bool) -> None:
 def test_twenty_thousand_characters_take_no_more_than_a_moment(part: str) -> None:
     """Neither depth nor length blows the stack or the clock (this machine may be busy)."""
     text = part * (20_000 // len(part))
-    started = time.process_time()
+    started = time.thread_time()
     page(text)
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 3
 
 
 @pytest.mark.parametrize(
@@ -682,7 +683,8 @@ def test_a_fault_in_the_reader_costs_no_reply(
     html = to_html("<b> # x \x1b")
     assert f'<pre style="{PROSE}">&lt;b&gt; # x \u241b</pre>' in html
     assert "Shown as plain text: it could not be rendered." in html
-    assert caplog.text.count("Swallowed: builtins.RuntimeError") == 1
+    (record,) = records_of(caplog, "chatmagic")
+    assert record.getMessage().startswith("Swallowed: builtins.RuntimeError")
     assert "a fault" not in caplog.text
 
 

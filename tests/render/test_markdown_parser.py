@@ -82,9 +82,9 @@ def test_a_reply_with_too_many_cells_is_plain_text(text: str, cells: int, *, liv
 @pytest.mark.unmeasured
 def test_rows_that_lack_cells_are_not_read_for_long() -> None:
     """Each of 40 tables would be filled up to 65,000 cells."""
-    started = time.process_time()
+    started = time.thread_time()
     assert "as plain text" in to_html("\n\n".join([table(256, 0) + "\n" + "x\n" * 256] * 40))
-    assert time.process_time() - started < 10
+    assert time.thread_time() - started < 10
 
 
 def test_another_librarys_lines_are_not_logged() -> None:

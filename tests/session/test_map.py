@@ -364,7 +364,7 @@ def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
 def test_by_many_threads(asking: Session, service: RowService) -> None:
     """As many at once as are allowed."""
     meet = threading.Barrier(8)
-    service.before = lambda _: meet.wait(5.0)
+    service.before = lambda _: meet.wait(60.0)
     asking.map("{{ it }}", range(16), yes=True, workers=8)
     assert service.most_at_once == 8
 

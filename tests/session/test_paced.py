@@ -13,7 +13,7 @@ from chatmagic.session.paced import Paced
 if TYPE_CHECKING:
     import pytest
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def test_the_first_piece_is_written_at_once_and_others_together(

@@ -33,6 +33,7 @@ from chatmagic.session import day_file
 from chatmagic.session import spending as spending_module
 from chatmagic.session.budget import Tally
 from chatmagic.session.day_file import DayFile
+from chatmagic.session.ledger import Ledger, LedgerRow
 from chatmagic.session.reservation import Reservation
 from chatmagic.session.session import Session
 from chatmagic.session.spending import Spending
@@ -376,6 +377,31 @@ def test_an_interrupt_at_any_line_of_an_end_ends_it_all_the_same(tmp_path: Path)
         assert struck.under_way == (), place
         assert [row.took for row in struck.ledger] == [None, 3], place
         assert struck.tally == Tally(6, 2), place
+
+
+@pytest.mark.parametrize("in_main", [True, False])
+def test_only_the_main_thread_has_another_one_settle(
+    in_main: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No interrupt strikes the threads of a map, which end a request for each row."""
+    account = Account(spending(None, tmp_path))
+    add = Ledger.add
+    settling: list[threading.Thread] = []
+
+    def added(ledger: Ledger, row: LedgerRow) -> None:
+        settling.append(threading.current_thread())
+        add(ledger, row)
+
+    monkeypatch.setattr(Ledger, "add", added)
+    asking = threading.Thread(target=account.ask)
+    if in_main:
+        account.ask()
+    else:
+        asking.start()
+        asking.join()
+    assert account.spending.under_way == ()
+    assert (settling == [asking]) is not in_main
+    assert threading.main_thread() not in settling
 
 
 def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(

@@ -66,10 +66,12 @@ def test_options_and_settings_are_those_of_a_kernel(
     profile.mkdir(parents=True)
     (profile / "ipython_config.py").write_text(
         "c.ChatMagics.temperature = 0.5\nc.ChatMagics.model = 'small'\n"
-        "c.ChatMagics.no_stream = True\nc.InteractiveShellApp.extensions = ['chatmagic']\n"
+        "c.ChatMagics.no_stream = c.ChatMagics.no_credits = True\n"
+        "c.InteractiveShellApp.extensions = ['chatmagic']\n"
     )
-    ask("echo:a")
-    ask("echo:b", "-t", "0", "-n", "9", "--stream", "--model", "large")
+    assert "credits" not in ask("echo:a").err
+    back = ("--stream", "--credits")
+    assert "credits" in ask("echo:b", "-t", "0", "-n", "9", *back, "--model", "large").err
     facts = ("stream", "temperature", "max_tokens", "model")
     assert [[body.get(fact) for fact in facts] for body in bodies(emulator)] == [
         [False, 0.5, None, "small"],
@@ -110,7 +112,7 @@ def test_standard_input_beside_words(emulator: Emulator, tmp_path: Path) -> None
     running = process(
         emulator.url, tmp_path, "echo:a", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     )
-    _, notes = running.communicate(b"a secret", timeout=10)
+    _, notes = running.communicate(b"a secret", timeout=60)
     assert notes.startswith(b"(standard input is not read; - at the end takes it)\n(")
     assert asked(emulator) == [["echo:a"]]
 
@@ -275,7 +277,7 @@ def test_an_interrupt_keeps_what_came(tmp_path: Path, name: str) -> None:
         assert running.stdout is not None
         assert running.stdout.read(7) == b"One two"
         running.send_signal(getattr(signal, name))
-        rest, complaint = running.communicate(timeout=10)
+        rest, complaint = running.communicate(timeout=60)
     assert (running.returncode, rest) == (130, b"\n")
     assert b"Interrupted after 2 words; what came is kept, marked." in complaint
     assert b'chatmagic ask --continue "Go on." asks for the rest.' in complaint
@@ -291,7 +293,7 @@ def test_standard_output_that_cannot_be_written(emulator: Emulator, tmp_path: Pa
     """That is one line, and what came is kept."""
     with Path("/dev/full").open("w") as full:
         running = process(emulator.url, tmp_path, "echo:a b c", stdout=full)
-        _, complaint = running.communicate(timeout=10)
+        _, complaint = running.communicate(timeout=60)
     assert running.returncode == 3
     assert complaint == b"chatmagic: standard output cannot be written: No space left on device.\n"
     (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")
@@ -306,7 +308,7 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
     with Emulator(replace(FIXED, delay=0.0)) as emulator:
         running = process(emulator.url, tmp_path, "echo:a b c", stdout=writer)
         os.close(writer)
-        _, complaint = running.communicate(timeout=10)
+        _, complaint = running.communicate(timeout=60)
     assert (running.returncode, complaint) == (128 + signal.SIGPIPE, b"")
     (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")
     assert json.loads(file.read_text())["turns"]

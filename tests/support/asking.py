@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from chatmagic.session.events import Answer
     from chatmagic.session.session import Session
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 @dataclass

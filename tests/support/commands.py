@@ -35,7 +35,7 @@ with_signals = pytest.mark.skipif(
 T = TypeVar("T")
 
 
-def until(look: Callable[[], T | None], seconds: float = 15.0) -> T:
+def until(look: Callable[[], T | None], seconds: float = 60.0) -> T:
     """Look again and again for something, and give it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -63,7 +63,7 @@ def command(
             # Killed, a demo could not end what it started.
             process.terminate()
             try:
-                process.wait(20)
+                process.wait(60)
             finally:
                 process.kill()
 
@@ -80,7 +80,7 @@ def printed_address(said: Path) -> Callable[[], str | None]:
 
 def asked(address: str, method: str, path: str, **more: Any) -> tuple[int, bytes]:
     """Send a request; give the status and the body."""
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
     try:
         connection.request(method, path, **more)
         response = connection.getresponse()

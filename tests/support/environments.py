@@ -105,7 +105,8 @@ def resolved_in_kernel(
     )
     kernel = Kernel(cast("Any", None), cast("Any", settings))
     kernel.addresses.chosen, kernel.typed = chosen, typed or {}
-    with variables(environ), mock.patch.object(keystore, "open_store", return_value=store):
+    kept = store or SimpleNamespace(load=lambda _origin: None)
+    with variables(environ), mock.patch.object(keystore, "open_store", return_value=kept):
         return kernel.endpoint()
 
 

@@ -29,10 +29,18 @@ MOST: Final = 1 << 20
 STREAMS: Final = 3
 IMPORTED: Final = (
     "anywidget",
-    "chatmagic.jupyter.commands",
+    "chatmagic.client.client",
+    "chatmagic.client.transport",
+    "chatmagic.emulator.server",
+    "chatmagic.jupyter.ask_command",
+    "chatmagic.jupyter.bridge",
+    "chatmagic.jupyter.drawing",
+    "chatmagic.jupyter.kernel",
     "chatmagic.jupyter.magics",
+    "chatmagic.render.live_markdown",
     "chatmagic.render.markdown",
     "chatmagic.session.client_pool",
+    "chatmagic.session.session",
     "ipykernel.debugger",
     "ipykernel.ipkernel",
     "ipykernel.zmqshell",
@@ -50,7 +58,10 @@ IMPORTED: Final = (
     "sqlite3",
     "tornado.platform.asyncio",
 )
-"""What takes a kernel longest to import, until it has answered the first question."""
+"""What a kernel has imported when its first ``%%chat`` ends, of the emulator or of a service.
+
+Without ``reply_forms``: a reply's first words are shown as they come where that is not there yet.
+"""
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class Kernel:
         cell: str | None = None,
         person: bool = True,
         on_message: Callable[[dict[str, Any]], object] | None = None,
-        wait: float = 20.0,
+        wait: float = 120.0,
     ) -> Ran:
         """Execute code as JupyterLab (with ``cell``), a console, or a machine would."""
         session = self._client.session
@@ -108,7 +108,7 @@ class Kernel:
 
     def complete(self, code: str, cursor: int) -> dict[str, Any]:
         """Return what the kernel completes a cell's code with at a place, as front ends ask it."""
-        reply: dict[str, Any] = self._client.complete(code, cursor, reply=True, timeout=20)
+        reply: dict[str, Any] = self._client.complete(code, cursor, reply=True, timeout=120)
         content: dict[str, Any] = reply["content"]
         return content
 
@@ -121,7 +121,7 @@ class Kernel:
         self.manager.restart_kernel(now=True)
         self.wait_until_it_answers()
 
-    def wait_until_it_answers(self, wait: float = 60.0) -> None:
+    def wait_until_it_answers(self, wait: float = 120.0) -> None:
         """Ask who it is until both channels answer.
 
         The client's own way lets a fifth of a second pass afterwards, in which nothing comes.

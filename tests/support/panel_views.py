@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.session import Session
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>x</script>\u202e\x1b[2J<img src=x onerror=y> [a](javascript:b)"
 LIMITS = {

@@ -40,14 +40,14 @@ export function addCodeTools(code, actions, classes = "") {
 }
 
 /**
- * Give the code of replies in outputs its buttons.
+ * Give the code of replies in outputs its buttons; one that still comes may show a part of it.
  * @param {Element} node
  * @param {CodeActions} actions
  * @param {() => boolean} isOver whether they are wanted no more
  */
 export function addToolsIn(node, actions, isOver) {
   const until = performance.now() + TOOLS_MS;
-  for (const code of node.querySelectorAll(".chatmagic-reply .highlight")) {
+  for (const code of node.querySelectorAll(".chatmagic-reply:not(.chatmagic-live) .highlight")) {
     if (code.closest(".cm-code, .chatmagic-panel")) continue;
     if (performance.now() > until) {
       requestAnimationFrame(() => isOver() || addToolsIn(node, actions, isOver));

@@ -102,9 +102,9 @@ def test_an_array_without_values_has_its_shape(numpy: Any) -> None:
 def test_over_a_million_values_the_summary_is_of_a_sample(numpy: Any) -> None:
     """Which is named with its size; it takes no time, however many there are."""
     value = numpy.broadcast_to(numpy.arange(1_000.0), (100_000, 1_000))
-    began = time.process_time()
+    began = time.thread_time()
     made = lines(value)
-    assert time.process_time() - began < 1
+    assert time.thread_time() - began < 1
     # Not one column alone, as with every thousandth value.
     assert made[1].startswith("min 0.0, max 999.0, mean 499.")
     assert made[1].endswith("missing 0 (of a sample of 99,901 values, one in every 1,001)")

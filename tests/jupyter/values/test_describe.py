@@ -201,9 +201,9 @@ def endless() -> list[Any]:
 def test_no_object_takes_long(bare: Shell, make: Callable[[], object], end: str | None) -> None:
     """An object is printed so far, and says how much of how much is there."""
     value = make()
-    began = time.process_time()
+    began = time.thread_time()
     text = describe(value, bare.shell).text
-    assert time.process_time() - began < 1
+    assert time.thread_time() - began < 1
     assert len(text) <= LIMIT
     assert end is None or end in text
 

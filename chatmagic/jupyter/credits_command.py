@@ -1,10 +1,8 @@
-"""``%chat_credits`` and ``%chat_panel``; the other commands have modules of their own."""
+"""``%chat_credits``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from IPython.display import display
 
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import read, refuse_words
@@ -29,19 +27,3 @@ def credits(kernel: Kernel, line: str) -> None:
         kernel.page.panels(Status(kernel)).show_gauge(execution.cell)
         return
     views.show_html(*Status(kernel).credits())
-
-
-def panel(kernel: Kernel, line: str) -> None:
-    """Run ``%chat_panel``; others than live pages are shown what a page with the panel saves."""
-    refuse_words("chat_panel", line)
-    execution = running(kernel.shell)
-    if execution.is_live:
-        kernel.page.panels(Status(kernel)).show_panel(execution.cell)
-        return
-    from chatmagic.jupyter import transcript  # noqa: PLC0415 - the renderer comes with it
-
-    if execution.audience == "text":
-        print(transcript.NEEDS_A_PAGE)
-        return
-    display(transcript.PANEL_ABSENT, raw=True)
-    views.show_html(*transcript.saved(kernel.session.conversation))

@@ -1,0 +1,148 @@
+"""``dataclass`` whose methods are made when they are first used.
+
+The standard library's compiles up to seven methods of each class while its module is imported,
+which was half of what the modules of a first ``%%chat`` took. Here an ``__init__`` is compiled for
+the first instance, and the other methods are the same code for all classes. For a type checker,
+:func:`dataclasses.fields` and :func:`dataclasses.replace` there is no difference.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import MISSING, FrozenInstanceError, fields
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from dataclasses import dataclass
+
+__all__ = ["dataclass"]
+
+_SET: Final = "self.{0} = {1}"
+_PUT: Final = "_put(self, {0!r}, {1})"
+"""As ``_SET``, for a class that refuses it."""
+
+
+def _dataclass(
+    *,
+    frozen: bool = False,
+    slots: bool = False,
+    kw_only: bool = False,
+    repr: bool = True,
+    eq: bool = True,
+) -> Callable[[type], type]:
+    """Return a decorator, as :func:`dataclasses.dataclass` with the same arguments does."""
+
+    def decorate(plain: type) -> type:
+        with_fields: Any = dataclasses.dataclass(
+            init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
+        )
+        cls: type = with_fields(plain)
+        methods: dict[str, object] = {"__init__": _Init(cls, _PUT if frozen else _SET)}
+        if repr:
+            methods["__repr__"] = _repr
+        if eq:
+            equal, hashed = _comparing(cls)
+            methods |= {"__eq__": equal, "__hash__": hashed if frozen else None}
+        if frozen:
+            methods |= {"__setattr__": _refuse, "__delattr__": _refuse}
+        if frozen and slots:
+            methods |= {"__getstate__": _state, "__setstate__": _restore}
+        for name in methods.keys() - vars(plain).keys():
+            setattr(cls, name, methods[name])
+        return cls
+
+    return decorate
+
+
+if not TYPE_CHECKING:
+    dataclass = _dataclass
+
+
+class _Init:
+    """``__init__`` of a class, which is compiled when it is first looked for.
+
+    Args:
+        cls: the class.
+        put: a statement that gives an attribute its value.
+    """
+
+    def __init__(self, cls: type, put: str) -> None:
+        """Compile nothing yet."""
+        self._cls = cls
+        self._put = put
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        """Return the method of an instance, or the function."""
+        init = _compiled(self._cls, self._put)
+        type.__setattr__(self._cls, "__init__", init)
+        return init.__get__(instance, owner)
+
+
+def _compiled(cls: type, put: str) -> Any:
+    scope: dict[str, Any] = {"_put": object.__setattr__, "_MISSING": MISSING}
+    by_place, by_name, does = ["self"], list[str](), list[str]()
+    hints: dict[str, Any] = {}
+    for each in fields(cls):
+        name = value = each.name
+        default = ""
+        if each.default_factory is not MISSING:
+            scope[f"_make_{name}"] = each.default_factory
+            default, value = "=_MISSING", f"_make_{name}() if {name} is _MISSING else {name}"
+        elif each.default is not MISSING:
+            scope[f"_default_{name}"] = each.default
+            default = f"=_default_{name}"
+        if each.init:
+            (by_name if each.kw_only else by_place).append(f"{name}{default}")
+            hints[name] = each.type
+        elif default:
+            value = f"_make_{name}()" if default == "=_MISSING" else default.removeprefix("=")
+        else:
+            continue
+        does.append(put.format(name, value))
+    if hasattr(cls, "__post_init__"):
+        does.append("self.__post_init__()")
+    takes = ", ".join([*by_place, *(["*", *by_name] if by_name else [])])
+    code = "\n ".join([f"def __init__({takes}):", *(does or ["pass"])])
+    # Made of names of fields alone, as the standard library's.
+    exec(code, scope)  # noqa: S102
+    init = scope["__init__"]
+    init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+    init.__annotations__ = {**hints, "return": None}
+    return init
+
+
+def _comparing(cls: type) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
+    """Return ``__eq__`` and ``__hash__`` of a class."""
+    names = [each.name for each in fields(cls) if each.compare]
+    # The class makes a tuple of it where there are less than two fields.
+    values = attrgetter("__class__", *names)
+
+    def equal(self: object, other: object) -> Any:
+        return values(self) == values(other) if type(self) is type(other) else NotImplemented
+
+    def hashed(self: object) -> int:
+        return hash(values(self))
+
+    return equal, hashed
+
+
+@recursive_repr("...")
+def _repr(self: Any) -> str:
+    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+def _refuse(_self: object, name: str, *_: object) -> NoReturn:
+    raise FrozenInstanceError(f"{name!r} does not change; dataclasses.replace makes another one")
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, each.name) for each in fields(self)]
+
+
+def _restore(self: Any, state: Sequence[Any]) -> None:
+    for each, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, each.name, value)

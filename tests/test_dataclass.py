@@ -1,0 +1,176 @@
+"""A dataclass of ours is as the standard library's, and compiles nothing while it is defined."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from dataclasses import KW_ONLY, FrozenInstanceError, field, fields, replace
+from typing import Any, Final
+
+import pytest
+
+from chatmagic import _dataclass
+
+RUN: Final = exec
+
+
+def made(dataclass: Any) -> dict[str, Any]:
+    """Return classes of every shape that the package has, made by one decorator."""
+
+    @dataclass(frozen=True, slots=True)
+    class Place:
+        """Frozen, with slots and a default."""
+
+        cell: str
+        row: int = 0
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Below(Place):
+        """Frozen, derived, by name."""
+
+        notes: list[str] = field(default_factory=list, compare=False)
+        hidden: str = field(default="", repr=False)
+
+    @dataclass(frozen=True)
+    class Asked:
+        """Frozen, without slots, with a value that it finds itself."""
+
+        text: str
+        _: KW_ONLY
+        size: int = 1
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "text", self.text.strip())
+
+    @dataclass(slots=True)
+    class State:
+        """It changes; a field comes later, another one begins as it is."""
+
+        name: str
+        later: int = field(init=False, repr=False, compare=False)
+        count: int = field(default=3, init=False)
+        parts: list[str] = field(default_factory=list, init=False)
+
+    @dataclass(slots=True, eq=False, repr=False)
+    class Own:
+        """It has none of what can be left out."""
+
+        value: int
+
+        def __repr__(self) -> str:
+            return "own"
+
+    @dataclass(frozen=True, slots=True)
+    class Nothing:
+        """It has no fields, and its own hash."""
+
+        def __hash__(self) -> int:
+            return 7
+
+    classes = (Place, Below, Asked, State, Own, Nothing)
+    return {each.__name__: each for each in classes}
+
+
+OURS, THEIRS = made(_dataclass.dataclass), made(dataclasses.dataclass)
+CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("Place", ("a",), {}),
+    ("Place", ("a", 2), {}),
+    ("Place", (), {"row": 2, "cell": "b"}),
+    ("Place", (), {}),
+    ("Place", ("a", 2, 3), {}),
+    ("Below", ("a",), {}),
+    ("Below", ("a", 1), {"notes": ["x"], "hidden": "y"}),
+    ("Below", ("a", 1, ["x"]), {}),
+    ("Asked", (" a ",), {"size": 2}),
+    ("Asked", (" a ", 2), {}),
+    ("State", ("a",), {}),
+    ("State", ("a", 2), {}),
+    ("Own", (1,), {}),
+    ("Nothing", (), {}),
+]
+
+
+def facts(classes: dict[str, Any], name: str, args: Any, named: Any) -> Any:
+    """Return what an instance of a class is like, or the kind of the error of making it."""
+    try:
+        it, again, other = (classes[name](*args, **named) for _ in range(3))
+    except TypeError as error:
+        return type(error)
+    for each in fields(other):
+        if each.compare and each.init:
+            other = replace(other, **{each.name: "another"})
+    try:
+        is_hashed_by_value = hash(it) == hash(again)
+    except TypeError:
+        is_hashed_by_value = None
+    compared = [it == again, it == other, it == classes["Place"]("x"), it.__eq__(1)]
+    signature = [str(each) for each in inspect.signature(type(it)).parameters.values()]
+    shown = [str(each) for each in signature if "factory" not in each and "MISSING" not in each]
+    return (repr(it), compared, is_hashed_by_value, shown, type(it).__match_args__)
+
+
+@pytest.mark.parametrize(("name", "args", "named"), CASES)
+def test_an_instance_is_as_the_standard_librarys(name: str, args: Any, named: Any) -> None:
+    """It shows, compares and hashes the same, or is refused the same."""
+    assert facts(OURS, name, args, named) == facts(THEIRS, name, args, named)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda it: setattr(it, "cell", 1), lambda it: delattr(it, "row")]
+)
+def test_what_is_frozen_does_not_change(change: Any) -> None:
+    """Neither is an attribute set, nor deleted."""
+    with pytest.raises(FrozenInstanceError):
+        change(OURS["Place"]("a"))
+
+
+def test_what_is_not_frozen_changes() -> None:
+    """A field that comes later is missing until then."""
+    state = OURS["State"]("a")
+    assert not hasattr(state, "later")
+    state.later = state.count = 5
+    assert (state.later, state.count) == (5, 5)
+
+
+@_dataclass.dataclass(frozen=True, slots=True)
+class Kept:
+    """A value that is copied."""
+
+    text: str
+    parts: tuple[Any, ...] = ()
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_frozen_instance_is_copied_and_pickled(protocol: int) -> None:
+    """By each way, as the standard library's."""
+    kept = Kept("a", (Kept("b"),))
+    assert kept == copy.copy(kept) == copy.deepcopy(kept)
+    assert pickle.loads(pickle.dumps(kept, protocol)) == kept  # noqa: S301 - made here
+
+
+def test_an_instance_that_holds_itself_is_shown() -> None:
+    """The inner one as dots."""
+    parts: list[Any] = []
+    kept = Kept("a", (parts,))
+    parts.append(kept)
+    assert repr(kept) == "Kept(text='a', parts=([...],))"
+
+
+def test_nothing_is_compiled_before_the_first_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither while a class is defined, nor for what is never used; and once for each class."""
+    compiled: list[str] = []
+
+    def compile_it(code: str, scope: dict[str, Any]) -> None:
+        compiled.append(code)
+        RUN(code, scope)
+
+    monkeypatch.setattr("builtins.exec", compile_it)
+    classes = made(_dataclass.dataclass)
+    assert not compiled
+    for _ in range(2):
+        repr(classes["Place"]("a") == classes["Place"]("b"))
+    assert [code.splitlines()[0] for code in compiled] == [
+        "def __init__(self, cell, row=_default_row):"
+    ]
