@@ -125,31 +125,45 @@ print(sorted(seen.items()))
     assert ran.stdout.splitlines()[-1] == str([(name, False) for name in loaded])
 
 
-def test_nothing_of_the_renderer_stands_before_the_first_request() -> None:
-    """Neither the renderer nor widgets nor a cassette's matching: they load behind the sending."""
+def test_nothing_of_the_renderer_stands_before_the_first_word() -> None:
+    """Neither the renderer nor widgets nor a cassette's matching; then the renderer draws all."""
     code = """
-import sys
+import sys, threading
 behind = ("markdown_it", "nh3", "pygments.formatters.html", "ipywidgets", "anywidget", "difflib",
-          "chatmagic.cassette.matching", "chatmagic.jupyter.save_command")
+          "chatmagic.cassette.matching", "chatmagic.jupyter.save_command",
+          "chatmagic.render.markdown")
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 for name in behind:
     sys.modules.pop(name, None)
+shown, is_shown = [], threading.Event()
+class Publisher(type(shell.display_pub)):
+    def publish(self, data, *args, **kwargs):
+        if "chatmagic-live" in data.get("text/html", "") and not shown:
+            shown.append([name for name in behind if name in sys.modules])
+            is_shown.set()
+shell.display_pub = Publisher()
 shell.run_line_magic("load_ext", "chatmagic")
 shell.run_line_magic("config", "ChatMagics.stream = 'updates'")
 shell.run_line_magic("chat_connect", "emulator")
 from chatmagic import current_session
-from chatmagic.session.events import Sent
-seen = []
-follow = lambda event: seen.append([name for name in behind if name in sys.modules])
-current_session().follow(lambda event: follow(event) if isinstance(event, Sent) else None)
-shell.run_cell_magic("chat", "", "hello")
-print(seen, "markdown_it" in sys.modules)
+from chatmagic.session.events import Fragment, Sent
+seen, fragments = [], []
+def follow(event):
+    if isinstance(event, Sent):
+        seen.append([name for name in behind if name in sys.modules])
+    elif isinstance(event, Fragment):
+        fragments.append(event)
+        # The end of the reply is rendered, too; the first fragment is with who draws it by now.
+        assert len(fragments) != 2 or is_shown.wait(60)
+current_session().follow(follow)
+shell.run_cell_magic("chat", "", "echo:one two three")
+print(len(fragments) > 1, seen, shown, "markdown_it" in sys.modules)
 """
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
-    assert ran.stdout.splitlines()[-1] == "[[]] True"
+    assert ran.stdout.splitlines()[-1] == "True [[]] [[]] True"
 
 
 def test_the_panels_first_question_loads_by_the_same_way_as_a_cells() -> None:

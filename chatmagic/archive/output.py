@@ -95,7 +95,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         reply: whole or in part.
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
-    _lazy.load("chatmagic.render.markdown")
+    _lazy.load("chatmagic.render.reply_forms")
     from chatmagic.render import reply_forms  # noqa: PLC0415 - markdown-it comes with the first question
 
     is_json = record is None and reply.parsed is not None

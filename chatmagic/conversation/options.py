@@ -217,6 +217,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         ("--no-credits",),
         "show no credits under the reply",
         "--credits",
+        in_shell=True,
         field="credit_line",
     ),
     Option(("--background",), "let the cell end while the reply still comes", configurable=False),

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # it has no types
-from traitlets import Bool, Unicode, dlink
+from traitlets import Bool, List, Unicode, dlink
 
 from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.jupyter import assets, stale_cells
+from chatmagic.jupyter.painting import Painting
 from chatmagic.jupyter.reply_under_way import Drawn
+from chatmagic.render.sanitize import FREQUENT
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 from chatmagic.text import one_line
 
@@ -73,8 +75,6 @@ STOP: Final = "chatmagic.stop"
 
 What a page says to a widget waits behind the cells that run, one of which may wait for the reply.
 """
-PAINTS: Final = "chatmagic.paints"
-"""Target of the comm that a page has open while it paints replies, for the same reason."""
 ANSWERS: Final = frozenset(["coded", "started"])
 """The kinds of a page's messages that answer one of the kernel's."""
 _SHOWN: Final = 40
@@ -85,6 +85,9 @@ class _Hidden(anywidget.AnyWidget):
 
     _esm = assets.script("bridge.js")
     _css = assets.styles("code.css")
+    frequent = List(Unicode(), [*FREQUENT], help="What the marks in paints stand for.").tag(
+        sync=True
+    )
     # A message would come before the page listens.
     first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
     asking = Unicode(help="The cell that has ended while its reply comes.").tag(sync=True)
@@ -131,13 +134,13 @@ class Bridge:
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
         # No page may be able to report before a reply ended.
-        self._is_first, self._anew, self._is_painted = True, True, False
+        self._is_first = True
         # In the background nothing of the reply has come yet.
         self._quiet = began is None or began.ask.background is None
         first = STARTED if ended is None and self._quiet else ""
         self._hidden = _Hidden(first=first, keep_output=settings.keep_output, asking=_asking(began))
         get_comm_manager().register_target(STOP, self._stop)
-        get_comm_manager().register_target(PAINTS, self._paints)
+        self._painting = Painting(drawing, lambda message: self._context.run(self._send, message))
         self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))
         self._hidden.on_msg(self._heard)
         # In its thread, so that nothing is heard of what was put before.
@@ -148,7 +151,7 @@ class Bridge:
         self._drawing.leave(self._hear)
         self._keeps.unlink()
         get_comm_manager().unregister_target(STOP, self._stop)
-        get_comm_manager().unregister_target(PAINTS, self._paints)
+        self._painting.close()
         self._hidden.close()
 
     def put_code(
@@ -235,7 +238,8 @@ class Bridge:
         with self._lock:
             self.pages = self.pages.with_report(report)
             self._opened = self._opened or report.opened
-            self._anew = self._anew or report.opened
+        if report.opened:
+            self._painting.greet()
         self._publish_later()
 
     def _hear(self, event: Event | Drawn) -> None:
@@ -248,7 +252,7 @@ class Bridge:
                 self._quiet = True
                 self._say(STARTED)
             case Drawn():
-                self._paint(event)
+                self._painting.tell(event, has_script=bool(self.pages.reports) or self._is_first)
                 return
             case Fragment():
                 return
@@ -262,23 +266,6 @@ class Bridge:
         """End the reply that comes in the background; may be called in any thread."""
         if (began := self._began) is not None and began.ask.background is not None:
             began.halt.stop()
-
-    def _paints(self, comm: Any, _: object) -> None:
-        """Take note that a page paints replies; may be called in any thread."""
-        comm.on_close(lambda _: self._drawing.painted(comm.comm_id, ends=True))
-        self._drawing.painted(comm.comm_id)
-        # It may lack what was sent before; and its report waits behind all cells that are to run.
-        self._is_painted = self._anew = True
-
-    def _paint(self, drawn: Drawn) -> None:
-        """Send what is new of a reply under way, or all of it to a page that came later."""
-        if not (self.pages.reports or self._is_first or self._is_painted):
-            return  # no page has the script
-        message, anew, self._anew = drawn.message, self._anew, False
-        if anew:
-            message |= {"keep": 0, "blocks": [*drawn.reply.blocks]}
-        if anew or drawn.paint:
-            self._context.run(self._send, message)
 
     def _say(self, text: str) -> None:
         """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""

@@ -83,6 +83,10 @@ class Paint(TypedDict):
     go, and ``blocks``, which are safe HTML of one element each, follow. A box that came with the
     whole reply has the class ``chatmagic-at-`` with the serial of the last paint that it holds.
     After the ``last`` paint nothing more of the ask is painted.
+
+    Over the bridge the first of the blocks begins with as many
+    characters (of UTF-16) of the one that stood there as ``same`` says; and a character from
+    U+0080 on, which no safe HTML has, stands for a piece of the widget's ``frequent``.
     """
 
     kind: Literal["paint"]
@@ -90,6 +94,7 @@ class Paint(TypedDict):
     serial: int
     keep: int
     blocks: list[str]
+    same: NotRequired[int]
     last: NotRequired[bool]
 
 
@@ -133,10 +138,12 @@ class Paints(TypedDict):
     """The page paints replies, so that they need few whole updates.
 
     It is the data with which the page opens a comm of its own, which does not wait behind the
-    cell that asks; when the page closes that comm, it paints no more.
+    cell that asks; when the page closes that comm, it paints no more. Another one of the same
+    ``notebook`` takes its place.
     """
 
     kind: Literal["paints"]
+    notebook: str
 
 
 FromBridge = Cells | Coded | Started | Paints

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from chatmagic._log import swallowed
 from chatmagic.jupyter.reply_under_way import ReplyUnderWay
-from chatmagic.session.events import Began, Ended, Fragment, Sent
+from chatmagic.session.events import Began, Ended, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,9 +122,6 @@ class DrawingLoop:
         match event:
             case Began(ask):
                 self._reply = ReplyUnderWay(ask, is_painted=bool(self._painters))
-            case Sent(ask):
-                # Warms the renderer while the headers are awaited.
-                ReplyUnderWay(ask, is_painted=False).warm()
             case Fragment(text) if self._reply is not None:
                 self._reply.add(text)
                 if self._reply.due is not None and time.monotonic() >= self._reply.due:

@@ -2,18 +2,23 @@
 
 A drawing is told as what has changed, which a page can paint; now and then it is a whole update of
 the output, too. Where no page has said that it paints, whole updates come at a pace that keeps the
-bytes a second bounded; where one has, when the text has doubled, up to a length that the front end
-lays out in no time that a reader notices.
+bytes a second bounded; where one has, when the text has doubled, and then as plain text, which the
+front end draws soonest, up to a length that it lays out in no time that a reader notices. The page
+puts back what it has painted.
 """
 
 from __future__ import annotations
 
+import os.path
 import secrets
+import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
+from chatmagic import _lazy
 from chatmagic._dataclass import dataclass
 from chatmagic.conversation import continuation
+from chatmagic.render.live_box import FirstWords
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import Paint
@@ -26,11 +31,12 @@ SECONDS_BETWEEN_MANY: Final = 0.13
 BYTES_A_SECOND: Final = 60_000
 """Of whole updates, where no page paints."""
 
+_RENDERER: Final = "chatmagic.render.reply_forms"
 _MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they come less often
 _AT_FIRST: Final = 8_000  # bytes that they may take besides
 _ENVELOPE: Final = 250  # bytes of a message besides its blocks
-_LEAST_WHOLE: Final = 4_000  # characters of the first whole update behind that with the first word
-_MOST_WHOLE: Final = 20_000  # characters of the last one: a page takes long to lay a longer one out
+_LEAST_WHOLE: Final = 8_000  # characters of the first whole update behind that with the first word
+_MOST_WHOLE: Final = 50_000  # characters of the last one: a page takes long to lay a longer one out
 _PAINTED_WITHIN: Final = 1.0  # seconds in which a page is told what there is to paint
 _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
 
@@ -49,10 +55,13 @@ class Drawn:
         whole: whether a whole update is due.
         paint: whether a page is told what is new; else the whole update stands in its place.
         last: whether it is the last one.
+        is_painted: whether a page paints, and has painted the drawing before; then a whole update
+            holds plain text, and what has changed is told in short.
+        before: the block, as it was before, that stands where the first of the blocks does now.
     """
 
     ask: Ask
-    reply: LiveReply
+    reply: LiveReply | FirstWords
     live: str
     serial: int
     keep: int
@@ -60,22 +69,45 @@ class Drawn:
     whole: bool
     paint: bool
     last: bool
+    is_painted: bool
+    before: str
 
     @cached_property
     def html(self) -> str:
         """The whole reply in its box, by whose classes a page knows what it shows."""
-        mark = f"chatmagic-live chatmagic-live-{self.live} chatmagic-at-{self.serial}"
-        return self.reply.box(mark)
+        return self.reply.box(f"{self._mark} chatmagic-at-{self.serial}")
 
     @property
+    def update(self) -> str:
+        """The whole reply in its box, as an update of the output."""
+        return cast("LiveReply", self.reply).plain_box(self._mark) if self.is_painted else self.html
+
+    @property
+    def _mark(self) -> str:
+        return f"chatmagic-live chatmagic-live-{self.live}"
+
+    @cached_property
     def message(self) -> Paint:
         """What has changed, for a page to paint."""
+        if not (self.is_painted and self.blocks):
+            return self._paint(self.keep, self.blocks)
+        same = os.path.commonprefix([self.before, self.blocks[0]])  # noqa: RUF071 - no paths
+        paint = self._paint(self.keep, [self.blocks[0].removeprefix(same), *self.blocks[1:]])
+        # As a page counts them.
+        return {**_packed(paint), "same": len(same.encode("utf-16-le")) // 2}
+
+    @property
+    def anew(self) -> Paint:
+        """All that is shown, for a page that may lack what was painted before."""
+        return _packed(self._paint(0, self.reply.blocks))
+
+    def _paint(self, keep: int, blocks: list[str]) -> Paint:
         paint: Paint = {
             "kind": "paint",
             "live": self.live,
             "serial": self.serial,
-            "keep": self.keep,
-            "blocks": self.blocks,
+            "keep": keep,
+            "blocks": blocks,
         }
         return {**paint, "last": True} if self.last else paint
 
@@ -107,10 +139,6 @@ class ReplyUnderWay:
         self._whole_length = 0
         self._paint_due = 0.0
 
-    def warm(self) -> None:
-        """Load what draws it."""
-        self._fed("")
-
     def add(self, text: str) -> None:
         """Take what has come; white space alone is nothing to draw yet."""
         self._new.append(text)
@@ -126,21 +154,29 @@ class ReplyUnderWay:
             last: whether nothing more comes, which is told all the same.
         """
         self.due = None
-        if not self._has_words or not (self._new or last):
+        is_plain = self._serial >= 0 and self._reply is None
+        if not self._has_words or not (self._new or last or is_plain):
             return None
         text, self._new = "".join(self._new), []
         self._length += len(text)
         self._bytes += len(text.encode(errors="replace"))
         self._serial += 1
-        keep, blocks = self._fed(text)
-        if self.is_painted and self._serial:
+        shown = [] if self._reply is None else [*self._reply.blocks]
+        if not self._serial and not hasattr(sys.modules.get(_RENDERER), "LiveReply"):
+            self._begin = text
+            reply: LiveReply | FirstWords = FirstWords(text, self.ask.format)
+            keep, blocks = 0, reply.blocks
+        else:
+            keep, blocks = self._fed(text)
+            reply = cast("LiveReply", self._reply)
+        is_painted = self.is_painted and self._serial > 0
+        if is_painted:
             least = max(2 * self._whole_length, _LEAST_WHOLE)
             whole = least <= self._length <= _MOST_WHOLE
         else:
             whole = now >= self._whole_due
         whole = whole and not last  # the last state follows
         paint = self.is_painted or not whole or now >= self._paint_due
-        reply = cast("LiveReply", self._reply)
         return Drawn(
             ask=self.ask,
             reply=reply,
@@ -151,10 +187,12 @@ class ReplyUnderWay:
             whole=whole,
             paint=paint,
             last=last,
+            is_painted=is_painted,
+            before=shown[keep] if keep < len(shown) else "",
         )
 
     def drew(self, drawn: Drawn, now: float) -> None:
-        """Find when the next drawing may be, and the next whole update.
+        """Find when the next drawing may be, and the next whole update; load what renders it.
 
         Args:
             drawn: the drawing that was told.
@@ -162,18 +200,21 @@ class ReplyUnderWay:
         """
         if drawn.whole:
             self._whole_length = self._length
-            self._whole_due = now + pause(drawn.html)
+            self._whole_due = now + (0.0 if drawn.is_painted else pause(drawn.html))
         if drawn.paint:
             self._paint_due = now + _PAINTED_WITHIN
-            self._sent += _ENVELOPE + sum(len(block.encode()) for block in drawn.blocks)
+            self._sent += _ENVELOPE + sum(len(block.encode()) for block in drawn.message["blocks"])
         is_much = self._sent > _MOST_TIMES * self._bytes + _AT_FIRST
         self._not_before = now + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
+        if self._reply is None:
+            _lazy.load(_RENDERER)
+            self.due = self._not_before
 
     def _fed(self, text: str) -> Change:
         """Render what has come."""
         part = self.ask.part
         if self._reply is None or (part is not None and self._length <= _SETTLED):
-            # The renderer comes with the first reply that is drawn.
+            # The renderer comes behind the first words of the first reply.
             from chatmagic.render.reply_forms import LiveReply  # noqa: PLC0415
 
             self._begin += text
@@ -184,6 +225,12 @@ class ReplyUnderWay:
                 self._reply, self._opening = LiveReply(self.ask.format, opening or ""), opening
                 text = self._begin
         return self._reply.feed(text)
+
+
+def _packed(paint: Paint) -> Paint:
+    from chatmagic.render.sanitize import packed  # noqa: PLC0415 - it comes with the renderer
+
+    return {**paint, "blocks": list(map(packed, paint["blocks"]))}
 
 
 def pause(html: str) -> float:

@@ -115,7 +115,7 @@ class Live(View):
     def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""
         if isinstance(event, Drawn) and event.whole and event.ask is self._ask:
-            self._context.run(self._show, output.frame(self._notes + event.html))
+            self._context.run(self._show, output.frame(self._notes + event.update))
 
 
 class Printed(View):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic.render import json_tree, markdown, markdown_writer, sanitize
+from chatmagic.render.live_box import live_box
 from chatmagic.render.live_markdown import LiveMarkdown, LiveText
 from chatmagic.text import PROSE, fence, visible
 
@@ -45,6 +46,7 @@ class LiveReply:
     def __init__(self, format: str, opening: str = "") -> None:
         """Show nothing yet."""
         self._blocks: LiveText | LiveMarkdown = LiveMarkdown(opening and f"{opening}\n")
+        self._text: list[str] = []
         self._undecided: list[str] | None = None
         if format == "text":
             self._blocks = LiveText()
@@ -65,6 +67,7 @@ class LiveReply:
         Args:
             text: what has come.
         """
+        self._text.append(text)
         if self._undecided is not None:
             self._undecided.append(text)
             end = "".join(self._undecided[-3:])  # a fence may come in as many pieces
@@ -83,7 +86,16 @@ class LiveReply:
         Args:
             mark: classes by which a page finds the box.
         """
-        return sanitize.live_box("".join(self.blocks), self._blocks.side, mark)
+        return live_box("".join(self.blocks), self._blocks.side, mark)
+
+    def plain_box(self, mark: str) -> str:
+        """Return all that came as one piece of text, which a page lays out in no time.
+
+        Args:
+            mark: as for :meth:`box`.
+        """
+        text = escape(visible("".join(self._text)), quote=False)
+        return live_box(f'<pre style="{PROSE}">{text}</pre>', self._blocks.side, mark)
 
 
 def to_markdown(text: str, format: str) -> str:

@@ -11,7 +11,8 @@ import nh3
 from pygments.token import STANDARD_TYPES
 
 from chatmagic.render import links
-from chatmagic.text import PROSE, TYPESET, UNTYPESET, visible
+from chatmagic.render.live_box import CLIP, REPLY
+from chatmagic.text import PROSE, TYPESET, visible
 
 BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
 # A page lays out what is in a box of its own height once, and not again with each box around it.
@@ -36,8 +37,6 @@ _CODE_COLOUR: Final = (
 CODE_BOX: Final = f"{BOX} padding: 0.4em 0.8em; {_CODE_COLOUR}"
 CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
 """The box of a part of a block of code that goes on in the next one."""
-# No formula may be drawn over what stands around the reply, and no word makes the page wider.
-CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
 # Said once a reply, and only of code that is coloured.
 COLOURED: Final = CLIP + "".join(
     f" --cm-{name}: var(--jp-mirror-editor-{name}-color, color-mix(in srgb, {mixed}));"
@@ -69,7 +68,19 @@ UNMARKED: Final = "list-style-type: none;"
 TASKS: Final = {True: ("☑", "done"), False: ("☐", "not done")}
 """The sign and the words of a task, by whether it is done."""
 
-_REPLY: Final = f"chatmagic-reply {UNTYPESET}"
+_SCROLL: Final = '<div class="chatmagic-scroll" style="{}" tabindex="0" role="group" aria-label="'
+_PRE: Final = f'<pre style="{UNBROKEN}"><code'
+FREQUENT: Final = (
+    *map(_SCROLL.format, (BOX, CODE_BOX, CODE_GOES_ON)),
+    f'<div class="highlight">{_PRE} style="{BARE}">',
+    f"{_PRE}>",
+    ' referrerpolicy="no-referrer" target="_blank" rel="noopener noreferrer nofollow">',
+    f'<table style="{TABLE}"><thead>\n<tr>\n',
+    *(f'<{tag} style="{style}">' for tag in ("th", "td") for style in ALIGNED.values()),
+    *(f'<{tag} style="{style}">' for tag, style in HEADINGS.items()),
+)
+"""What stands in the HTML of many blocks; see :func:`packed`."""
+
 _TAGS: Final = frozenset(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
     thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
@@ -88,7 +99,7 @@ _WORDS: Final = {words for _, words in TASKS.values()}
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     **{tag: {"style": styles, "dir": {"ltr", "rtl"}} for tag, styles in _STYLES.items()},
     "div": {
-        "class": {_REPLY, "chatmagic-scroll", "highlight", TYPESET},
+        "class": {REPLY, "chatmagic-scroll", "highlight", TYPESET},
         "style": {BOX, LONG_BOX, CODE_BOX, CODE_GOES_ON, CLIP, COLOURED, ALONE},
         "dir": {"auto", "ltr", "rtl"},
         "role": {"group"},
@@ -115,18 +126,21 @@ def reply_box(html: str, side: str = "auto") -> str:
         side: the direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``.
     """
     style = COLOURED if any(token in html for token in TOKENS.values()) else CLIP
-    return clean(f'<div class="{_REPLY}" dir="{side}" style="{style}">\n{html}</div>')
+    return clean(f'<div class="{REPLY}" dir="{side}" style="{style}">\n{html}</div>')
 
 
-def live_box(html: str, side: str, mark: str) -> str:
-    """Return the box of a reply under way, by whose mark a page finds it.
+def packed(html: str) -> str:
+    """Return HTML in short: with a mark in the place of each piece of :data:`FREQUENT`.
+
+    The marks are the characters from U+0080 on, by the places of the pieces. No safe HTML has
+    one of them, so that putting the pieces back gives the same HTML, whatever a reply says.
 
     Args:
         html: what :func:`clean` has returned.
-        side: as for :func:`reply_box`.
-        mark: classes of ours, which no reply can have.
     """
-    return f'<div class="{_REPLY} {mark}" dir="{side}" style="{CLIP}">\n{html}</div>'
+    for mark, piece in enumerate(FREQUENT, 0x80):
+        html = html.replace(piece, chr(mark))
+    return html
 
 
 def clean(html: str) -> str:

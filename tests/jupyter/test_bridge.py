@@ -19,6 +19,7 @@ from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
 from chatmagic.jupyter import reply_under_way
+from chatmagic.jupyter.painting import PAINTS
 from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
@@ -464,20 +465,24 @@ def test_a_page_is_sent_what_there_is_to_paint(
     # No page has said that it is there.
     assert tell(Began(ask, (), (), Halt()), Fragment("one\n\n")) == []
     # A report waits behind the cells that are to run; that the page paints is heard at once.
-    page = BaseComm(primary=False)
-    comm.get_comm_manager().targets[module.PAINTS](page, {"content": {"data": {"kind": "paints"}}})
-    (paint,) = tell(Fragment("two\n\n"))
-    assert (paint["keep"], len(paint["blocks"])) == (0, 2)
-    front.say("a", opened=True)
-    (paint,) = tell(Fragment("three"))
-    assert (paint["keep"], len(paint["blocks"])) == (0, 3)
-    assert tell(Fragment(" four")) == [drawn[-1].message]
-    assert (drawn[-1].keep, drawn[-1].whole) == (2, False)
-    page.handle_close({})
+    target = comm.get_comm_manager().targets[PAINTS]
+    pages = [BaseComm(primary=False) for _ in range(2)]
+    for page, part in zip(pages, ("two", "three"), strict=True):  # the second is loaded again
+        target(page, {"content": {"data": {"kind": "paints", "notebook": "n"}}})
+        (paint,) = tell(Fragment(f"{part}\n\n"))
+        assert paint["keep"] == 0
+        assert paint["blocks"][-1] == f"<p>{part}</p>\n"
+    front.say("a", opened=True)  # it has said more already
+    assert tell(Fragment("four")) == [drawn[-1].message]
+    assert (drawn[-1].keep, drawn[-1].whole) == (3, False)
+    pages[0].handle_close({})
+    tell(Fragment(" more"))
+    assert (drawn[-1].keep, drawn[-1].whole) == (3, False)
+    pages[1].handle_close({})
     tell(Fragment(" five"))
     assert drawn[-1].whole
     (paint,) = tell(Ended(ask, None, ServiceError("no")))
-    assert (paint["keep"], paint["blocks"], paint["last"]) == (3, [], True)
+    assert (paint["keep"], paint["blocks"], paint["last"]) == (4, [], True)
 
 
 def settle(drawing: DrawingLoop) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
+from types import ModuleType
 
 import pytest
 
+from chatmagic import _lazy
 from chatmagic.jupyter import reply_under_way
 from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
 from chatmagic.session.events import Ask
+from chatmagic.text import PROSE as STYLED
 
 PROSE = [
     "The",
@@ -64,7 +68,7 @@ def streamed(
             draw(reply, drawings, now)
     draw(reply, drawings, now, last=True)
     size = sum(
-        len(json.dumps(drawn.message)) * drawn.paint + len(json.dumps(drawn.html)) * drawn.whole
+        len(json.dumps(drawn.message)) * drawn.paint + len(json.dumps(drawn.update)) * drawn.whole
         for _, drawn in drawings
     )
     return drawings, size
@@ -112,6 +116,23 @@ def test_a_page_that_paints_is_told_often_and_little(fragments: list[str], a_sec
         blocks[drawn.keep :] = drawn.blocks
     assert blocks == drawn.reply.blocks
     assert "".join(blocks) in drawn.html
+    sizes = [len(drawn.update) for _, drawn in drawings if drawn.whole]
+    assert max(sizes[-1], 8_000) >= min(25_000, sum(map(len, fragments)) / 2 - 200)
+
+
+def test_a_whole_update_for_a_page_that_paints_is_plain_text() -> None:
+    """All that came, in a box that does not say how new it is; the first word is as ever."""
+    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+    reply.add("# A <b>\n\n")
+    first = reply.draw(0.0)
+    assert first is not None
+    assert (first.whole, first.update) == (True, first.html)
+    reply.add("word " * 2_000)
+    drawn = reply.draw(1.0)
+    assert drawn is not None
+    assert drawn.whole
+    assert f'>\n<pre style="{STYLED}"># A &lt;b&gt;\n\nword word' in drawn.update
+    assert f' chatmagic-live-{reply.live}" dir=' in drawn.update
 
 
 def test_other_pages_get_whole_updates_of_bounded_bytes() -> None:
@@ -152,7 +173,35 @@ def test_a_page_knows_what_a_box_shows_by_its_classes() -> None:
 def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
     """Not even its end."""
     reply = ReplyUnderWay(Ask("why?"), is_painted=True)
-    reply.warm()
     reply.add(" \n")
     assert reply.due is None
     assert reply.draw(0.0, last=True) is None
+
+
+def test_first_words_wait_for_no_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are drawn as they came; behind them it is loaded, and all is drawn anew."""
+    name = "chatmagic.render.reply_forms"
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))  # as while it is being loaded
+    loaded: list[str] = []
+
+    def load(module: str) -> None:
+        loaded.append(module)
+        monkeypatch.undo()
+
+    monkeypatch.setattr(_lazy, "load", load)
+    reply = ReplyUnderWay(Ask("why?"), is_painted=False)
+    reply.add("**Because**")
+    first = reply.draw(0.0)
+    assert first is not None
+    assert (first.keep, first.blocks, first.whole) == (0, ["<p>**Because**</p>\n"], True)
+    assert f"chatmagic-live-{reply.live} chatmagic-at-0" in first.html
+    assert not loaded
+    reply.drew(first, 0.0)
+    assert (loaded, reply.due) == ([name], reply_under_way.SECONDS_BETWEEN)
+    again = reply.draw(0.1)
+    assert again is not None
+    assert (again.keep, again.blocks, again.whole) == (
+        0, ["<p><strong>Because</strong></p>\n"], True,
+    )  # fmt: skip
+    reply.drew(again, 0.1)
+    assert reply.due is None

@@ -102,12 +102,12 @@ test("a reply under way is painted; a comm of its own says so, once", async (t) 
   t.after(() => Object.assign(document, { querySelector, querySelectorAll }));
   const { stop } = open(model);
   await new Promise(setImmediate);
-  assert.deepEqual(said, ["chatmagic.paints", { kind: "paints" }]);
+  assert.deepEqual(said, ["chatmagic.paints", { kind: "paints", notebook: "folder/lesson.ipynb" }]);
   assert.ok(isListed("of the bridge", said[1]));
-  model.receive({ ...paint, serial: 0, keep: 0, last: false });
-  assert.equal(box.textContent, "And more.");
+  model.receive({ ...paint, serial: 0, keep: 0, blocks: ["<p>A</p>\n", "<p>B</p>\n"], same: 0, last: false });
+  assert.equal(box.textContent, "AB");
   model.receive({ ...paint, serial: 1 });
-  assert.equal(box.textContent, "And more.And more.");
+  assert.equal(box.textContent, "AB and more.");
   assert.equal(said.length, 2);
   stop();
 });

@@ -34,6 +34,9 @@ class Node {
   get children() {
     return this.nodes.filter((node) => node instanceof Node);
   }
+  get childNodes() {
+    return [...this.nodes];
+  }
   get firstElementChild() {
     return this.children[0] ?? null;
   }

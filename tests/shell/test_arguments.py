@@ -8,7 +8,7 @@ from chatmagic.conversation.options import OPTIONS
 from chatmagic.shell import arguments
 
 OF_A_NOTEBOOK = {"schema", "output", "above", "tag", "cells", "with_error", "raw", "quiet"}
-OF_A_NOTEBOOK |= {"background", "credit_line"}
+OF_A_NOTEBOOK |= {"background"}
 """What needs cells, names of a namespace, or a page."""
 
 

@@ -262,7 +262,7 @@ class Hub:
             return
         if is_first:
             self._send_to("panel", {"kind": "text", "key": pending.key, "html": event.html})
-        else:
+        elif not event.is_painted:  # else the bridge's script paints it here, too
             self._send_to("panel", event.message)
 
     def _end(self, event: Ended) -> None:

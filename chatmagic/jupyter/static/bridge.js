@@ -156,8 +156,8 @@ export class Bridge {
     this.painter = new Painter(document, () => {
       // Once: each message over it lets the page take the kernel for idle. It is never closed:
       // with it the page would end a subshell that may be at work.
-      void this.open(PAINTS, { kind: "paints" });
-    });
+      void this.open(PAINTS, { kind: "paints", notebook: this.notebook() });
+    }, model.get("frequent"));
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
@@ -205,15 +205,19 @@ export class Bridge {
     });
   }
 
+  /** Return what names the notebook, also when its page is loaded again. */
+  notebook() {
+    return this.context.sessionContext?.session?.id ?? this.context.path;
+  }
+
   /** Tell the kernel the cells. @param {boolean} opened */
   tell(opened) {
     const cells = cellList(this.cells).map(({ id, type, outputs }) => {
       const last = outputs?.length && outputs.get(outputs.length - 1);
       return [id, type === "code", (last && last.metadata?.chatmagic?.owner) ?? null];
     });
-    const { path, sessionContext } = this.context;
-    const notebook = sessionContext?.session?.id ?? path;
-    const name = path.split("/").pop();
+    const notebook = this.notebook();
+    const name = this.context.path.split("/").pop();
     try {
       this.model.send({ kind: "cells", page: this.page, notebook, name, opened, cells });
     } catch {

@@ -66,14 +66,14 @@
  * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
  *   to run for a cell
  * @typedef {{kind: "paint", live: string, serial: number, keep: number, blocks: string[],
- *   last?: boolean}} Paint of the blocks of a reply under way the first stay, the others go, and
- *   these follow
+ *   same?: number, last?: boolean}} Paint of the blocks of a reply under way the first stay, the
+ *   others go, and these follow, the first with so many characters of the one that stood there
  * @typedef {Marks|Below|Say|Tell|Code|Run|Paint} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
  *   count: number}} Started
- * @typedef {{kind: "paints"}} Paints data of the comm that the page opens
+ * @typedef {{kind: "paints", notebook: string}} Paints data of the comm that the page opens
  */
 
 export {};

@@ -1,6 +1,7 @@
 // A reply under way in a page. The front end draws the whole of it now and then; between that,
 // the kernel says what is new, as blocks of HTML that it has made safe, and they are painted into
-// the box that stands there. The classes of the box say whose it is, and how new.
+// the box that stands there. The classes of the box say whose it is, and how new; where they do
+// not say how new, it holds plain text, in whose place goes what was painted before.
 
 import { make } from "./dom.js";
 
@@ -28,10 +29,12 @@ export class Painter {
   /**
    * @param {ParentNode} root where boxes are looked for, in any number of views
    * @param {() => void} [begin] called once, when there is a box to paint into
+   * @param {string[]} [frequent] what the marks in blocks stand for, from U+0080 on
    */
-  constructor(root, begin = () => {}) {
+  constructor(root, begin = () => {}, frequent = []) {
     this.root = root;
     this.begin = begin;
+    this.frequent = frequent;
     this.frame = 0;
     this.live = "";
     this.begun = false;
@@ -39,6 +42,8 @@ export class Painter {
     this.last = false;
     /** @type {Block[]} */
     this.blocks = [];
+    /** @type {Map<?Element, Box>} the box of each output area */
+    this.boxes = new Map();
   }
 
   /** Forget the reply; what is painted stays. */
@@ -46,15 +51,21 @@ export class Painter {
     cancelAnimationFrame(this.frame);
     Object.assign(this, { frame: 0, live: "", serial: -1, last: false });
     this.blocks = [];
+    this.boxes.clear();
   }
 
   /** Take what is new of a reply. @param {import("./messages.js").Paint} message */
-  take({ live, serial, keep, blocks, last = false }) {
+  take({ live, serial, keep, blocks, same = 0, last = false }) {
     if (live !== this.live) this.forget();
     if (live !== this.live || serial !== this.serial + 1) {
       this.blocks = Array.from({ length: keep }, () => ({ html: "", since: serial - 1 }));
     }
-    this.blocks.splice(keep, Infinity, ...blocks.map((html) => ({ html, since: serial })));
+    const before = this.blocks[keep]?.html ?? "";
+    const whole = blocks.map((block, at) => {
+      const html = block.replace(/[\x80-\x9f]/g, (mark) => this.frequent[mark.charCodeAt(0) - 0x80] ?? "");
+      return at || !same ? html : before && before.slice(0, same) + html;
+    });
+    this.blocks.splice(keep, Infinity, ...whole.map((html) => ({ html, since: serial })));
     Object.assign(this, { live, serial, last });
     this.look();
   }
@@ -65,17 +76,37 @@ export class Painter {
       this.begun = true;
       this.begin();
     }
-    if (this.live && !this.frame) this.frame = requestAnimationFrame(() => this.paint());
+    if (!this.live) return;
+    // At once, before anything lays out what the front end has drawn.
+    for (const box of this.shown()) this.restore(box);
+    this.frame ||= requestAnimationFrame(() => this.paint());
+  }
+
+  /** Return the boxes of the reply. @returns {NodeListOf<Box>} */
+  shown() {
+    return this.root.querySelectorAll(`.chatmagic-live-${this.live}`);
   }
 
   paint() {
     this.frame = 0;
     let room = FRAME;
-    for (const box of this.root.querySelectorAll(`.chatmagic-live-${this.live}`)) {
-      if (room > 0) room -= this.paintBox(/** @type {Box} */ (box), room);
-    }
+    for (const box of this.shown()) if (room > 0) room -= this.paintBox(box, room);
     if (room <= 0) this.look();
     else if (this.last) this.forget();
+  }
+
+  /**
+   * Put what was painted back, where the front end has drawn the box anew.
+   * @param {Box} box
+   */
+  restore(box) {
+    const area = box.closest(".jp-OutputArea");
+    const old = this.boxes.get(area);
+    this.boxes.set(area, box);
+    if (area && old && !area.contains(old) && paintedIn(old).serial > paintedIn(box).serial) {
+      box.replaceChildren(...old.childNodes);
+      box[PAINTED] = paintedIn(old);
+    }
   }
 
   /**

@@ -91,6 +91,20 @@ def test_drawing_is_paced_by_the_length(
     assert "one two three" in last["blocks"][0]
 
 
+def test_what_the_bridge_paints_is_not_told_twice(
+    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its script finds the panel's box, too, which comes with the first drawing."""
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
+    loop.painted("page")
+    with closing(Pages(session, kernel, loop)) as pages:
+        page = View(pages)
+        heard = following(session, page, ["one ", "two ", "three"])
+    (text,) = [one for one in heard if one["kind"] == "text"]
+    assert "chatmagic-at-0" in text["html"]
+    assert not [one for one in heard if one["kind"] == "paint"]
+
+
 def test_a_reply_is_told_in_order(session: Session, page: View, service: Service) -> None:
     """Offered, begun, drawn, ended; the turn is the panel's and stands in the conversation."""
     service.reply = lambda peer: peer.send(words("**one** ", "two"))

@@ -30,7 +30,7 @@ EACH = [
 ]
 
 
-OPTIONAL = {"view", "first", "reloaded", "ended", "threads", "last"}
+OPTIONAL = {"view", "first", "reloaded", "ended", "threads", "last", "same"}
 
 
 def kinds(form: Any) -> set[str]:

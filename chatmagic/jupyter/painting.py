@@ -1,0 +1,75 @@
+"""The kernel's end of painting: the pages that paint replies under way, and what they are told.
+
+A page's script opens a comm of its own as soon as it sees a reply under way. That is the only
+message of a page which comes in while a cell runs, so that it shows which pages can paint.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # it has no types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chatmagic.jupyter.bridge_messages import Paint
+    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.jupyter.reply_under_way import Drawn
+
+PAINTS: Final = "chatmagic.paints"
+"""Target of the comm that a page has open while it paints replies."""
+
+
+class Painting:
+    """The pages of one bridge that paint.
+
+    Args:
+        drawing: the kernel's drawing loop.
+        send: sends all pages a message.
+    """
+
+    def __init__(self, drawing: DrawingLoop, send: Callable[[Paint], object]) -> None:
+        """Wait for the first of them."""
+        self._drawing = drawing
+        self._send = send
+        self._anew = True
+        self._comms: dict[str, str] = {}
+        """The newest comm of each notebook: a page that is loaded again opens another one."""
+        get_comm_manager().register_target(PAINTS, self._open)
+
+    def close(self) -> None:
+        """Hear no more pages."""
+        get_comm_manager().unregister_target(PAINTS, self._open)
+
+    def greet(self) -> None:
+        """Tell all that is shown with the next drawing: a page has come that may lack it."""
+        self._anew = self._anew or not self._comms
+
+    def tell(self, drawn: Drawn, *, has_script: bool) -> None:
+        """Send what is new of a reply under way, or all of it to a page that came later.
+
+        Args:
+            drawn: the drawing.
+            has_script: whether a page may have the script that paints, though none has said so.
+        """
+        if not (has_script or self._comms):
+            return
+        anew, self._anew = self._anew, False
+        if anew or drawn.paint:
+            self._send(drawn.anew if anew else drawn.message)
+
+    def _open(self, comm: Any, message: Any) -> None:
+        """Take note that a page paints; may be called in any thread."""
+        data = message["content"]["data"]
+        notebook = str(data.get("notebook", "")) if isinstance(data, dict) else ""
+
+        def end(_: object) -> None:
+            if self._comms.get(notebook) == comm.comm_id:
+                del self._comms[notebook]
+                self._drawing.painted(notebook, ends=True)
+
+        comm.on_close(end)
+        self._anew = True  # it may lack what was sent before
+        self._comms[notebook] = comm.comm_id
+        self._drawing.painted(notebook)

@@ -1,0 +1,105 @@
+"""Which pages paint a reply under way, and what they are told of it, without a kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import comm
+import pytest
+from comm.base_comm import BaseComm
+
+from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.painting import PAINTS, Painting
+from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
+from chatmagic.session.events import Ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chatmagic.jupyter.bridge_messages import Paint
+
+
+class Loop(DrawingLoop):
+    """A drawing loop that only notes which pages paint."""
+
+    def __init__(self) -> None:
+        """Note none yet."""
+        super().__init__()
+        self.pages: list[str] = []
+
+    def painted(self, painter: str, *, ends: bool = False) -> None:
+        """Take note."""
+        self.pages = [page for page in self.pages if page != painter] + [painter] * (not ends)
+
+
+class Page:
+    """The pages of a bridge, and what they were sent."""
+
+    def __init__(self) -> None:
+        """Open none of them."""
+        self.sent: list[Paint] = []
+        self.loop = Loop()
+        self.painting = Painting(self.loop, self.sent.append)
+        self.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+
+    def opens(self, data: object = None) -> BaseComm:
+        """Say that a page paints."""
+        page = BaseComm(primary=False)
+        data = {"kind": "paints", "notebook": "n"} if data is None else data
+        comm.get_comm_manager().targets[PAINTS](page, {"content": {"data": data}})
+        return page
+
+    def told(self, text: str, *, has_script: bool = False) -> list[Paint]:
+        """Return what is sent of a drawing."""
+        self.sent.clear()
+        self.reply.add(text)
+        drawn = self.reply.draw(0.0)
+        assert isinstance(drawn, Drawn)
+        self.painting.tell(drawn, has_script=has_script)
+        return [*self.sent]
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """The pages."""
+    made = Page()
+    yield made
+    made.painting.close()
+    assert PAINTS not in comm.get_comm_manager().targets
+
+
+def test_all_of_it_is_told_to_a_page_that_comes(page: Page) -> None:
+    """And then what is new, a block that has grown by its end alone."""
+    assert page.told("One.\n\n") == []
+    page.opens()
+    (all_of_it,) = page.told("Two **bold**")
+    assert (all_of_it["keep"], len(all_of_it["blocks"])) == (0, 2)
+    (more,) = page.told(" 😀.")
+    same = "<p>Two <strong>bold</strong>"
+    assert (more["keep"], more["same"], more["blocks"]) == (1, len(same), [" 😀.</p>\n"])
+    (more,) = page.told("!")
+    assert (more["same"], more["blocks"]) == (len(same) + 4, ["!</p>\n"])  # two units of UTF-16
+    page.painting.greet()  # it has said so itself
+    assert page.told("?")[0]["keep"] == 1
+
+
+def test_a_page_may_have_the_script_and_be_unable_to_say_so(page: Page) -> None:
+    """Where what it says waits behind the cell that asks."""
+    assert page.told("One", has_script=True)[0]["keep"] == 0
+    page.told(" two", has_script=True)
+    page.painting.greet()
+    (paint,) = page.told("\n\nThree", has_script=True)
+    assert (paint["keep"], len(paint["blocks"])) == (0, 2)
+
+
+def test_a_page_that_is_loaded_again_takes_its_own_place(page: Page) -> None:
+    """However often; what it was before is forgotten, and cannot end it."""
+    before, now = page.opens(), page.opens()
+    assert page.loop.pages == ["n"]
+    before.handle_close({})
+    assert page.loop.pages == ["n"]
+    page.opens({"notebook": "other"})
+    now.handle_close({})
+    assert page.loop.pages == ["other"]
+    page.opens("no data")
+    assert page.loop.pages == ["other", ""]
