@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import comm
 import pytest
 from comm.base_comm import BaseComm
 
+from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.painting import PAINTS, Painting
 from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
-from chatmagic.session.events import Ask
+from chatmagic.models import Reply
+from chatmagic.session.events import Answer, Ask, Ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.jupyter.bridge_messages import Paint
+    from chatmagic.jupyter.bridge_messages import Paint, Settled
 
 
 class Loop(DrawingLoop):
@@ -37,7 +39,7 @@ class Page:
 
     def __init__(self) -> None:
         """Open none of them."""
-        self.sent: list[Paint] = []
+        self.sent: list[Paint | Settled] = []
         self.loop = Loop()
         self.painting = Painting(self.loop, self.sent.append)
         self.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
@@ -49,7 +51,7 @@ class Page:
         comm.get_comm_manager().targets[PAINTS](page, {"content": {"data": data}})
         return page
 
-    def told(self, text: str, *, has_script: bool = False) -> list[Paint]:
+    def told(self, text: str, *, has_script: bool = False) -> list[Any]:
         """Return what is sent of a drawing."""
         self.sent.clear()
         self.reply.add(text)
@@ -90,6 +92,29 @@ def test_a_page_may_have_the_script_and_be_unable_to_say_so(page: Page) -> None:
     page.painting.greet()
     (paint,) = page.told("\n\nThree", has_script=True)
     assert (paint["keep"], len(paint["blocks"])) == (0, 2)
+
+
+def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
+    """Of the newest replies that have ended, by the names of their asks, and of no other."""
+    lives: list[object] = []
+    for number in range(18):
+        turn = Turn(prompt="p", reply=Reply(f"Words {number}."))
+        answer = Answer(turn.reply, turn.to_record((), "0" * 64))
+        page.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+        page.told("Words")
+        page.painting.settle(page.reply.live)
+        page.painting.end(Ended(Ask("another?"), answer, None))
+        page.painting.settle(page.reply.live)
+        page.painting.end(Ended(page.reply.ask, answer, None))
+        lives.append(page.reply.live)
+    assert page.sent == []
+    for live in [*lives[:3], "", None, {}]:
+        page.painting.settle(live)
+    (settled,) = page.sent
+    assert settled["kind"] == "settled"
+    assert settled["live"] == lives[2]
+    assert settled["data"]["text/plain"] == "Words 2."
+    assert settled["metadata"]["chatmagic"]["prompt"] == "p"
 
 
 def test_a_page_that_is_loaded_again_takes_its_own_place(page: Page) -> None:
