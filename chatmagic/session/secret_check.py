@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.turn import Context
     from chatmagic.models import Message
     from chatmagic.protocol.known_secrets import SecretVariable
-    from chatmagic.session.ask import AskState
+    from chatmagic.protocol.wire import Request
+    from chatmagic.session.events import Ask
 
 _HINTS: Final = {
     "cell": "--allow-secrets sends it from this cell",
@@ -43,19 +45,23 @@ class SecretCheck:
         self._passed: set[str] = set()
         self._went: tuple[Message, ...] = ()
 
-    def refuse(self, state: AskState, endpoint: Endpoint, *, is_sent: bool = True) -> None:
+    def refuse(
+        self, asked: Ask, above: Context, request: Request, endpoint: Endpoint, *, is_sent: bool
+    ) -> None:
         """Refuse an ask whose request holds a secret.
 
         Args:
-            state: the ask, with its request.
+            asked: the ask.
+            above: what its request carries.
+            request: the request.
             endpoint: where it goes.
             is_sent: whether the request is sent then, so that its messages have passed.
 
         Raises:
             InputError: it holds one, and the ask does not allow that.
         """
-        ask, context = state.ask.as_sent(state.context)
-        request, instructions = state.request, context.instructions
+        ask, context = asked.as_sent(above)
+        instructions = context.instructions
         if any(key.is_in(ask.thread or "") for key in endpoint.known_keys):
             raise InputError(
                 "The name of the thread holds your API key. Nothing was sent.",
@@ -79,7 +85,7 @@ class SecretCheck:
             if (secret := secret_in(text, variables)) is not None:
                 # What must not go at all is said first.
                 refuse_keys([request.encode().decode()], endpoint.known_keys)
-                place = "extra_body" if text is fields else _place(text, state, variables)
+                place = "extra_body" if text is fields else _place(text, ask, above, variables)
                 raise InputError(
                     f"{place} holds {secret}. Nothing was sent.",
                     hint="Take it out or leave it out (--last N), or allow it: "
@@ -94,9 +100,8 @@ class SecretCheck:
         self._passed.add(digest(text))
 
 
-def _place(text: str, state: AskState, variables: Iterable[SecretVariable]) -> str:
+def _place(text: str, ask: Ask, above: Context, variables: Iterable[SecretVariable]) -> str:
     """Return the place of a text that holds a secret, as the beginning of a sentence."""
-    ask, _ = state.ask.as_sent(state.context)
     if text == ask.prompt:
         for value in ask.values:
             if value.text and secret_in(value.text, variables):
@@ -105,7 +110,7 @@ def _place(text: str, state: AskState, variables: Iterable[SecretVariable]) -> s
     part = ask.part
     if part is not None and text in {part.prompt, part.reply.text}:
         return "The turn whose reply is continued"
-    for number, turn in state.context.places:
+    for number, turn in above.places:
         if text == turn.reply.text:
             return f"The reply of turn {number:,}"
         if text == turn.prompt:

@@ -98,7 +98,7 @@ class AskSteps:
             log_swallowed(error)
         conversation = copy(session.conversation)
         self._compose(conversation)
-        session.secret_check.refuse(state, endpoint or CASSETTE, is_sent=False)
+        self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
         from chatmagic.session.preview import Preview  # noqa: PLC0415 - few look before
 
         return Preview.of(state, endpoint, session.token_rate)
@@ -118,9 +118,14 @@ class AskSteps:
         aside = self._compose(session.conversation)
         self._look_up()
         if self._source == "service":
-            session.secret_check.refuse(state, self._endpoint())
+            self._refuse_secrets(self._endpoint())
         news = [*session.cassette.news(), *session.spending.news()]
         state.notes = [*set_aside_note(aside), *news, *self._what_is_sent()]
+
+    def _refuse_secrets(self, endpoint: Endpoint, *, is_sent: bool = True) -> None:
+        state = self.state
+        given = state.ask, state.context, state.request
+        self.session.secret_check.refuse(*given, endpoint, is_sent=is_sent)
 
     def _compose(self, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""

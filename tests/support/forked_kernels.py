@@ -37,7 +37,8 @@ IMPORTED: Final = (
     "chatmagic.jupyter.drawing",
     "chatmagic.jupyter.kernel",
     "chatmagic.jupyter.magics",
-    "chatmagic.render.reply_forms",
+    "chatmagic.render.live_markdown",
+    "chatmagic.render.markdown",
     "chatmagic.session.client_pool",
     "chatmagic.session.session",
     "ipykernel.debugger",
@@ -57,7 +58,10 @@ IMPORTED: Final = (
     "sqlite3",
     "tornado.platform.asyncio",
 )
-"""What a kernel has imported when its first ``%%chat`` ends, of the emulator or of a service."""
+"""What a kernel has imported when its first ``%%chat`` ends, of the emulator or of a service.
+
+Without ``reply_forms``: a reply's first words are shown as they come where that is not there yet.
+"""
 
 
 @contextmanager
