@@ -41,6 +41,7 @@ class Painting:
         self._drawing = drawing
         self._send = send
         self._anew = True
+        self._drawn: Drawn | None = None
         self._ask: tuple[Ask, str] | None = None
         self._ended: dict[str, Answer] = {}
         self._comms: dict[str, str] = {}
@@ -63,6 +64,7 @@ class Painting:
             has_script: whether a page may have the script that paints, though none has said so.
         """
         self._ask = drawn.ask, drawn.live
+        self._drawn = None if drawn.last else drawn
         if not (has_script or self._comms):
             return
         anew, self._anew = self._anew, False
@@ -101,3 +103,10 @@ class Painting:
         self._anew = True  # it may lack what was sent before
         self._comms[notebook] = comm.comm_id
         self._drawing.painted(notebook)
+        self._drawing.put(self._tell_anew)
+
+    def _tell_anew(self) -> None:
+        """Send all that is shown now: it may take long until there is more."""
+        if self._drawn is not None and self._anew:
+            self._anew = False
+            self._send(self._drawn.anew)

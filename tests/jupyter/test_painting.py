@@ -16,13 +16,13 @@ from chatmagic.models import Reply
 from chatmagic.session.events import Answer, Ask, Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from chatmagic.jupyter.bridge_messages import Paint, Settled
 
 
 class Loop(DrawingLoop):
-    """A drawing loop that only notes which pages paint."""
+    """A drawing loop without a thread, which only notes which pages paint."""
 
     def __init__(self) -> None:
         """Note none yet."""
@@ -32,6 +32,10 @@ class Loop(DrawingLoop):
     def painted(self, painter: str, *, ends: bool = False) -> None:
         """Take note."""
         self.pages = [page for page in self.pages if page != painter] + [painter] * (not ends)
+
+    def put(self, work: Callable[[], object]) -> None:
+        """Do it."""
+        work()
 
 
 class Page:
@@ -70,12 +74,19 @@ def page() -> Iterator[Page]:
     assert PAINTS not in comm.get_comm_manager().targets
 
 
+def drawn_anew(page: Page, serial: int, blocks: list[str]) -> dict[str, Any]:
+    """Return the message of all that is shown."""
+    kind = {"kind": "paint", "live": page.reply.live}
+    return {**kind, "serial": serial, "keep": 0, "blocks": blocks}
+
+
 def test_all_of_it_is_told_to_a_page_that_comes(page: Page) -> None:
     """And then what is new, a block that has grown by its end alone."""
     assert page.told("One.\n\n") == []
     page.opens()
-    (all_of_it,) = page.told("Two **bold**")
-    assert (all_of_it["keep"], len(all_of_it["blocks"])) == (0, 2)
+    assert page.sent == [drawn_anew(page, 0, ["<p>One.</p>\n"])]
+    (more,) = page.told("Two **bold**")
+    assert (more["keep"], len(more["blocks"])) == (1, 1)
     (more,) = page.told(" 😀.")
     same = "<p>Two <strong>bold</strong>"
     assert (more["keep"], more["same"], more["blocks"]) == (1, len(same), [" 😀.</p>\n"])
