@@ -16,7 +16,7 @@ from functools import lru_cache, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
 
-from chatmagic.text import without_lone_surrogates
+from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,6 +25,8 @@ _Value = TypeVar("_Value")
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.ASCII)
+_LONGEST_TIME: Final = 40
+"""Characters of a time that is kept: of a day with many answers there is one reset."""
 
 
 def whole_number(value: object) -> int | None:
@@ -54,6 +56,11 @@ def timestamp(value: object) -> datetime | None:
     """
     if not isinstance(value, str) or not _TIMESTAMP.match(text := value.strip().upper()):
         return None
+    return _time(text) if len(text) <= _LONGEST_TIME else _time.__wrapped__(text)
+
+
+@lru_cache(maxsize=64)
+def _time(text: str) -> datetime | None:
     try:
         when = datetime.fromisoformat(text)
         return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
@@ -75,6 +82,12 @@ def word(value: object) -> str | None:
     """Read a text that comes whole; half a surrogate pair has no other half to wait for."""
     string = text(value)
     return None if string is None else without_lone_surrogates(string)
+
+
+def name(value: object) -> str | None:
+    """Read a text as :func:`word` does; equal ones are one object, as many replies have it."""
+    string = word(value)
+    return None if string is None else sys.intern(string)
 
 
 def known(**items: Any) -> dict[str, Any]:
@@ -99,6 +112,8 @@ def exact(read: Callable[[object], _Value | None]) -> Callable[[object], _Value]
 
 
 exact_text: Final = exact(lambda value: value if isinstance(value, str) else None)
+exact_name: Final = exact(lambda value: sys.intern(value) if isinstance(value, str) else None)
+"""Return a text of which many values have the same; anything else raises :exc:`ValueError`."""
 exact_count: Final = exact(whole_number)
 exact_number: Final = exact(finite_number)
 exact_time: Final = exact(timestamp)
@@ -113,7 +128,9 @@ def word_of(words: Any) -> Callable[[object], Any]:
     Args:
         words: the ``Literal``.
     """
-    return exact(lambda value: value if value in get_args(words) else None)
+    # A file has its own copy of a word for each turn.
+    known_words = {word: word for word in get_args(words)}
+    return exact(lambda value: known_words.get(value) if isinstance(value, str) else None)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -193,13 +210,12 @@ def shared(value: Any, kind: type) -> dict[str, Any]:
 
 _HASHED_AT_ONCE: Final = 100_000
 """Characters: a digest must not take a copy of a reply of 100 MB."""
-_KEPT: Final = 2**14
-"""How many chain digests are kept: each request of a long talk carries the same turns."""
 
 
 def digest(value: object) -> str:
     """Return the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
-    return _sha256(_parts(value if isinstance(value, str) else canonical(value)))
+    text = value if isinstance(value, str) else canonical(value)
+    return _sha256(part.encode("utf-8", "surrogatepass") for part in _parts(text))
 
 
 def turn_digest(prompt: str, reply: str) -> str:
@@ -207,12 +223,10 @@ def turn_digest(prompt: str, reply: str) -> str:
 
     It is that of the JSON array of the two.
     """
-    quoted = (canonical(part)[1:-1] for part in _parts(prompt))
-    replied = (canonical(part)[1:-1] for part in _parts(reply))
-    return _sha256(chain(['["'], quoted, ['","'], replied, ['"]']))
+    quoted, replied = (map(_quoted, _parts(text)) for text in (prompt, reply))
+    return _sha256(chain([b'["'], quoted, [b'","'], replied, [b'"]']))
 
 
-@lru_cache(maxsize=_KEPT)
 def chain_digest(before: str | None, turn: str) -> str:
     """Return the digest of a turn together with all turns that its request carried.
 
@@ -246,10 +260,20 @@ def _parts(text: str) -> Iterator[str]:
     return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
 
 
-def _sha256(parts: Iterable[str]) -> str:
+def _quoted(text: str) -> bytes:
+    """Return a text as it stands between quotes in canonical JSON."""
+    written = json_escaped(text).encode("utf-8", "surrogatepass")
+    return (
+        written
+        if is_json_escaped(written)
+        else canonical(text)[1:-1].encode("utf-8", "surrogatepass")
+    )
+
+
+def _sha256(parts: Iterable[bytes]) -> str:
     made = hashlib.sha256()
     for part in parts:
-        made.update(part.encode("utf-8", "surrogatepass"))
+        made.update(part)
     return made.hexdigest()
 
 

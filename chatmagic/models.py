@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 from chatmagic._dataclass import dataclass
 from chatmagic._json import (
+    exact_name,
     exact_text,
     exact_time,
     fields_from_json,
@@ -126,8 +127,8 @@ class BodyFacts:
         refusal: what a model said instead of answering (compatible servers).
     """
 
-    model: str | None = json_field(exact_text)
-    finish_reason: str | None = json_field(exact_text)
+    model: str | None = json_field(exact_name)
+    finish_reason: str | None = json_field(exact_name)
     usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
     refusal: str | None = json_field(exact_text)
 

@@ -162,9 +162,10 @@ def test_nothing_is_compiled_before_the_first_instance(monkeypatch: pytest.Monke
     """Neither while a class is defined, nor for what is never used; and once for each class."""
     compiled: list[str] = []
 
-    def compile_it(code: str, scope: dict[str, Any]) -> None:
-        compiled.append(code)
-        RUN(code, scope)
+    def compile_it(code: str, *scopes: dict[str, Any]) -> None:
+        if "self" in code:  # Python 3.13 compiles an empty function, too
+            compiled.append(code)
+        RUN(code, *scopes)
 
     monkeypatch.setattr("builtins.exec", compile_it)
     classes = made(_dataclass.dataclass)

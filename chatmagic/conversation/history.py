@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import Layout
-    from chatmagic.conversation.prefix import Prefix
+    from chatmagic.conversation.prefix import Known
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
@@ -64,13 +64,23 @@ class Change:
 class Step:
     """A change that can be gone back over: the items of the slots that it touched, by key.
 
-    A load also changes the order; ``orders`` is the slots' keys before and after it.
+    ``held`` are the keys, each with the slot's items before and after it. A load also changes
+    the order; ``orders`` is the slots' keys before and after it.
     """
 
     kind: Kind
-    before: Mapping[int, tuple[Item, ...]]
-    after: Mapping[int, tuple[Item, ...]]
+    held: tuple[tuple[int, tuple[Item, ...], tuple[Item, ...]], ...]
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+
+    @property
+    def before(self) -> dict[int, tuple[Item, ...]]:
+        """The slots' items before it, by key."""
+        return {key: before for key, before, _ in self.held}
+
+    @property
+    def after(self) -> dict[int, tuple[Item, ...]]:
+        """The slots' items after it, by key."""
+        return {key: after for key, _, after in self.held}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +166,7 @@ def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     }
     held = {slot.key: slot for slot in now.slots}
     after: dict[int, tuple[Item, ...]] = {slot.key: () for slot in now.slots if slot.items}
-    known: dict[int, Prefix[int]] = {}
+    known: Known[int] = {}
     for slot in (renumbered(slot, now.next_number - 1, known) for slot in other.slots):
         key = keys.get(slot.owner, len(held))
         mine = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
@@ -207,11 +217,11 @@ def handed_over(now: Snapshot, number: int, owner: str) -> Snapshot:
         return replace(turn, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
 
     def rewritten(step: Step) -> Step:
-        before, after = (
-            {key: with_turns(items, handed) for key, items in side.items()}
-            for side in (step.before, step.after)
+        held = (
+            (key, with_turns(before, handed), with_turns(after, handed))
+            for key, before, after in step.held
         )
-        return replace(step, before=before, after=after)
+        return replace(step, held=tuple(held))
 
     slots = tuple(
         # The cell has asked nothing yet.
@@ -285,11 +295,8 @@ def _brought_back(now: Snapshot, owner: str) -> Snapshot:
         return now
     step = now.done[index]
     items = step.before[slot.key]
-    before, after = (
-        {key: others for key, others in side.items() if key != slot.key}
-        for side in (step.before, step.after)
-    )
-    left = (replace(step, before=before, after=after),) if after else ()
+    others = tuple(each for each in step.held if each[0] != slot.key)
+    left = (replace(step, held=others),) if others else ()
     slots, _ = _moved(now.slots, step.kind, {slot.key: items})
     done = (*now.done[:index], *left, *now.done[index + 1 :])
     return replace(now, slots=slots, done=done)
@@ -302,9 +309,10 @@ def changed(
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> tuple[Snapshot, Change]:
     """Put these items into these slots, by key, as a new change to undo."""
-    before = {key: now.slots[at].items for key, at in _indexes(now.slots, after).items()}
+    indexes = _indexes(now.slots, after).items()
+    held = tuple((key, now.slots[at].items, after[key]) for key, at in indexes)
     slots, change = _moved(now.slots, kind, after)
-    done = (*now.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]
+    done = (*now.done, Step(kind, held, orders))[-UNDO_DEPTH:]
     return replace(now, slots=slots, done=done, undone=(), void=0), change
 
 

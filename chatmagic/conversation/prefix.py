@@ -6,7 +6,6 @@ Tuples of them would take the square of their number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from chatmagic._json import chain_digest
@@ -54,24 +53,26 @@ class Prefix(Sequence[_T]):
         return self._share(count)
 
     def _share(self, count: int) -> Self:
-        other = copy(self)
-        other._count = count  # noqa: SLF001 - its own
+        other = object.__new__(type(self))
+        other._items, other._count = self._items, count
         return other
 
     def shares(self, other: Prefix[_T]) -> bool:
         """Return whether another one is of the same list."""
         return self._items is other._items
 
-    def mapped(self, change: Callable[[_T], _T], known: dict[int, Prefix[_T]]) -> Prefix[_T]:
+    def mapped(self, change: Callable[[_T], _T], known: Known[_T]) -> Prefix[_T]:
         """Return the items changed; those of one list share a list again.
 
         Args:
             change: returns what takes the place of an item.
-            known: what was changed so before, empty at first; the lists have to live on.
+            known: what was changed so before, empty at first, with what it was made of.
         """
-        longest = known.get(id(self._items), Prefix())
+        # What it was made of holds the list, so no other one gets its identity.
+        _, longest = known.get(id(self._items), (self, Prefix[_T]()))
         new = self._items[len(longest) : self._count]
-        known[id(self._items)] = longest = longest.followed_by([*map(change, new)])
+        longest = longest.followed_by([*map(change, new)])
+        known[id(self._items)] = self, longest
         return longest.first(self._count)
 
     def __len__(self) -> int:
@@ -112,6 +113,10 @@ class Prefix(Sequence[_T]):
 _Kind = TypeVar("_Kind", bound=Prefix[Any])
 
 
+Known = dict[int, tuple[Prefix[_T], Prefix[_T]]]
+"""What lists were changed to, by their identity: a beginning of the list, and the same changed."""
+
+
 class Digests(Prefix[str]):
     """Digests of turns that a request carries, and the chain digests of the first of them."""
 
@@ -121,6 +126,11 @@ class Digests(Prefix[str]):
         """Begin a list."""
         super().__init__(items)
         self._chains: list[str | None] = [None]
+
+    def _share(self, count: int) -> Self:
+        other = super()._share(count)
+        other._chains = self._chains  # noqa: SLF001 - its own
+        return other
 
     def chain(self, count: int) -> str | None:
         """Return the chain digest of the first digests; each is worked out once for all lists.

@@ -8,6 +8,7 @@ are ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, replace
 from operator import methodcaller
@@ -27,7 +28,7 @@ from chatmagic._json import (
     word_of,
 )
 from chatmagic.conversation.prefix import Digests
-from chatmagic.conversation.request_facts import Parameters, Value
+from chatmagic.conversation.request_facts import NO_PARAMETERS, Parameters, Value
 from chatmagic.models import Origin, ReplyFacts, State
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def owner_from(value: object) -> str:
     """
     if not isinstance(value, str) or not _OWNER.fullmatch(value):
         raise ValueError("not an owner")
-    return value
+    return sys.intern(value)  # a saved turn has it in three places
 
 
 def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
@@ -135,7 +136,7 @@ class Record(ReplyFacts):
         if kind not in {"turn", "pick"} or not isinstance(value, Mapping):
             raise ValueError("it is not the record of a turn")
         earlier, chain = _earlier(value.get("earlier"))
-        known = {"parameters": {}, **fields_from_json(cls, value)}
+        known = {"parameters": NO_PARAMETERS, **fields_from_json(cls, value)}
         return cls(**known, picked=kind == "pick", earlier=earlier, chain=chain)
 
     @property

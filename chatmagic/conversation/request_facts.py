@@ -36,7 +36,8 @@ Kind = Literal["cell", "error", "instructions", "format"]
 ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
 """The question about an error where none was typed."""
 
-_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+NO_PARAMETERS: Final[Mapping[str, Any]] = MappingProxyType({})
+"""What most turns were asked with: all of them have this one."""
 
 
 def _integer(value: object) -> int:
@@ -269,7 +270,9 @@ class RequestFacts(Parameters, AsTyped):
         """The values that were not kept, so that the prompt only names them."""
         return tuple(value for value in self.values if value.text is None)
 
-    def request(self, before: Iterable[Message], extra: Mapping[str, Any] = _NONE) -> Request:
+    def request(
+        self, before: Iterable[Message], extra: Mapping[str, Any] = NO_PARAMETERS
+    ) -> Request:
         """Return the request that is sent.
 
         Args:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic._dataclass import dataclass
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.prefix import Prefix
+from chatmagic.conversation.prefix import Known, Prefix
 from chatmagic.conversation.steering import Steering
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
@@ -129,7 +129,7 @@ def with_turns(items: tuple[Item, ...], change: Callable[[Turn], Turn]) -> tuple
     return tuple(change(item) if isinstance(item, Turn) else item for item in items)
 
 
-def renumbered(slot: Slot, by: int, known: dict[int, Prefix[int]]) -> Slot:
+def renumbered(slot: Slot, by: int, known: Known[int]) -> Slot:
     """Return a slot of another conversation; a turn's number 0 stands for one that is not known.
 
     Args:
@@ -137,16 +137,24 @@ def renumbered(slot: Slot, by: int, known: dict[int, Prefix[int]]) -> Slot:
         by: how much is added to the numbers of its turns.
         known: lists of numbers that were changed with the slots before; empty at first.
     """
+    if not by:
+        return slot
 
     def moved(number: int) -> int:
         return number + by if number else 0
 
+    # The same turn may be live, the newest and among the replies.
+    done: dict[int, Turn] = {}
+
     def renumber(turn: Turn) -> Turn:
+        if id(turn) in done:
+            return done[id(turn)]
         if isinstance(turn.carried, Prefix):
             carried: Sequence[int] = turn.carried.mapped(moved, known)
         else:
             carried = tuple(map(moved, turn.carried))
-        return replace(turn, number=moved(turn.number), carried=carried)
+        done[id(turn)] = replace(turn, number=moved(turn.number), carried=carried)
+        return done[id(turn)]
 
     slot = slot.with_turns(renumber)
     items = (

@@ -10,7 +10,7 @@ from chatmagic._dataclass import dataclass
 from chatmagic._json import digest, shared, turn_digest
 from chatmagic.conversation.prefix import Digests, Prefix, grown
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import RequestFacts, Value
+from chatmagic.conversation.request_facts import NO_PARAMETERS, RequestFacts, Value
 from chatmagic.models import Message, ReplyFacts
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ class Turn(RequestFacts):
         """The digest by which a later request's record names this turn."""
         if self._digest is None:
             digest = turn_digest(self.prompt, self.reply.text)
+            recorded = self.record and self.record.turn
+            # Of two equal texts one is kept.
+            digest = recorded if recorded == digest else digest
             object.__setattr__(self, "_digest", digest)
             return digest
         return self._digest
@@ -97,7 +100,7 @@ class Turn(RequestFacts):
             carried=carried if isinstance(carried, Digests) else tuple(carried),
             request=request,
             reply=digest(self.reply.text),
-            parameters=self.parameters,
+            parameters=self.parameters or NO_PARAMETERS,
             turn=self.digest,
             asked_model=self.asked_model,
             instructions=self.instructions,

@@ -60,7 +60,7 @@ class Secret:
         ValueError: the key is empty, or holds a character that no header can carry.
     """
 
-    __slots__ = ("_value",)
+    __slots__ = ("_forms", "_value")
 
     def __init__(self, value: str) -> None:
         """Keep the key."""
@@ -72,6 +72,9 @@ class Secret:
                 "an API key is one word of printable ASCII characters; this one is not"
             ) from None
         self._value = value
+        bare = value.replace("\\", "")
+        # A conversation has many texts.
+        self._forms = {value, *self._in_base64(), *([bare] if len(bare) >= SECRET_LENGTH else [])}
 
     @classmethod
     def of(cls, value: object) -> Self | None:
@@ -97,11 +100,7 @@ class Secret:
         readings = {text, unquote(text), unescape(text)}
         # However often it was quoted: JSON and Python only put backslashes in.
         readings |= {reading.replace("\\", "") for reading in readings}
-        bare = self._value.replace("\\", "")
-        forms = {self._value, *self._in_base64()} | (
-            {bare} if len(bare) >= SECRET_LENGTH else set()
-        )
-        return any(form in reading for reading in readings for form in forms)
+        return any(form in reading for reading in readings for form in self._forms)
 
     def redact(self, text: str) -> str:
         """Return ``text`` with every occurrence of the key taken out, in any of its writings.
@@ -217,6 +216,7 @@ class KeyCheck:
             before = ()
         new = messages[len(before) :]
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
-        texts = [replace(request, messages=new, body=None).encode().decode()]
+        sent = replace(request, messages=new, body=None) if before else request
+        texts = [sent.encode().decode()]
         refuse_keys([*texts, *(message.content for message in new)], known)
         self._passed = messages, known

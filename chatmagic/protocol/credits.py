@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from chatmagic import _json
@@ -250,6 +251,7 @@ def _reset(text: str, seen_at: datetime) -> datetime | None:
     return None
 
 
+@lru_cache(maxsize=16)  # the figures and the reply that came with them have one time
 def _http_date(text: str) -> datetime | None:
     if not re.fullmatch(_HTTP_DATE, text):
         return None

@@ -18,7 +18,7 @@ from chatmagic import _json
 from chatmagic._dataclass import dataclass
 from chatmagic._json import canonical, digest, finite_number, whole_number
 from chatmagic.models import BodyFacts, Message, Usage
-from chatmagic.text import without_lone_surrogates
+from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
 EMULATOR_SERVER: Final = "chatmagic-emulator"
@@ -30,6 +30,8 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 
 DONE: Final = "[DONE]"
 _BEGIN: Final = b'{"messages": ['
+_SENT: Final = '{"role": "%(role)s", "content": "%(content)s"}'
+_CANONICAL: Final = '{"content":"%(content)s","role":"%(role)s"}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +135,22 @@ class _Written:
 
     Args:
         messages: its messages.
-        sent: their JSON, as it is sent.
+        exact: the JSON of those of which :func:`_plain` writes none, by their places.
         head: what stands before them in the canonical body.
         hashed: digest of the canonical body as far as their end.
     """
 
     messages: tuple[Message, ...] = ()
-    sent: bytes = b""
+    exact: Mapping[int, bytes] = field(default_factory=dict)
     head: str = ""
     hashed: Any = field(default_factory=hashlib.sha256)
 
 
 class BodyWriter:
-    """Writer of the bodies of one conversation's requests."""
+    """Writer of the bodies of one conversation's requests.
+
+    It keeps no body, which would be the conversation once more, and writes each anew.
+    """
 
     def __init__(self) -> None:
         """Begin without any."""
@@ -170,7 +175,8 @@ class BodyWriter:
         now = self._added(request.messages, f'{{{before}{"," * bool(before)}"messages":[')
         hashed = now.hashed.copy()
         hashed.update(f"]{',' * bool(after)}{after}}}".encode())
-        body = b"".join([_BEGIN, now.sent, bare[len(_BEGIN) :]])
+        sent = [now.exact.get(at) or _fast(each, _SENT) for at, each in enumerate(now.messages)]
+        body = b"".join([_BEGIN, b", ".join(sent), bare[len(_BEGIN) :]])
         if len(request.messages) > 1:
             # A question by itself leaves what the next one of the conversation goes on from.
             self._last = now
@@ -182,16 +188,29 @@ class BodyWriter:
         if last.head != head or messages[: len(last.messages)] != last.messages:
             last = _Written(head=head)
             last.hashed.update(head.encode())
-        new = [
-            {"role": each.role, "content": each.content} for each in messages[len(last.messages) :]
-        ]
-        more = [without_lone_surrogates(json.dumps(each, ensure_ascii=False)) for each in new]
-        sent = b", ".join(filter(None, [last.sent, *(text.encode() for text in more)]))
-        hashed, comma = last.hashed.copy(), "," if last.messages else ""
-        for text in more:
-            hashed.update(f"{comma}{canonical(json.loads(text))}".encode())
-            comma = ","
-        return _Written(messages, sent, head, hashed)
+        hashed, exact = last.hashed.copy(), {**last.exact}
+        for at, each in enumerate(messages[len(last.messages) :], len(last.messages)):
+            written = _plain(each, _CANONICAL)
+            if written is None:
+                value = {"role": each.role, "content": each.content}
+                text = without_lone_surrogates(json.dumps(value, ensure_ascii=False))
+                exact[at], written = text.encode(), canonical(json.loads(text)).encode()
+            hashed.update(b"," * bool(at) + written)
+        return _Written(messages, exact, head, hashed)
+
+
+def _plain(message: Message, form: str) -> bytes | None:
+    """Return the JSON of a message; ``None`` where :func:`_fast` does not write it rightly."""
+    try:
+        written = _fast(message, form)
+    except UnicodeEncodeError:
+        return None
+    return written if message.role.isalpha() and is_json_escaped(written) else None
+
+
+def _fast(message: Message, form: str) -> bytes:
+    """Return the JSON of a message, if :func:`is_json_escaped` agrees."""
+    return (form % {"role": message.role, "content": json_escaped(message.content)}).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +249,12 @@ class Chunk(BodyFacts):
         usage = Usage.from_json(value["usage"]) if value.get("usage") else None
         if usage is None and choice.get("usage"):
             usage = Usage.from_json(choice["usage"])
-        finish_reason = _json.word(choice.get("finish_reason"))
+        finish_reason = _json.name(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=None if finish_reason == "null" else finish_reason,
-            model=_json.word(value.get("model")),
+            model=_json.name(value.get("model")),
             usage=usage,
             refusal=_json.text(part.get("refusal")),
             whole=whole,

@@ -42,7 +42,7 @@ class SecretCheck:
     def __init__(self) -> None:
         """Start without any message."""
         self._about = ""
-        self._passed: set[str] = set()
+        self._passed: set[int] = set()
         self._went: tuple[Message, ...] = ()
 
     def refuse(
@@ -78,7 +78,8 @@ class SecretCheck:
         texts = [message.content for message in messages[len(before) if carries else 0 :]]
         if instructions is not None:
             texts.append(instructions.text or "")
-        carried = {digest(text): text for text in texts}
+        # A hash of 64 bits with the process's own secret does as well as a digest, for less.
+        carried = {hash(text): text for text in texts}
         fields = json.dumps({**request.extra}, ensure_ascii=False)
         new = [text for key, text in carried.items() if key not in passed]
         for text in () if ask.allow_secrets else (ask.prompt, fields, *new):
@@ -92,12 +93,12 @@ class SecretCheck:
                     f"{_HINTS[ask.entry]}.",
                 )
         if is_sent:
-            passed.update(carried, [digest(ask.prompt)])
+            passed.update(carried, [hash(ask.prompt)])
             self._went = messages
 
     def allow(self, text: str) -> None:
         """Let the reply to an ask that was allowed go along: it may repeat the secret."""
-        self._passed.add(digest(text))
+        self._passed.add(hash(text))
 
 
 def _place(text: str, ask: Ask, above: Context, variables: Iterable[SecretVariable]) -> str:

@@ -19,6 +19,7 @@ What a cassette answers is not begun here; what the emulator answers is, and cou
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -290,7 +291,7 @@ class Spending:
         row = reservation.row = LedgerRow(
             number=ledger.count + 1,
             time=reservation.time,
-            service=service,
+            service=sys.intern(service),
             entry=reservation.entry,
             cell=reservation.cell,
             request=reservation.request,

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from chatmagic._json import chain_of, digest
-from chatmagic.conversation.prefix import Digests, Prefix, grown
+from chatmagic.conversation.prefix import Digests, Known, Prefix, grown
 
 
 def test_it_reads_as_a_tuple() -> None:
@@ -65,7 +65,7 @@ def test_changed_beginnings_share_a_list_again() -> None:
     """Each item of the list is changed once, for as many beginnings as there are."""
     one = Prefix((1,))
     three = one.followed_by((2, 3))
-    known: dict[int, Prefix[int]] = {}
+    known: Known[int] = {}
     changed: list[int] = []
 
     def ten_more(number: int) -> int:

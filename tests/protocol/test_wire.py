@@ -399,6 +399,33 @@ def test_other_messages_are_written_anew() -> None:
         assert writer.written(request)[0].encode() == request.encode()
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        Message("user", 'a\tb\r\n\\ "c" \x7f\u2028\U0001f600'),
+        Message("user", "a\x00b\x1b[1m\f"),
+        Message("user", "\ud83d\ude00 \ud83d"),
+        Message('a "role"', "b"),
+    ],
+    ids=["escapes", "controls", "surrogates", "role"],
+)
+def test_a_message_is_written_as_json_writes_it(other: Message) -> None:
+    """Also where the short way does not hold, at each place and in the request after it."""
+    writer, hello = BodyWriter(), Message("user", "a\nb")
+    for messages in ((other,), (hello, other), (hello, other, other, hello)):
+        request = Request(messages)
+        written, digest = writer.written(request)
+        assert (
+            written.encode()
+            == json.dumps(written.to_json(), ensure_ascii=False)
+            .encode("utf-16-le", "surrogatepass")
+            .decode("utf-16-le", "replace")
+            .encode()
+        )
+        assert written.encode() == request.encode()
+        assert digest == request.digest()
+
+
 def test_what_json_has_no_word_for_is_refused() -> None:
     """As the request itself refuses it."""
     request = Request((Message("user", "a"),), extra={"x": object()})
