@@ -316,6 +316,10 @@ def begin(account: Account, reservation: Reservation, place: tuple[str, int] | N
     return struck_in(begun, place)
 
 
+class Struck(KeyboardInterrupt):
+    """The interrupt that a test strikes with, and no other."""
+
+
 def struck_in(action: Callable[[], object], place: tuple[str, int] | None) -> list[Any]:
     """Strike an action at a line; return the lines that it comes to in this thread."""
     places: dict[tuple[str, int], None] = {}
@@ -326,7 +330,7 @@ def struck_in(action: Callable[[], object], place: tuple[str, int] | None) -> li
             is_new = where not in places
             places[where] = None
             if where == place and is_new:
-                raise KeyboardInterrupt
+                raise Struck
         return watch
 
     before = sys.gettrace()
@@ -349,7 +353,7 @@ def test_an_interrupt_at_any_line_of_a_reservation_reserves_nothing(tmp_path: Pa
     assert {name for name, _ in places} == WATCHED
     for number, place in enumerate(places):
         struck, reservation = account(str(number))
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Struck):
             begin(struck, reservation, place)
         assert struck.spending.under_way == ()
         assert struck.spending.tally == Tally(), place
@@ -365,7 +369,7 @@ def test_an_interrupt_at_any_line_of_an_end_ends_it_all_the_same(tmp_path: Path)
         account = Account(spending("50 a day", tmp_path / name))
         account.ask()
         reservation, reply = account.begin(), account.reply()
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(Struck):
             return account.spending, struck_in(
                 lambda: account.spending.end(reservation, reply), place
             )

@@ -272,11 +272,15 @@ def beginning(peer: Peer) -> None:
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interrupt_keeps_what_came(tmp_path: Path, name: str) -> None:
     """Ctrl-C ends it with 130, as a closed terminal does; the turn is kept, marked, privately."""
+    number = getattr(signal, name)
     with Server(beginning) as server:
+        # A test run under nohup ignores a hang-up, as would what it starts.
+        before = signal.signal(number, signal.SIG_DFL)
         running = process(server.origin, tmp_path, "hello", stdout=subprocess.PIPE)
+        signal.signal(number, before)
         assert running.stdout is not None
         assert running.stdout.read(7) == b"One two"
-        running.send_signal(getattr(signal, name))
+        running.send_signal(number)
         rest, complaint = running.communicate(timeout=60)
     assert (running.returncode, rest) == (130, b"\n")
     assert b"Interrupted after 2 words; what came is kept, marked." in complaint
