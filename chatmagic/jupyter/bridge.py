@@ -228,6 +228,8 @@ class Bridge:
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
         """Take note of a page's message."""
         report = report_from(content)
+        if isinstance(content, dict) and content.get("kind") == "lacks":
+            self._drawing.put(partial(self._painting.settle, content.get("live")))
         if report is None and isinstance(content, dict) and content.get("kind") in ANSWERS:
             heard = self._awaited.pop(content.get("key", 0), None)
             if heard is not None:
@@ -258,6 +260,7 @@ class Bridge:
                 return
             case Ended(ask):
                 self._began, self._is_first = None, False
+                self._painting.end(event)
                 if ask.entry != "panel":
                     self._say(event.words)
         self._publish_later()

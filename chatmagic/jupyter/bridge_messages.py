@@ -6,7 +6,7 @@ and ``tests/samples/messages.json`` an example of each.
 
 # No annotations from __future__: NotRequired is not seen in strings.
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 # From the kernel to a page.
 
@@ -98,7 +98,16 @@ class Paint(TypedDict):
     last: NotRequired[bool]
 
 
-ToBridge = Marks | Below | Say | Tell | Code | Run | Paint
+class Settled(TypedDict):
+    """Last state of a reply, as a notebook keeps it, for the output that still shows it live."""
+
+    kind: Literal["settled"]
+    live: str
+    data: dict[str, Any]
+    metadata: dict[str, Any]
+
+
+ToBridge = Marks | Below | Say | Tell | Code | Run | Paint | Settled
 
 # From a page to the kernel.
 
@@ -146,4 +155,11 @@ class Paints(TypedDict):
     notebook: str
 
 
-FromBridge = Cells | Coded | Started | Paints
+class Lacks(TypedDict):
+    """The page has an output that shows this reply as under way, and nothing more comes of it."""
+
+    kind: Literal["lacks"]
+    live: str
+
+
+FromBridge = Cells | Coded | Started | Paints | Lacks

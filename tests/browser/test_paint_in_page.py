@@ -107,3 +107,36 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         book.until(f"{BOX}.querySelector('mjx-container') && {TOOLS}")
         assert book.js(f"return {BOX}.children.length") == 5
     assert book.front.heard.errors == []
+
+
+def test_a_page_that_is_loaded_again_is_painted_on(lab: Callable[..., Book]) -> None:
+    """From what was saved of the reply to its end, which no output of the front end is told."""
+    turns = [threading.Event() for _ in range(2)]
+
+    def answer(peer: loopback.Peer) -> None:
+        peer.wait_up_to(60)
+        while peer.request():
+            peer.send(loopback.head(headers={**loopback.EVENTS, "Transfer-Encoding": "chunked"}))
+            for text, turn in zip(("The first.\n\n", "$\\bar{x}$."), turns, strict=True):
+                peer.send(loopback.chunked(loopback.event(text)))
+                assert turn.wait(60)
+            peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
+
+    with loopback.Server(answer) as service:
+        setup = (
+            f"%load_ext chatmagic\n%config ChatMagics.auth = 'none'\n%chat_connect {service.origin}"
+        )
+        book = lab([setup, "%%chat --background\nGo on."])
+        book.run(0)
+        book.start(1)
+        book.until(SHOWN, "The first.")
+        book.save()
+        book.reload()
+        turns[0].set()
+        book.until(SHOWN, "bar")
+        turns[1].set()
+        book.until(f"{BOX}.querySelector('mjx-container')")
+        assert book.js("return document.querySelector('.chatmagic-live')") is None
+        (output,) = book.outputs(1)
+        assert output["metadata"]["chatmagic"]["prompt"] == "Go on."
+    assert book.front.heard.errors == []

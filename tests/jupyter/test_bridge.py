@@ -467,11 +467,13 @@ def test_a_page_is_sent_what_there_is_to_paint(
     # A report waits behind the cells that are to run; that the page paints is heard at once.
     target = comm.get_comm_manager().targets[PAINTS]
     pages = [BaseComm(primary=False) for _ in range(2)]
-    for page, part in zip(pages, ("two", "three"), strict=True):  # the second is loaded again
+    # The second is the first, loaded again.
+    for before, (page, part) in enumerate(zip(pages, ("two", "three"), strict=True), 1):
         target(page, {"content": {"data": {"kind": "paints", "notebook": "n"}}})
+        settle(drawing)
+        assert front.paints()[-1]["keep"] == 0
         (paint,) = tell(Fragment(f"{part}\n\n"))
-        assert paint["keep"] == 0
-        assert paint["blocks"][-1] == f"<p>{part}</p>\n"
+        assert (paint["keep"], paint["blocks"]) == (before, [f"<p>{part}</p>\n"])
     front.say("a", opened=True)  # it has said more already
     assert tell(Fragment("four")) == [drawn[-1].message]
     assert (drawn[-1].keep, drawn[-1].whole) == (3, False)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import comm
 import pytest
 from comm.base_comm import BaseComm
 
+from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.painting import PAINTS, Painting
 from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
-from chatmagic.session.events import Ask
+from chatmagic.models import Reply
+from chatmagic.session.events import Answer, Ask, Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from chatmagic.jupyter.bridge_messages import Paint
+    from chatmagic.jupyter.bridge_messages import Paint, Settled
 
 
 class Loop(DrawingLoop):
-    """A drawing loop that only notes which pages paint."""
+    """A drawing loop without a thread, which only notes which pages paint."""
 
     def __init__(self) -> None:
         """Note none yet."""
@@ -31,13 +33,17 @@ class Loop(DrawingLoop):
         """Take note."""
         self.pages = [page for page in self.pages if page != painter] + [painter] * (not ends)
 
+    def put(self, work: Callable[[], object]) -> None:
+        """Do it."""
+        work()
+
 
 class Page:
     """The pages of a bridge, and what they were sent."""
 
     def __init__(self) -> None:
         """Open none of them."""
-        self.sent: list[Paint] = []
+        self.sent: list[Paint | Settled] = []
         self.loop = Loop()
         self.painting = Painting(self.loop, self.sent.append)
         self.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
@@ -49,7 +55,7 @@ class Page:
         comm.get_comm_manager().targets[PAINTS](page, {"content": {"data": data}})
         return page
 
-    def told(self, text: str, *, has_script: bool = False) -> list[Paint]:
+    def told(self, text: str, *, has_script: bool = False) -> list[Any]:
         """Return what is sent of a drawing."""
         self.sent.clear()
         self.reply.add(text)
@@ -68,12 +74,19 @@ def page() -> Iterator[Page]:
     assert PAINTS not in comm.get_comm_manager().targets
 
 
+def drawn_anew(page: Page, serial: int, blocks: list[str]) -> dict[str, Any]:
+    """Return the message of all that is shown."""
+    kind = {"kind": "paint", "live": page.reply.live}
+    return {**kind, "serial": serial, "keep": 0, "blocks": blocks}
+
+
 def test_all_of_it_is_told_to_a_page_that_comes(page: Page) -> None:
     """And then what is new, a block that has grown by its end alone."""
     assert page.told("One.\n\n") == []
     page.opens()
-    (all_of_it,) = page.told("Two **bold**")
-    assert (all_of_it["keep"], len(all_of_it["blocks"])) == (0, 2)
+    assert page.sent == [drawn_anew(page, 0, ["<p>One.</p>\n"])]
+    (more,) = page.told("Two **bold**")
+    assert (more["keep"], len(more["blocks"])) == (1, 1)
     (more,) = page.told(" 😀.")
     same = "<p>Two <strong>bold</strong>"
     assert (more["keep"], more["same"], more["blocks"]) == (1, len(same), [" 😀.</p>\n"])
@@ -90,6 +103,29 @@ def test_a_page_may_have_the_script_and_be_unable_to_say_so(page: Page) -> None:
     page.painting.greet()
     (paint,) = page.told("\n\nThree", has_script=True)
     assert (paint["keep"], len(paint["blocks"])) == (0, 2)
+
+
+def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
+    """Of the newest replies that have ended, by the names of their asks, and of no other."""
+    lives: list[object] = []
+    for number in range(18):
+        turn = Turn(prompt="p", reply=Reply(f"Words {number}."))
+        answer = Answer(turn.reply, turn.to_record((), "0" * 64))
+        page.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+        page.told("Words")
+        page.painting.settle(page.reply.live)
+        page.painting.end(Ended(Ask("another?"), answer, None))
+        page.painting.settle(page.reply.live)
+        page.painting.end(Ended(page.reply.ask, answer, None))
+        lives.append(page.reply.live)
+    assert page.sent == []
+    for live in [*lives[:3], "", None, {}]:
+        page.painting.settle(live)
+    (settled,) = page.sent
+    assert settled["kind"] == "settled"
+    assert settled["live"] == lives[2]
+    assert settled["data"]["text/plain"] == "Words 2."
+    assert settled["metadata"]["chatmagic"]["prompt"] == "p"
 
 
 def test_a_page_that_is_loaded_again_takes_its_own_place(page: Page) -> None:

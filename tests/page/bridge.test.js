@@ -111,3 +111,28 @@ test("a reply under way is painted; a comm of its own says so, once", async (t) 
   assert.equal(said.length, 2);
   stop();
 });
+
+test("an output that shows a reply as under way is settled when nothing more comes of it", () => {
+  const model = new Model();
+  const shown = (live, more = "") => `<div class="chatmagic"><div class="chatmagic-reply chatmagic-live chatmagic-live-${live}${more}" dir="auto">`;
+  const settled = samples("to the bridge").find(({ kind }) => kind === "settled");
+  const htmls = [shown(settled.live), shown("ba9876543210", " chatmagic-at-4"), shown(settled.live).replaceAll("<", "&lt;")];
+  const list = htmls.map((html) => ({ output_type: "display_data", data: { "text/html": html } }));
+  const get = (at) => ({ toJSON: () => list[at] });
+  model.cells[0].outputs = { length: 3, get, set: (at, output) => { list[at] = output; } };
+  const { stop } = open(model);
+  const asked = () => model.take().filter(({ kind }) => kind === "lacks");
+  model.receive({ kind: "paint", live: "ba9876543210", serial: 0, keep: 0, blocks: [] });
+  pass(5000);
+  const [lacks, ...others] = asked();
+  assert.deepEqual([lacks.live, others], [settled.live, []]);
+  assert.ok(isListed("of the bridge", lacks));
+  model.receive(settled);
+  assert.deepEqual(list[0], { output_type: "display_data", data: settled.data, metadata: settled.metadata });
+  assert.deepEqual([list[1], list[2]].map(({ data }) => data["text/html"]), htmls.slice(1));
+  model.receive({ kind: "paint", live: "ba9876543210", serial: 1, keep: 0, blocks: [], last: true });
+  pass(5000);
+  assert.deepEqual(asked().map(({ live }) => live), ["ba9876543210"]);
+  stop();
+  pass(5000);
+});

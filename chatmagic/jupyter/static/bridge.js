@@ -5,16 +5,15 @@
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { make } from "./dom.js";
-import { BRIDGE, cellList, panelViews, shownIndex, tagKept } from "./notebook.js";
+import { BRIDGE, cellList, liveOutputs, panelViews, settleOutputs, shownIndex, tagKept } from "./notebook.js";
 import { Painter } from "./paint.js";
+import { PromptStyle } from "./prompts.js";
 import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Context} Context */
 /** @typedef {import("./notebook.js").Model} Model */
 
-const PROSE = "text/x-ipythongfm";
-const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
 const STATUS = "chatmagic-status";
 const MARK = "chatmagic-mark";
 /** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
@@ -24,6 +23,8 @@ const READ_MS = 200;
 const STOP = "chatmagic.stop";
 const PAINTS = "chatmagic.paints";
 const SUBSHELL_MS = 3000;
+/** After how long a reply has its last state, unless the page was loaded again while it came. */
+const SETTLED_MS = 5000;
 
 const MARK_STYLE =
   "grid-column: 1 / -1; margin: 2px 0 2px calc(var(--jp-cell-prompt-width, 64px) + 11px); " +
@@ -78,60 +79,6 @@ function mark(node, words) {
   node.insertBefore(note, node.querySelector(":scope > .jp-Cell-outputWrapper"));
 }
 
-/** The prompts of a notebook's cells, shown as prose and not as Python. */
-class PromptStyle {
-  constructor() {
-    /** @type {Map<Cell, {mimeType: ?string, look: () => void}>} */
-    this.watched = new Map();
-  }
-
-  /** Watch these cells, and no others. @param {Cell[]} cells */
-  watch(cells) {
-    const now = new Set(cells);
-    for (const cell of this.watched.keys()) if (!now.has(cell)) this.watched.delete(cell);
-    for (const cell of now) {
-      if (cell.type !== "code" || this.watched.has(cell)) continue;
-      const look = () => this.look(cell);
-      this.watched.set(cell, { mimeType: null, look });
-      cell.contentChanged.connect(look);
-      cell.mimeTypeChanged.connect(look);
-      look();
-    }
-  }
-
-  /** @param {Cell} cell that was edited */
-  look(cell) {
-    const watched = this.watched.get(cell);
-    if (!watched) return;
-    const asks = CHAT.test(cell.sharedModel.getSource());
-    if (asks && cell.mimeType !== PROSE) {
-      watched.mimeType = cell.mimeType;
-      cell.mimeType = PROSE;
-    } else if (!asks) {
-      this.restore(cell);
-    }
-  }
-
-  /** @param {Cell} cell */
-  restore(cell) {
-    const watched = this.watched.get(cell);
-    const before = watched?.mimeType;
-    if (!watched || !before) return;
-    watched.mimeType = null;
-    if (cell.mimeType === PROSE) cell.mimeType = before;
-  }
-
-  /** Leave the cells as they were. */
-  stop() {
-    for (const [cell, { look }] of this.watched) {
-      cell.contentChanged.disconnect(look);
-      cell.mimeTypeChanged.disconnect(look);
-      this.restore(cell);
-    }
-    this.watched.clear();
-  }
-}
-
 /** The bridge of one notebook of the page, with one kernel. */
 export class Bridge {
   /** @param {Model} model @param {Context} context */
@@ -177,6 +124,17 @@ export class Bridge {
     this.prompts.watch(cellList(this.cells));
     this.tell(true);
     this.draw();
+    this.settle();
+  }
+
+  /** Ask for the last states that lack. */
+  settle() {
+    setTimeout(() => {
+      if (this.stopped) return;
+      for (const { live } of liveOutputs(cellList(this.cells))) {
+        if (live !== this.painter.live) this.model.send({ kind: "lacks", live });
+      }
+    }, SETTLED_MS);
   }
 
   /**
@@ -282,7 +240,10 @@ export class Bridge {
 
   /** @param {import("./messages.js").ToBridge} content */
   receive(content) {
-    if (content.kind === "paint") return this.painter.take(content);
+    if (content.kind === "paint") {
+      if (content.last) this.settle();
+      return this.painter.take(content);
+    }
     if (content.kind === "marks") {
       this.marks = new Map(Object.entries(content.marks));
     } else if (content.kind === "below") {
@@ -290,6 +251,9 @@ export class Bridge {
     } else if (content.kind === "say" && !(content.first && panelViews(this.model).size)) {
       // A panel has said it where no bridge did.
       statusRegion().textContent = String(content.text);
+    } else if (content.kind === "settled") {
+      settleOutputs(cellList(this.cells), content);
+      this.tell(false);
     } else if (content.kind === "tell") {
       this.tell(false);
     } else if (content.kind === "code" && content.page === this.page) {

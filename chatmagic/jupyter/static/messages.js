@@ -68,12 +68,15 @@
  * @typedef {{kind: "paint", live: string, serial: number, keep: number, blocks: string[],
  *   same?: number, last?: boolean}} Paint of the blocks of a reply under way the first stay, the
  *   others go, and these follow, the first with so many characters of the one that stood there
- * @typedef {Marks|Below|Say|Tell|Code|Run|Paint} ToBridge
+ * @typedef {{kind: "settled", live: string, data: object, metadata: object}} Settled the last
+ *   state of a reply that an output still shows as under way
+ * @typedef {Marks|Below|Say|Tell|Code|Run|Paint|Settled} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
  *   count: number}} Started
  * @typedef {{kind: "paints", notebook: string}} Paints data of the comm that the page opens
+ * @typedef {{kind: "lacks", live: string}} Lacks the last state of this reply
  */
 
 export {};

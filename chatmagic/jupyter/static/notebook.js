@@ -89,6 +89,29 @@ export function cellList(cells) {
   return cells ? Array.from({ length: cells.length }, (_, index) => cells.get(index)) : [];
 }
 
+/**
+ * Return the outputs that show a reply as under way, by the name that their box has for it.
+ * @param {Cell[]} cells
+ */
+export function liveOutputs(cells) {
+  return cells.flatMap(({ outputs }) => Array.from({ length: outputs?.length ?? 0 }, (_, at) => {
+    const html = String(outputs?.get(at).toJSON().data?.["text/html"] ?? "");
+    const [, live = ""] = html.match(/<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})[ "]/) ?? [];
+    return { outputs, at, live };
+  })).filter(({ live }) => live);
+}
+
+/**
+ * Bring the outputs that show a reply as under way to its last state.
+ * @param {Cell[]} cells
+ * @param {import("./messages.js").Settled} settled
+ */
+export function settleOutputs(cells, { live, data, metadata }) {
+  for (const { outputs, at } of liveOutputs(cells).filter((each) => each.live === live)) {
+    outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
+  }
+}
+
 /** Tag the cells whose outputs have a record, so that nbstripout leaves them. @param {Cell[]} cells */
 export function tagKept(cells) {
   for (const cell of cells) {
