@@ -81,7 +81,8 @@ class _Init:
     def __get__(self, instance: object, owner: type) -> Any:
         """Return the method of an instance, or the function."""
         self._made += 1
-        if instance is not None and self._made <= UNCOMPILED:
+        # To tell the arguments, Python 3.13 asks with the class as an instance.
+        if isinstance(instance, self._cls) and self._made <= UNCOMPILED:
             return partial(self._fill, instance)
         return self._compiled().__get__(instance, owner)
 
