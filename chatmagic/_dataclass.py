@@ -2,14 +2,15 @@
 
 The standard library's compiles up to seven methods of each class while its module is imported,
 which was half of what the modules of a first ``%%chat`` took. Here an ``__init__`` is compiled for
-the first instance, and the other methods are the same code for all classes. For a type checker,
-:func:`dataclasses.fields` and :func:`dataclasses.replace` there is no difference.
+a class that has some instances, and the other methods are the same code for all classes. For a type
+checker, :func:`dataclasses.fields` and :func:`dataclasses.replace` there is no difference.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import MISSING, FrozenInstanceError, fields
+from functools import partial
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["dataclass"]
 
+UNCOMPILED: Final = 3
+"""How many instances of a class are made without a method of its own."""
 _SET: Final = "self.{0} = {1}"
 _PUT: Final = "_put(self, {0!r}, {1})"
 """As ``_SET``, for a class that refuses it."""
@@ -62,7 +65,7 @@ if not TYPE_CHECKING:
 
 
 class _Init:
-    """``__init__`` of a class, which is compiled when it is first looked for.
+    """``__init__`` of a class, which is compiled when some instances were made: most have few.
 
     Args:
         cls: the class.
@@ -73,12 +76,42 @@ class _Init:
         """Compile nothing yet."""
         self._cls = cls
         self._put = put
+        self._made = 0
 
     def __get__(self, instance: object, owner: type) -> Any:
         """Return the method of an instance, or the function."""
+        self._made += 1
+        if instance is not None and self._made <= UNCOMPILED:
+            return partial(self._fill, instance)
+        return self._compiled().__get__(instance, owner)
+
+    def _compiled(self) -> Any:
         init = _compiled(self._cls, self._put)
         type.__setattr__(self._cls, "__init__", init)
-        return init.__get__(instance, owner)
+        return init
+
+    def _fill(self, instance: Any, /, *args: object, **named: object) -> None:
+        """Give an instance its values, as the function does."""
+        every, values = fields(self._cls), dict[str, object]()
+        by_place = [each.name for each in every if each.init and not each.kw_only]
+        given = dict(zip(by_place, args, strict=False))
+        is_wrong = len(args) > len(by_place) or bool(given.keys() & named.keys())
+        given |= named
+        for each in every:
+            if each.init and each.name in given:
+                values[each.name] = given.pop(each.name)
+            elif each.default_factory is not MISSING:
+                values[each.name] = each.default_factory()
+            elif each.default is not MISSING:
+                values[each.name] = each.default
+            else:
+                is_wrong = is_wrong or each.init
+        if is_wrong or given:
+            self._compiled()(instance, *args, **named)  # it says what is wrong
+        for name, value in values.items():
+            object.__setattr__(instance, name, value)
+        if hasattr(self._cls, "__post_init__"):
+            instance.__post_init__()
 
 
 def _compiled(cls: type, put: str) -> Any:

@@ -80,6 +80,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Place", (), {"row": 2, "cell": "b"}),
     ("Place", (), {}),
     ("Place", ("a", 2, 3), {}),
+    ("Place", ("a",), {"cell": "b"}),
+    ("Place", ("a",), {"column": 1}),
     ("Below", ("a",), {}),
     ("Below", ("a", 1), {"notes": ["x"], "hidden": "y"}),
     ("Below", ("a", 1, ["x"]), {}),
@@ -111,10 +113,15 @@ def facts(classes: dict[str, Any], name: str, args: Any, named: Any) -> Any:
     return (repr(it), compared, is_hashed_by_value, shown, type(it).__match_args__)
 
 
+@pytest.mark.parametrize("uncompiled", [0, 1_000])
 @pytest.mark.parametrize(("name", "args", "named"), CASES)
-def test_an_instance_is_as_the_standard_librarys(name: str, args: Any, named: Any) -> None:
-    """It shows, compares and hashes the same, or is refused the same."""
-    assert facts(OURS, name, args, named) == facts(THEIRS, name, args, named)
+def test_an_instance_is_as_the_standard_librarys(
+    name: str, args: Any, named: Any, uncompiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It shows, compares and hashes the same, or is refused the same, whoever makes it."""
+    monkeypatch.setattr(_dataclass, "UNCOMPILED", uncompiled)
+    ours = made(_dataclass.dataclass)
+    assert facts(ours, name, args, named) == facts(THEIRS, name, args, named)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +165,8 @@ def test_an_instance_that_holds_itself_is_shown() -> None:
     assert repr(kept) == "Kept(text='a', parts=([...],))"
 
 
-def test_nothing_is_compiled_before_the_first_instance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither while a class is defined, nor for what is never used; and once for each class."""
+def test_nothing_is_compiled_for_a_few_instances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither while a class is defined, nor for what is hardly used; and once for each class."""
     compiled: list[str] = []
 
     def compile_it(code: str, *scopes: dict[str, Any]) -> None:
@@ -169,6 +176,8 @@ def test_nothing_is_compiled_before_the_first_instance(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("builtins.exec", compile_it)
     classes = made(_dataclass.dataclass)
+    for _ in range(_dataclass.UNCOMPILED):
+        classes["Place"]("a")
     assert not compiled
     for _ in range(2):
         repr(classes["Place"]("a") == classes["Place"]("b"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, MISSING, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from chatmagic._dataclass import dataclass
@@ -36,8 +35,8 @@ Kind = Literal["cell", "error", "instructions", "format"]
 ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
 """The question about an error where none was typed."""
 
-NO_PARAMETERS: Final[Mapping[str, Any]] = MappingProxyType({})
-"""What most turns were asked with: all of them have this one."""
+NO_PARAMETERS: Final[Mapping[str, Any]] = {}
+"""What most turns were asked with: all of them have this one, which can be pickled with them."""
 
 
 def _integer(value: object) -> int:

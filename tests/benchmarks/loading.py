@@ -1,8 +1,9 @@
 """Loading: the extension, the first question, the emulator and the command line.
 
 The extension and the first ``%%chat`` are timed in fresh kernels, beside ``import requests`` in
-another fresh one; the first question is asked of a server in this process, which answers at once.
-The byte code is there, as after an installation.
+another fresh one, and in a shell without a kernel, beside the same there; the first question is
+asked of a server in this process, which answers at once. Some kernels rest between the two cells,
+as long as a person does who types a question. The byte code is there, as after an installation.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +31,13 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 5
 WORD: Final = "estimator"
+REST: Final = 2.0
+"""Seconds between the cell that loads the extension and the question, where it is not at once."""
+SHELL: Final = """
+import time
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+"""
 BODY: Final = b'{"messages": [{"role": "user", "content": "hi"}]}'
 
 
@@ -38,6 +47,10 @@ class Service:
     def __init__(self) -> None:
         """Begin without a request."""
         self.asked = 0.0
+
+    def asked_after(self, start: str) -> float:
+        """Return the seconds from a time of ``monotonic`` until the request was there."""
+        return self.asked - float(start)
 
     def __call__(self, peer: loopback.Peer) -> None:
         """Answer the requests of one connection."""
@@ -55,17 +68,45 @@ def timed(code: str) -> float:
         return float(running.run(timing).text)
 
 
-def first_question(end: Callable[[Service, list[tuple[float, dict[str, Any]]]], float]) -> float:
+def timed_in_shell(code: str) -> float:
+    """Return the seconds that some code takes in a fresh shell without a kernel."""
+    end = "\nprint(time.perf_counter() - start)"
+    return float(_in_shell(f"start = time.perf_counter()\n{code}{end}", {}))
+
+
+def first_question_in_shell() -> float:
+    """Return the seconds from the begin of the first ``%%chat`` until its request is there."""
+    service = Service()
+    load = "shell.run_line_magic('load_ext', 'chatmagic')\nstart = time.monotonic()"
+    ask = "shell.run_cell_magic('chat', '--quiet', 'Hello?')\nprint(start)"
+    with loopback.Server(service) as server:
+        place = {"CHATMAGIC_AUTH": "none", "CHATMAGIC_BASE_URL": server.origin}
+        return service.asked_after(_in_shell(f"{load}\n{ask}", place))
+
+
+def _in_shell(code: str, place: dict[str, str]) -> str:
+    words = [sys.executable, "-c", SHELL + code]
+    ran = subprocess.run(
+        words, env={**os.environ, **place}, capture_output=True, text=True, check=True
+    )
+    return ran.stdout.splitlines()[-1]
+
+
+def first_question(
+    end: Callable[[Service, list[tuple[float, dict[str, Any]]]], float], rest: float = 0.0
+) -> float:
     """Return the seconds from the begin of the first ``%%chat`` to some moment of it.
 
     Args:
         end: gives the moment, from the service and the messages of the cell.
+        rest: seconds for which the kernel rests before it.
     """
     service = Service()
     with loopback.Server(service) as server:
         place = {"CHATMAGIC_AUTH": "none", "CHATMAGIC_BASE_URL": server.origin}
         with kernel(place, python=sys.executable) as running:
             running.run("%load_ext chatmagic", cell="load")
+            time.sleep(rest)
             ran = running.run("%%chat\nHello?", cell="ask")
             return end(service, ran.messages) - ran.messages[0][0]
 
@@ -104,23 +145,24 @@ def rows() -> Iterator[Row]:
     """Take the figures and return the rows."""
     compileall.compile_dir(ROOT / "chatmagic", quiet=1)
     base = {"import requests": lambda: timed("import requests")}
+    bare = {"import requests": lambda: timed_in_shell("import requests")}
     load = 'get_ipython().run_line_magic("load_ext", "chatmagic")'
-    asks: dict[str, tuple[Callable[[], float], str]] = {
-        "`%load_ext`": (lambda: timed(load), "≤ 0.15"),
-        "the first `%%chat`: until it is sent": (
-            lambda: first_question(lambda service, _: service.asked),
-            "≤ 1.6",
-        ),
-        "the first `%%chat`: until its first word is shown": (
-            lambda: first_question(lambda _, messages: _first_word(messages)),
-            "",
-        ),
-    }
-    for what, (run, target) in asks.items():
-        figures = by_turns({OURS: run, **base}, ROUNDS, middle)
-        yield Row(what, figures, "s", "import requests", target)
-    bare = {"python": lambda: command("-c", "pass")}
-    shows = {OURS: lambda: command("-m", "chatmagic", "--help"), **bare}
+    figures = by_turns({OURS: lambda: timed(load), **base}, ROUNDS, middle)
+    yield Row("`%load_ext`", figures, "s", "import requests", "≤ 0.15")
+    figures = by_turns({OURS: first_question_in_shell, **bare}, ROUNDS, middle)
+    what = "the first `%%chat` in a shell without a kernel: until it is sent"
+    yield Row(what, figures, "s", "import requests", "≤ 1.6")
+    for when, rest in (("at once", 0.0), ("of a kernel that rested", REST)):
+        sent = partial(first_question, lambda service, _: service.asked, rest)
+        figures = by_turns({OURS: sent, **base}, ROUNDS, middle)
+        what = f"the first `%%chat`, {when}: until it is sent"
+        yield Row(what, figures, "s", "import requests", "≤ 1.6")
+        shown = partial(first_question, lambda _, messages: _first_word(messages), rest)
+        figures = by_turns({OURS: shown, **base}, ROUNDS, middle)
+        what = f"the first `%%chat`, {when}: until its first word is shown"
+        yield Row(what, figures, "s", "import requests")
+    python = {"python": lambda: command("-c", "pass")}
+    shows = {OURS: lambda: command("-m", "chatmagic", "--help"), **python}
     figures = by_turns(shows, ROUNDS, middle)
     added = 1e3 * (figures[OURS] - figures["python"])
     yield Row(f"`chatmagic --help` ({added:+.0f} ms)", figures, "s", "python", "≤ 150 ms added")
