@@ -7,7 +7,9 @@ a value that ``{{ }}`` put in only the expression, the size and the digest, unle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -28,7 +30,7 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.text import fence, open_fence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from chatmagic.conversation.slots import Item
     from chatmagic.conversation.standings import Standing
@@ -36,6 +38,22 @@ if TYPE_CHECKING:
 KIND: Final = "conversation"
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let the garbage collector rest: it would go through all turns again and again.
+
+    What is made here holds no circles, of which alone the collector frees memory.
+    """
+    was_on = gc.isenabled()
+    try:
+        gc.disable()
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_uncollected()
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
     """Return a conversation's live turns, and what steers them, as JSON, in their order.
 
@@ -61,6 +79,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
     return seal.sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
 
 
+@_uncollected()
 def load(value: object) -> Conversation:
     """Return the conversation in the JSON of :func:`dump`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -363,3 +364,26 @@ def test_turns_below_a_hiding_carry_what_they_carried() -> None:
     assert carried == [tuple(turn.carried) for turn in talk]
     assert carried[3:] == [(1, 3), (1, 3, 4), (1, 3, 4)]
     assert again.stale_turns() == ()
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_the_collector_rests_while_turns_are_made(was_on: bool) -> None:
+    """It is as it was afterwards, also where loading is refused."""
+    seen: list[bool] = []
+
+    class Watched(dict[str, Any]):
+        def get(self, name: str, default: object = None) -> Any:
+            seen.append(gc.isenabled())
+            return super().get(name, default)
+
+    saved = Watched(archive.dump(Conversation()))
+    is_on = gc.isenabled()
+    try:
+        (gc.enable if was_on else gc.disable)()
+        archive.load(saved)
+        with pytest.raises(ValueError, match="seal"):
+            archive.load(Watched({**saved, "turns": [1]}))
+        assert gc.isenabled() is was_on
+    finally:
+        (gc.enable if is_on else gc.disable)()
+    assert set(seen) == {False}

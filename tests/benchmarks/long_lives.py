@@ -6,6 +6,7 @@ server in a process of its own, which reads the body and answers at once.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 TURNS: Final = (100, 1_000, 10_000)
 SAVED: Final = (1_000, 10_000, 100_000)
 ROUNDS: Final = 7
+HELD: Final = 5_000
+LETTERS: Final = (200, 1_850, 4_000)
+"""Characters of a turn."""
 PROMPT: Final = "What would this mean for the second group of patients? " * 3
 REPLY: Final = "The sample mean is a point estimate, and so is the median of them. " * 25
 
@@ -52,13 +56,19 @@ def _serve(told: Queue[str]) -> None:
         time.sleep(3_600)
 
 
-def talk(count: int) -> Conversation:
-    """Return a conversation of so many turns, each of which carried those above it."""
+def talk(count: int, letters: int = len(PROMPT + REPLY)) -> Conversation:
+    """Return a conversation of so many turns, each of which carried those above it.
+
+    Args:
+        count: how many.
+        letters: about how many characters a turn has; a tenth of them is its question.
+    """
+    prompt, reply = PROMPT[: letters // 10], (REPLY * 3)[: letters - letters // 10]
     turns, numbers, digests = [], Prefix[int](), Digests()
     for number in range(1, count + 1):
         turn = Turn(
-            f"{number}. {PROMPT}",
-            reply=Reply(f"{number}. {REPLY}"),
+            f"{number}. {prompt}",
+            reply=Reply(f"{number}. {reply}"),
             number=number,
             carried=numbers,
         )
@@ -95,6 +105,22 @@ def keeping(count: int) -> tuple[float, float]:
     return saving, cpu(lambda: archive.load(json.loads(texts[0])))
 
 
+def held(url: str, letters: int) -> Row:
+    """Return the row of the memory that loaded turns take, once a question has carried them."""
+    saved = json.dumps(archive.dump(talk(HELD, letters)))
+    session = Session(Client(url, auth="none"))
+    session.ask("And now?")
+    tracemalloc.start()
+    session.change(lambda conversation: conversation.load(archive.load(json.loads(saved))))
+    session.ask("And now?")
+    gc.collect()
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    text = sum(len(turn.prompt) + len(turn.reply.text) for turn in session.conversation)
+    figures = {OURS: float(size), "text": float(text)}
+    return Row(f"memory of {HELD:,} turns of {text / HELD:,.0f}", figures, "bytes", "text", "≤ 3")
+
+
 def rows() -> Iterator[Row]:
     """Take the figures and return the rows."""
     told: Queue[str] = Queue()
@@ -104,6 +130,8 @@ def rows() -> Iterator[Row]:
         url = told.get(timeout=20)
         for count in TURNS:
             yield asking(url, count)
+        for letters in LETTERS:
+            yield held(url, letters)
     finally:
         server.terminate()
     seconds = [keeping(count) for count in SAVED]
@@ -112,10 +140,3 @@ def rows() -> Iterator[Row]:
         few, many, most = (f"{count:,}" for count in SAVED)
         figures = dict(zip((f"of {few}", f"of {many}", OURS), per_turn, strict=True))
         yield Row(f"{what}, CPU for each of {most} turns", figures, "s", f"of {few}", "1")
-    tracemalloc.start()
-    held = archive.load(json.loads(json.dumps(archive.dump(talk(5_000)))))
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    text = float(sum(len(turn.prompt) + len(turn.reply.text) for turn in held))
-    figures = {OURS: float(size), "text": text}
-    yield Row("memory of 5,000 loaded turns", figures, "bytes", "text", "≤ 3")

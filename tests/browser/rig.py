@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from serving import Server
 
 FrontEnd = Literal["lab", "notebook"]
-MILLISECONDS_TO_WAIT: Final = 60_000
+MILLISECONDS_TO_WAIT: Final = 180_000
 """A bound against hanging: nothing is measured by it."""
 MILLISECONDS_BETWEEN: Final = 30
 

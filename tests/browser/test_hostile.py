@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Open = Callable[..., Book]
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 300.0
 IN_A_CELL: Final = 46  # the front ends hide what a cell shows after its 50th output
 LOOKS: Final = (Path(__file__).parent / "hostile.js").read_text(encoding="utf-8")
 _TAGS: Final = """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody

@@ -302,13 +302,13 @@ def test_a_streamed_cell_can_be_read_in_both_themes(lab: Open) -> None:
     replies = enumerate(zip((*PICTURED, "Two."), (None, go, end), strict=True))
 
     def answer(peer: loopback.Peer) -> None:
-        peer.wait_up_to(60)  # a page may take longer than a test without one
+        peer.wait_up_to(300)  # a page may take longer than a test without one
         while peer.request():
             number, (text, until) = next(replies)
             left = {"X-RateLimit-Remaining": str(97 - number)}
             headers = {**loopback.EVENTS, "Transfer-Encoding": "chunked", **reset, **left}
             peer.send(loopback.head(headers=headers), loopback.chunked(loopback.event(text)))
-            assert until is None or until.wait(60)
+            assert until is None or until.wait(300)
             peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
 
     with loopback.Server(answer) as service:
