@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NUMBERS = count()
+MOST_OF_OURS = 130
+"""How many modules of ours are loaded at most when a kernel's first question is sent."""
 SLOW = """
 import sys, threading
 by = threading.current_thread().name
@@ -131,7 +133,8 @@ def test_nothing_of_the_renderer_stands_before_the_first_word() -> None:
 import sys, threading
 behind = ("markdown_it", "nh3", "pygments.formatters.html", "ipywidgets", "anywidget", "difflib",
           "chatmagic.cassette.matching", "chatmagic.jupyter.save_command",
-          "chatmagic.render.markdown")
+          "chatmagic.render.markdown", "chatmagic.session.day_file", "chatmagic.archive.frame",
+          "chatmagic.cassette.pruning", "chatmagic.jupyter.bridge")
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 for name in behind:
@@ -152,6 +155,7 @@ seen, fragments = [], []
 def follow(event):
     if isinstance(event, Sent):
         seen.append([name for name in behind if name in sys.modules])
+        print(len([name for name in sys.modules if name.startswith("chatmagic.")]))
     elif isinstance(event, Fragment):
         fragments.append(event)
         # The end of the reply is rendered, too; the first fragment is with who draws it by now.
@@ -164,6 +168,7 @@ print(len(fragments) > 1, seen, shown, "markdown_it" in sys.modules)
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert ran.stdout.splitlines()[-1] == "True [[]] [[]] True"
+    assert int(ran.stdout.splitlines()[-2]) <= MOST_OF_OURS
 
 
 def test_the_panels_first_question_loads_by_the_same_way_as_a_cells() -> None:
