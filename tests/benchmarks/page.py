@@ -3,8 +3,9 @@
 A loopback server sends prose, lists, tables, code and formulas at a steady pace, in fragments of
 five characters: 3,000 in 6 s, and 30,000 in 60 s. The page notes when it has drawn the output
 anew, its long tasks (the browser's word for what blocks the main thread for 50 ms and more),
-and what the kernel says to it. The same is then done with two views of the notebook, and in one
-whose cell is scrolled away and back while the reply comes. Each figure is divided by its limit.
+and what the kernel says to it. The same is then done with plain prose, with two views of the
+notebook, and in one whose cell is scrolled away and back while the reply comes. Each figure is
+divided by its limit.
 """
 
 from __future__ import annotations
@@ -67,8 +68,12 @@ To know more, read on in the next part, which says the same in the same words.
 Nothing that is said here depends on what was said before, so a reader who is in a hurry may skip
 it; the figures at the end are about the page that shows these words, and not about the words.
 """
+PLAIN: Final = PART.partition("```\n\n")[2]
+"""The same without anything but paragraphs; each part has the same words."""
 WATCH: Final = """
-  const noted = window.noted = {drawn: [], tasks: [0], ours: [0], seen: 0, messages: 0, bytes: 0};
+  const noted = window.noted = {
+    drawn: [], tasks: [0], ours: [0], seen: 0, messages: 0, bytes: 0, all: 0,
+  };
   const observe = (kind, take) => new PerformanceObserver(list => list.getEntries().forEach(take))
     .observe({type: kind});
   observe('longtask', ({duration}) => noted.tasks.push(duration));
@@ -90,9 +95,11 @@ WATCH: Final = """
     due ||= Boolean(reply);
   }).observe(output, {childList: true, subtree: true});
   panel.sessionContext.session.kernel.iopubMessage.connect((_, {header, content}) => {
-    if (!/display_data$|^comm_msg$/.test(header.msg_type) || end) return;
+    if (!/display_data$|^comm_msg$/.test(header.msg_type)) return;
+    noted.all += JSON.stringify(content).length;
+    if (end) return;
     noted.messages += 1;
-    noted.bytes += JSON.stringify(content).length;
+    noted.bytes = noted.all;
   });
 """
 AWAY: Final = "const box = notebook.node.querySelector('.jp-WindowedPanel-outer'); box.scrollTop = "
@@ -101,10 +108,10 @@ AWAY: Final = "const box = notebook.node.querySelector('.jp-WindowedPanel-outer'
 class Paced:
     """A service that sends so many fragments at a steady pace, and notes when it sent the end."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, part: str = PART) -> None:
         """Cut the reply into fragments as a tokenizer would."""
         size = count * A_FRAGMENT
-        text = "".join(PART.format(number=number) for number in range(2 + size // 1_000))
+        text = "".join(part.format(number=number) for number in range(2 + 2 * size // len(part)))
         text = f"{text[: size - len(LAST) - 2]}\n\n{LAST}"
         self.size = len(text)
         self.fragments = [text[at : at + A_FRAGMENT] for at in range(0, size, A_FRAGMENT)]
@@ -138,6 +145,7 @@ def rows() -> Iterator[Row]:
         front = _front(stack, Path(folder), program)
         for count in (3_000, 30_000):
             yield from measured(front, count, "left alone")
+            yield from measured(front, count, "of plain prose", part=PLAIN)
         yield from measured(front, 3_000, "in two views", views=2)
         yield from measured(front, 3_000, "scrolled away and back", scrolls=True)
 
@@ -157,7 +165,13 @@ def _front(stack: ExitStack, folder: Path, program: str) -> rig.Front:
 
 
 def measured(
-    front: rig.Front, count: int, how: str, *, views: int = 1, scrolls: bool = False
+    front: rig.Front,
+    count: int,
+    how: str,
+    *,
+    part: str = PART,
+    views: int = 1,
+    scrolls: bool = False,
 ) -> Iterator[Row]:
     """Ask once for so many fragments, which is the kernel's first question.
 
@@ -165,10 +179,11 @@ def measured(
         front: the front end.
         count: how many fragments the reply has.
         how: what is done meanwhile, in words.
+        part: what the reply has again and again.
         views: in how many views of the notebook the page shows it.
         scrolls: whether the cell is scrolled out of sight once, and back.
     """
-    service = Paced(count)
+    service = Paced(count, part)
     with loopback.Server(service) as listening:
         setup = "%load_ext chatmagic\n%config ChatMagics.auth = 'none'\n"
         lines = ["1", *["# a line\n" * 40] * 3]
@@ -205,6 +220,7 @@ def _rows(service: Paced, noted: dict[str, Any], *, gaps: bool) -> Iterator[Row]
     seconds = service.ended - service.began
     yield _row("messages", noted["messages"] / seconds, 12, "a second")
     yield _row("bytes", noted["bytes"] / service.size, 8, "those of the text")
+    yield _row("bytes, the last state's too", noted["all"] / service.size, 8, "those of the text")
 
 
 def _row(what: str, figure: float, limit: float, unit: str, target: str = "≤ 1") -> Row:

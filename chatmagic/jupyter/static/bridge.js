@@ -132,7 +132,7 @@ export class Bridge {
     setTimeout(() => {
       if (this.stopped) return;
       for (const { live } of liveOutputs(cellList(this.cells))) {
-        if (live !== this.painter.live) this.model.send({ kind: "lacks", live });
+        if (live !== this.painter.live) this.send({ kind: "lacks", live });
       }
     }, SETTLED_MS);
   }
@@ -176,8 +176,13 @@ export class Bridge {
     });
     const notebook = this.notebook();
     const name = this.context.path.split("/").pop();
+    this.send({ kind: "cells", page: this.page, notebook, name, opened, cells });
+  }
+
+  /** Tell the kernel something. @param {object} content */
+  send(content) {
     try {
-      this.model.send({ kind: "cells", page: this.page, notebook, name, opened, cells });
+      this.model.send(content);
     } catch {
       this.stop(); // the kernel is gone
     }
