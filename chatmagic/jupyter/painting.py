@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import Paint, Settled
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.reply_under_way import Drawn
-    from chatmagic.session.events import Answer, Ask, Ended
+    from chatmagic.session.events import Answer, Ended
 
 PAINTS: Final = "chatmagic.paints"
 """Target of the comm that a page has open while it paints replies."""
@@ -42,7 +42,6 @@ class Painting:
         self._send = send
         self._anew = True
         self._drawn: Drawn | None = None
-        self._ask: tuple[Ask, str] | None = None
         self._ended: dict[str, Answer] = {}
         self._comms: dict[str, str] = {}
         """The newest comm of each notebook: a page that is loaded again opens another one."""
@@ -63,7 +62,6 @@ class Painting:
             drawn: the drawing.
             has_script: whether a page may have the script that paints, though none has said so.
         """
-        self._ask = drawn.ask, drawn.live
         self._drawn = None if drawn.last else drawn
         if not (has_script or self._comms):
             return
@@ -73,8 +71,8 @@ class Painting:
 
     def end(self, ended: Ended) -> None:
         """Keep a reply that has ended, for a page that lacks its last state."""
-        if self._ask is not None and self._ask[0] is ended.ask and ended.answer is not None:
-            self._ended[self._ask[1]] = ended.answer
+        if ended.answer is not None:
+            self._ended[ended.ask.live] = ended.answer
             for live in [*self._ended][:-_MOST_KEPT]:
                 del self._ended[live]
 

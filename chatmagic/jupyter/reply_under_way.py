@@ -10,7 +10,6 @@ puts back what it has painted.
 from __future__ import annotations
 
 import os.path
-import secrets
 import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 from chatmagic import _lazy
 from chatmagic._dataclass import dataclass
 from chatmagic.conversation import continuation
-from chatmagic.render.live_box import FirstWords
+from chatmagic.render.live_box import FirstWords, live_mark
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import Paint
@@ -48,7 +47,6 @@ class Drawn:
     Args:
         ask: whose reply it is.
         reply: all of it, as it is until the next drawing.
-        live: the name of the ask in pages.
         serial: the number of this drawing, from 0.
         keep: how many blocks of the one before stay.
         blocks: those that follow them now.
@@ -62,7 +60,6 @@ class Drawn:
 
     ask: Ask
     reply: LiveReply | FirstWords
-    live: str
     serial: int
     keep: int
     blocks: list[str]
@@ -84,7 +81,7 @@ class Drawn:
 
     @property
     def _mark(self) -> str:
-        return f"chatmagic-live chatmagic-live-{self.live}"
+        return live_mark(self.ask.live)
 
     @cached_property
     def message(self) -> Paint:
@@ -104,7 +101,7 @@ class Drawn:
     def _paint(self, keep: int, blocks: list[str]) -> Paint:
         paint: Paint = {
             "kind": "paint",
-            "live": self.live,
+            "live": self.ask.live,
             "serial": self.serial,
             "keep": keep,
             "blocks": blocks,
@@ -123,7 +120,6 @@ class ReplyUnderWay:
     def __init__(self, ask: Ask, *, is_painted: bool) -> None:
         """Draw nothing yet."""
         self.ask = ask
-        self.live = secrets.token_hex(6)
         self.is_painted = is_painted
         self.due: float | None = None
         """When the next drawing is due; ``None`` as long as there is nothing new."""
@@ -180,7 +176,6 @@ class ReplyUnderWay:
         return Drawn(
             ask=self.ask,
             reply=reply,
-            live=self.live,
             serial=self._serial,
             keep=keep,
             blocks=blocks,

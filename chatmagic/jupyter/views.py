@@ -18,6 +18,7 @@ from chatmagic.archive import output
 from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.render import gauge
+from chatmagic.render.live_box import live_box, live_mark
 from chatmagic.session.events import HELD_BACK, View, failure
 from chatmagic.session.paced import Paced
 from chatmagic.text import to_terminal, unlinked, visible
@@ -64,12 +65,12 @@ class Live(View):
 
     def waiting(self, holder: str) -> None:
         """Show which ask this one waits for."""
-        self._show(_mark(f"Waiting for the reply to {holder} to end."))
+        self._show(self._mark(f"Waiting for the reply to {holder} to end."))
 
     def began(self, notes: Sequence[str]) -> None:
         """Show the waiting mark, and what came as it is drawn."""
         self._notes = _notes(notes)
-        self._show(output.frame(self._notes + _mark("Waiting for the reply.")))
+        self._show(output.frame(self._notes + self._mark("Waiting for the reply.")))
         self._drawing.join(self._hear)
 
     def sent(self) -> None:
@@ -103,6 +104,13 @@ class Live(View):
             clear_output(wait=True)
         else:
             self._show("")
+
+    def _mark(self, words: str) -> str:
+        """Return the waiting mark in the box of the reply, by which a page knows whose it is."""
+        mark = (
+            f'<p class="chatmagic-waiting" style="{gauge.QUIET} margin: 0;">… {escape(words)}</p>'
+        )
+        return live_box(mark, "auto", live_mark(self._ask.live))
 
     def _show(self, html: str, text: str | None = None) -> None:
         data = {"text/html": html} if text is None else {"text/html": html, "text/plain": text}
@@ -205,10 +213,6 @@ def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:
         metadata: with its record, if it has one.
     """
     display(data, metadata=metadata, raw=True)
-
-
-def _mark(words: str) -> str:
-    return f'<p class="chatmagic-waiting" style="{gauge.QUIET} margin: 0;">… {escape(words)}</p>'
 
 
 def _notes(notes: Sequence[str]) -> str:

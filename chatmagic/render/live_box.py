@@ -25,6 +25,15 @@ def live_box(html: str, side: str, mark: str) -> str:
     return f'<div class="{REPLY} {mark}" dir="{side}" style="{CLIP}">\n{html}</div>'
 
 
+def live_mark(live: str) -> str:
+    """Return the classes by which a page finds the box of a reply under way.
+
+    Args:
+        live: the name of its ask in pages.
+    """
+    return f"chatmagic-live chatmagic-live-{live}"
+
+
 class FirstWords:
     """First words of a reply, as they came, until there is a renderer.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import KW_ONLY, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,7 @@ class Ask(RequestFacts):
         notes: lines on what went into the prompt, to show while the reply is awaited.
         background: the page's name of its cell where that ends when the request is sent, empty
             where it is not known; ``None`` for a cell that waits for the reply.
+        live: its name in pages, which no other ask has, of any kernel.
     """
 
     _: KW_ONLY
@@ -57,6 +59,9 @@ class Ask(RequestFacts):
     part: Turn | None = None
     notes: tuple[str, ...] = ()
     background: str | None = field(default=None, repr=False)
+    live: str = field(
+        default_factory=lambda: os.urandom(6).hex(), init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         """Mark lone surrogates as the request does: else no output could hold the record.

@@ -89,7 +89,7 @@ WATCH: Final = """
     if (end) noted.seen ||= Date.now();
   };
   new MutationObserver(() => {
-    const reply = output.querySelector('.chatmagic-reply');
+    const reply = output.querySelector('.chatmagic-reply:not(:has(> .chatmagic-waiting))');
     end ||= Boolean(reply?.lastElementChild?.textContent.includes(given));
     if (reply && !due) requestAnimationFrame(() => channel.port2.postMessage(0));
     due ||= Boolean(reply);

@@ -210,7 +210,8 @@ def _stream(book: Book, scene: Scene, model: Model, cell: int, numbers: Sequence
     for count, number in enumerate(numbers, 1):
         book.until(
             """(roots => roots.length === given[1] && roots[given[1] - 1].querySelector(
-              '.chatmagic-reply') && !roots[given[1] - 1].querySelector('.chatmagic-credits')
+              '.chatmagic-reply > :not(.chatmagic-waiting)')
+              && !roots[given[1] - 1].querySelector('.chatmagic-credits')
             )(notebook.widgets[given[0]].outputArea.node.querySelectorAll('.chatmagic'))""",
             [cell, count],
         )

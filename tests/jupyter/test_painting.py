@@ -76,7 +76,7 @@ def page() -> Iterator[Page]:
 
 def drawn_anew(page: Page, serial: int, blocks: list[str]) -> dict[str, Any]:
     """Return the message of all that is shown."""
-    kind = {"kind": "paint", "live": page.reply.live}
+    kind = {"kind": "paint", "live": page.reply.ask.live}
     return {**kind, "serial": serial, "keep": 0, "blocks": blocks}
 
 
@@ -113,11 +113,11 @@ def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
         answer = Answer(turn.reply, turn.to_record((), "0" * 64))
         page.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
         page.told("Words")
-        page.painting.settle(page.reply.live)
-        page.painting.end(Ended(Ask("another?"), answer, None))
-        page.painting.settle(page.reply.live)
+        page.painting.settle(page.reply.ask.live)
+        page.painting.end(Ended(Ask("another?"), None, None))
+        page.painting.settle(page.reply.ask.live)
         page.painting.end(Ended(page.reply.ask, answer, None))
-        lives.append(page.reply.live)
+        lives.append(page.reply.ask.live)
     assert page.sent == []
     for live in [*lives[:3], "", None, {}]:
         page.painting.settle(live)

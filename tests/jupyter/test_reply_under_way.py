@@ -132,7 +132,7 @@ def test_a_whole_update_for_a_page_that_paints_is_plain_text() -> None:
     assert drawn is not None
     assert drawn.whole
     assert f'>\n<pre style="{STYLED}"># A &lt;b&gt;\n\nword word' in drawn.update
-    assert f' chatmagic-live-{reply.live}" dir=' in drawn.update
+    assert f' chatmagic-live-{reply.ask.live}" dir=' in drawn.update
 
 
 def test_other_pages_get_whole_updates_of_bounded_bytes() -> None:
@@ -158,14 +158,14 @@ def test_the_pause_grows_with_the_text() -> None:
 def test_a_page_knows_what_a_box_shows_by_its_classes() -> None:
     """By the name of the ask, which nobody can guess, and the number of the drawing."""
     reply, other = (ReplyUnderWay(Ask("why?"), is_painted=True) for _ in range(2))
-    assert reply.live != other.live
+    assert reply.ask.live != other.ask.live
     reply.add("a <div class='chatmagic-live'>")
     drawn = reply.draw(0.0)
     assert drawn is not None
-    assert f" chatmagic-live chatmagic-live-{reply.live} chatmagic-at-0" in drawn.html
+    assert f" chatmagic-live chatmagic-live-{reply.ask.live} chatmagic-at-0" in drawn.html
     assert drawn.html.count("<div") == 1
     assert drawn.message == {
-        "kind": "paint", "live": reply.live, "serial": 0, "keep": 0, "blocks": drawn.blocks,
+        "kind": "paint", "live": reply.ask.live, "serial": 0, "keep": 0, "blocks": drawn.blocks,
     }  # fmt: skip
     assert reply.draw(1.0) is None
 
@@ -194,7 +194,7 @@ def test_first_words_wait_for_no_renderer(monkeypatch: pytest.MonkeyPatch) -> No
     first = reply.draw(0.0)
     assert first is not None
     assert (first.keep, first.blocks, first.whole) == (0, ["<p>**Because**</p>\n"], True)
-    assert f"chatmagic-live-{reply.live} chatmagic-at-0" in first.html
+    assert f"chatmagic-live-{reply.ask.live} chatmagic-at-0" in first.html
     assert not loaded
     reply.drew(first, 0.0)
     assert (loaded, reply.due) == ([name], reply_under_way.SECONDS_BETWEEN)

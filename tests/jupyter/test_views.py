@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -174,13 +175,21 @@ def test_live_begins_with_a_mark(page: Page, loop: DrawingLoop) -> None:
     live = Cell(loop)
     live.waiting("cell [3] <b>")
     assert "cell [3] &lt;b&gt;" in html(page)
+    box = re.compile(
+        '<div class="chatmagic-reply [^"]*chatmagic-live chatmagic-live-([0-9a-f]{12})["]'
+    )
+    names = box.findall(html(page))
     live.began(["sent the last 2 of 5 turns"])
+    names += box.findall(html(page))
+    assert len(names) == 2
+    assert len({*names}) == 1
     assert "sent the last 2 of 5 turns" in html(page)
     assert "Waiting for the reply." in html(page)
     live.fragment("*first*")
     until(page, lambda: "<em>first</em>" in html(page))
     assert "Waiting" not in html(page)
     assert "sent the last" in html(page)
+    assert f"chatmagic-live-{names[0]} " in html(page)
     assert len({message["id"] for message in page.messages}) == 1
     assert [message["kind"] for message in page.messages] == ["display", "update", "update"]
     assert all(list(message["data"]) == ["text/html"] for message in page.messages)
