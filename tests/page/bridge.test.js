@@ -116,10 +116,11 @@ test("an output that shows a reply as under way is settled when nothing more com
   const model = new Model();
   const shown = (live, more = "") => `<div class="chatmagic"><div class="chatmagic-reply chatmagic-live chatmagic-live-${live}${more}" dir="auto">`;
   const settled = samples("to the bridge").find(({ kind }) => kind === "settled");
-  const htmls = [shown(settled.live), shown("ba9876543210", " chatmagic-at-4"), shown(settled.live).replaceAll("<", "&lt;")];
+  const long = "-".repeat(50_000) + shown("abcdefabcdef"); // whoever's: it is not searched to its end
+  const htmls = [shown(settled.live), shown("ba9876543210", " chatmagic-at-4"), shown(settled.live).replaceAll("<", "&lt;"), long];
   const list = htmls.map((html) => ({ output_type: "display_data", data: { "text/html": html } }));
   const get = (at) => ({ toJSON: () => list[at] });
-  model.cells[0].outputs = { length: 3, get, set: (at, output) => { list[at] = output; } };
+  model.cells[0].outputs = { length: list.length, get, set: (at, output) => { list[at] = output; } };
   const { stop } = open(model);
   const asked = () => model.take().filter(({ kind }) => kind === "lacks");
   model.receive({ kind: "paint", live: "ba9876543210", serial: 0, keep: 0, blocks: [] });
@@ -129,10 +130,25 @@ test("an output that shows a reply as under way is settled when nothing more com
   assert.ok(isListed("of the bridge", lacks));
   model.receive(settled);
   assert.deepEqual(list[0], { output_type: "display_data", data: settled.data, metadata: settled.metadata });
-  assert.deepEqual([list[1], list[2]].map(({ data }) => data["text/html"]), htmls.slice(1));
+  assert.deepEqual(list.slice(1).map(({ data }) => data["text/html"]), htmls.slice(1));
   model.receive({ kind: "paint", live: "ba9876543210", serial: 1, keep: 0, blocks: [], last: true });
   pass(5000);
   assert.deepEqual(asked().map(({ live }) => live), ["ba9876543210"]);
   stop();
   pass(5000);
+});
+
+test("a page in the background, which draws no frame, asks for the last state all the same", (t) => {
+  const { requestAnimationFrame } = globalThis;
+  t.after(() => Object.assign(globalThis, { requestAnimationFrame }));
+  globalThis.requestAnimationFrame = () => 1;
+  const model = new Model();
+  const live = "ba9876543210";
+  const html = `<div class="chatmagic-reply chatmagic-live chatmagic-live-${live}" dir="auto">`;
+  model.cells[0].outputs = { length: 1, get: () => ({ toJSON: () => ({ data: { "text/html": html } }) }) };
+  const { stop } = open(model);
+  model.receive({ kind: "paint", live, serial: 0, keep: 0, blocks: [], last: true });
+  pass(5000);
+  assert.ok(model.take().some((message) => message.kind === "lacks" && message.live === live));
+  stop();
 });

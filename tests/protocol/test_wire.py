@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import FrozenInstanceError
+from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -399,6 +400,12 @@ def test_other_messages_are_written_anew() -> None:
         assert writer.written(request)[0].encode() == request.encode()
 
 
+class Greeting(str, Enum):  # noqa: UP042 - a StrEnum is its value to str(), too
+    """Texts with names, as a program may have its prompts."""
+
+    SHORT = "Hello"
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -406,8 +413,9 @@ def test_other_messages_are_written_anew() -> None:
         Message("user", "a\x00b\x1b[1m\f"),
         Message("user", "\ud83d\ude00 \ud83d"),
         Message('a "role"', "b"),
+        Message("user", Greeting.SHORT),
     ],
-    ids=["escapes", "controls", "surrogates", "role"],
+    ids=["escapes", "controls", "surrogates", "role", "member"],
 )
 def test_a_message_is_written_as_json_writes_it(other: Message) -> None:
     """Also where the short way does not hold, at each place and in the request after it."""

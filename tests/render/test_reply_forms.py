@@ -92,3 +92,12 @@ def test_what_is_no_json_is_shown_with_where_it_fails() -> None:
 def test_each_form_as_markdown(format: str, text: str, markdown: str) -> None:
     """What is no Markdown is fenced, or its signs are escaped."""
     assert to_markdown(text, format).strip() == markdown
+
+
+def test_what_came_is_shown_as_one_piece_of_text() -> None:
+    """It is escaped, and stands in the box by which a page finds it."""
+    live = LiveReply("text", "")
+    live.feed("a <b>\x1b")
+    html = live.plain_box("mine")
+    assert "a &lt;b&gt;\u241b</pre>" in html
+    assert "mine" in html

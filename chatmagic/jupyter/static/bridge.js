@@ -132,7 +132,9 @@ export class Bridge {
     setTimeout(() => {
       if (this.stopped) return;
       for (const { live } of liveOutputs(cellList(this.cells))) {
-        if (live !== this.painter.live) this.send({ kind: "lacks", live });
+        // In the background no frame paints the last of it.
+        const { live: painted, last } = this.painter;
+        if (live !== painted || last) this.send({ kind: "lacks", live });
       }
     }, SETTLED_MS);
   }

@@ -43,6 +43,8 @@ import { make } from "./dom.js";
 export const BRIDGE = Symbol.for("chatmagic.bridge");
 /** The tag by which nbstripout leaves a cell's outputs. */
 const KEPT = "keep_output";
+/** The characters of an output behind which no box of a reply under way begins. */
+const HEAD = 20_000;
 const PANELS = Symbol.for("chatmagic.panels");
 const DRAFT = Symbol.for("chatmagic.draft");
 
@@ -96,7 +98,7 @@ export function cellList(cells) {
 export function liveOutputs(cells) {
   return cells.flatMap(({ outputs }) => Array.from({ length: outputs?.length ?? 0 }, (_, at) => {
     const html = String(outputs?.get(at).toJSON().data?.["text/html"] ?? "");
-    const [, live = ""] = html.match(/<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})[ "]/) ?? [];
+    const [, live = ""] = html.slice(0, HEAD).match(/<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})[ "]/) ?? [];
     return { outputs, at, live };
   })).filter(({ live }) => live);
 }
