@@ -184,3 +184,27 @@ def test_nothing_is_compiled_for_a_few_instances(monkeypatch: pytest.MonkeyPatch
     assert [code.splitlines()[0] for code in compiled] == [
         "def __init__(self, cell, row=_default_row):"
     ]
+
+
+def test_what_is_often_compared_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its hash stays, by which it is found; so does a method that the class has itself."""
+    compiled: list[str] = []
+
+    def compile_it(code: str, *scopes: dict[str, Any]) -> None:
+        compiled.append(code.splitlines()[0])
+        RUN(code, *scopes)
+
+    monkeypatch.setattr(_dataclass, "UNCOMPILED", 1_000)
+    classes = made(_dataclass.dataclass)
+    monkeypatch.setattr("builtins.exec", compile_it)
+    place, nothing, state = classes["Below"]("a", 1), classes["Nothing"](), classes["State"]("a")
+    known = {place: "it"}
+    for _ in range(50):
+        assert known[classes["Below"]("a", 1, notes=["x"])] == "it"
+        assert place != classes["Below"]("a", 2)
+        assert place != classes["Place"]("a", 1)
+        assert (nothing, hash(nothing)) == (classes["Nothing"](), 7)
+        assert state == classes["State"]("a")
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(state)
+    assert compiled == ["def __eq__(self, other):"] * 3

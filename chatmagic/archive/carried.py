@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from chatmagic import _json
-from chatmagic.conversation.prefix import Digests
+from chatmagic.conversation.prefix import Digests, grown
 from chatmagic.conversation.turn import newest
 
 if TYPE_CHECKING:
@@ -32,10 +32,14 @@ class CarriedTurns:
         self.none = Digests()
         """The empty list, which the others go on from."""
         self._lists: dict[str | None, Digests] = {None: self.none}
+        self._last = Digests()
 
     def digests(self, numbers: Iterable[int]) -> Digests:
         """Return the digests of turns by their numbers."""
-        return Digests([self._digests[number] for number in numbers])
+        digests = [self._digests[number] for number in numbers]
+        # What goes on from the last ones shares their chain digests.
+        self._last = grown(self._last, digests, Digests)
+        return self._last
 
     def carrying(self, turn: Turn, context: Sequence[int], above: Digests) -> Turn:
         """Return a turn with the numbers of those that it carried; 0 is one that is not known.
@@ -48,7 +52,7 @@ class CarriedTurns:
         now, stand = newest(context, turn.last), newest(above, turn.last)
         record = self.listed(cast("Record", turn.record))
         if record.carried != above:
-            for each in (above, Digests(stand)):
+            for each in (above,) if turn.last is None else (above, Digests(stand)):
                 self._lists[each.chain(len(each))] = each
             record = self.listed(record)
         carried = now if record.carried == stand else self._known(record.carried, stand, now)

@@ -53,6 +53,6 @@ def _step(loop: asyncio.AbstractEventLoop, names: Iterator[str]) -> None:
         name = next(names, None)
         if name is None:
             return
-        with swallowed():
+        with swallowed(BaseException):  # SystemExit would end the kernel
             import_module(name)
     loop.call_later(_PAUSE, _step, loop, names)

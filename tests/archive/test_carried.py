@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
+from chatmagic._json import chain_digest
 from chatmagic.archive import archive
 from chatmagic.archive.carried import CarriedTurns
+from chatmagic.archive.restore import Replay
+from chatmagic.conversation import prefix
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.prefix import Prefix
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def ask(talk: Conversation, prompt: str, last: int | None = None) -> Turn:
@@ -77,3 +85,30 @@ def test_what_no_digest_tells_is_one_0() -> None:
     both = CarriedTurns([first, third])
     turn = both.carrying(third, (1,), both.digests([1]))
     assert turn.carried == (1, 0)
+
+
+def test_each_chain_digest_is_worked_out_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first turn was asked again, too: all below it carried what stands there no more."""
+    talk = Conversation()
+    for prompt in ("a", *map(str, range(60)), "b"):
+        turn = Turn(
+            prompt, reply=Reply(""), owner="a" if prompt in "ab" else None, execution=prompt
+        )
+        context = talk.context(turn.owner, prompt)
+        record = turn.to_record(context.digests, "0" * 64)
+        talk.add(replace(turn, carried=context.numbers, record=record))
+    saved = json.loads(json.dumps(archive.dump(talk)))
+    turns = [
+        replace(turn, record=record)
+        for turn, record in zip(
+            talk, archive.records_of(talk, keep_values=False).values(), strict=True
+        )
+    ]
+    counted = Mock(side_effect=chain_digest)
+    monkeypatch.setattr(prefix, "chain_digest", counted)
+    assert len(archive.load(saved).stale_turns()) == 60
+    replay = Replay(turns)
+    for turn in turns:
+        replay.add(turn)
+    assert len(replay.conversation.stale_turns()) == 60
+    assert counted.call_count < 10 * len(turns)

@@ -35,10 +35,12 @@ current_session().follow(follow)
 
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Give modules that were never imported, the first of which fails, in place of the steps."""
-    names = [f"ahead_{next(NUMBERS)}" for _ in range(3)]
-    for name in names:
-        (tmp_path / f"{name}.py").write_text("1 / 0" if name == names[0] else "")
+    """Give modules that were never imported, of which two fail, in place of the steps."""
+    # A person's own script may have the name of a package that is loaded.
+    texts = ["1 / 0", "raise SystemExit", "", ""]
+    names = [f"ahead_{next(NUMBERS)}" for _ in texts]
+    for name, text in zip(names, texts, strict=True):
+        (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(idle_loading, "STEPS", names)
     monkeypatch.setattr(idle_loading, "_PAUSE", 0.0)
@@ -78,8 +80,9 @@ def test_each_is_loaded_while_no_cell_runs(
         await turns(names[-1])
 
     asyncio.run(load())
-    assert [name in sys.modules for name in names] == [False, True, True]
-    assert "Swallowed: builtins.ZeroDivisionError" in caplog.text
+    assert [name in sys.modules for name in names] == [False, False, True, True]
+    for kind in ("ZeroDivisionError", "SystemExit"):
+        assert f"Swallowed: builtins.{kind}" in caplog.text
 
 
 @pytest.mark.usefixtures("rest")
