@@ -15,7 +15,6 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import anywidget
 from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # it has no types
 from traitlets import Bool, List, Unicode, dlink
 
@@ -23,6 +22,7 @@ from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.jupyter import assets, stale_cells
+from chatmagic.jupyter.page_widget import PageWidget
 from chatmagic.jupyter.painting import Painting
 from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.render.sanitize import FREQUENT
@@ -80,7 +80,7 @@ ANSWERS: Final = frozenset(["coded", "started"])
 _SHOWN: Final = 40
 
 
-class _Hidden(anywidget.AnyWidget):
+class _Hidden(PageWidget):
     """The bridge's widget: a script, and messages."""
 
     _esm = assets.script("bridge.js")

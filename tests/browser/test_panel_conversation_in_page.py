@@ -28,6 +28,14 @@ FILLS = """root => {
     && prompt.top >= view.top && prompt.bottom <= Math.min(view.bottom, innerHeight)
     && own.bottom <= view.bottom + 1;
 }"""
+SLOW = """if (sessionStorage.getItem('slow')) {
+  sessionStorage.removeItem('slow');
+  AbortSignal.timeout = () => {
+    const late = new AbortController();
+    queueMicrotask(() => late.abort());
+    return late.signal;
+  };
+}"""
 SAVED = "JSON.stringify(notebook.widgets[1].model.outputs.toJSON()).includes(given)"
 FILL = """
 import chatmagic
@@ -170,9 +178,11 @@ def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emul
 def test_a_draft_survives(lab: Callable[..., Book], service: Emulator) -> None:
     """Another rendering, the cell run again, and a browser that is reloaded; however quick.
 
-    In the page that was loaded again no widget is told of a kernel's end; a panel misses it.
+    The page that is loaded again is so slow that anywidget gives the widgets up. In it no widget
+    is told of a kernel's end; a panel misses it.
     """
     book = lab([LOAD, "1", PANEL])
+    book.page.add_init_script(SLOW)
     book.run(0)
     book.run(2)
     book.select(2)
@@ -199,6 +209,7 @@ def test_a_draft_survives(lab: Callable[..., Book], service: Emulator) -> None:
     chat.box.fill("half another")
     wait(book.page, DRAFT, arg="half another")
     book.save()
+    book.js("sessionStorage.setItem('slow', '1')")
     book.reload()
     chat = Chat(book)
     assert chat.box.input_value() == "half another"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 from IPython.display import DisplayHandle, display
 from traitlets import Unicode
 
 from chatmagic.jupyter import assets
+from chatmagic.jupyter.page_widget import PageWidget
 from chatmagic.jupyter.panel.actions import Actions
 from chatmagic.jupyter.panel.hub import Hub, Shown
 from chatmagic.jupyter.transcript import GAUGE_ABSENT, PANEL_ABSENT, saved
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     _Key = tuple[Role, str | None]
 
 
-class ChatPanel(anywidget.AnyWidget):
+class ChatPanel(PageWidget):
     """The chat panel in a page. Its history is no trait: views ask for what they lack."""
 
     _esm = assets.script("panel.js")
@@ -32,7 +32,7 @@ class ChatPanel(anywidget.AnyWidget):
     draft = Unicode("", help="What is typed and not sent.").tag(sync=True)
 
 
-class LiveGauge(anywidget.AnyWidget):
+class LiveGauge(PageWidget):
     """The credits in a page, after every request of this kernel."""
 
     _esm = assets.script("gauge_widget.js")
@@ -55,7 +55,7 @@ class Panels:
         self._hub = Hub(session, kernel, drawing)
         self._actions = Actions(self._hub)
         self.look = self._hub.look
-        self._shown: dict[_Key, tuple[anywidget.AnyWidget, Shown]] = {}
+        self._shown: dict[_Key, tuple[PageWidget, Shown]] = {}
 
     def show_panel(self, cell: str | None) -> None:
         """Show a panel.
@@ -86,7 +86,7 @@ class Panels:
     def _show(
         self,
         key: _Key,
-        widget: anywidget.AnyWidget,
+        widget: PageWidget,
         absent: dict[str, str],
         content: Callable[[], tuple[str, str]],
     ) -> None:
@@ -102,7 +102,7 @@ class Panels:
         self._shown[key] = widget, shown
         self._hub.join(shown)
 
-    def _remove(self, key: _Key) -> anywidget.AnyWidget | None:
+    def _remove(self, key: _Key) -> PageWidget | None:
         if key not in self._shown:
             return None
         widget, shown = self._shown.pop(key)

@@ -5,7 +5,7 @@
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { make } from "./dom.js";
-import { BRIDGE, cellList, liveOutputs, panelViews, settleOutputs, shownIndex, tagKept } from "./notebook.js";
+import { BRIDGE, cellList, keepHearing, liveOutputs, panelViews, settleOutputs, shownIndex, tagKept } from "./notebook.js";
 import { Painter } from "./paint.js";
 import { PromptStyle } from "./prompts.js";
 import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
@@ -309,6 +309,7 @@ export default {
     if (!context || !notebook?.cells?.changed) return undefined;
     // One bridge a notebook: a kernel that ended without a word has left its own behind.
     notebook[BRIDGE]?.stop();
+    keepHearing(model);
     const bridge = new Bridge(model, context);
     notebook[BRIDGE] = bridge;
     return bridge.stop;

@@ -27,6 +27,7 @@ import { make } from "./dom.js";
  * @property {Context} [context]
  * @property {{interrupt?: () => void, createComm?: (target: string) => Comm}} [kernel]
  * @property {{latexTypesetter?: {typeset(node: Element): void}}} [rendermime]
+ * @property {(id: string) => Promise<any>} [get_model]
  */
 
 /**
@@ -47,6 +48,21 @@ const KEPT = "keep_output";
 const HEAD = 20_000;
 const PANELS = Symbol.for("chatmagic.panels");
 const DRAFT = Symbol.for("chatmagic.draft");
+
+/**
+ * Take the kernel's messages also where this script was slow to start: anywidget 0.11 waits two
+ * seconds for it, and then hands nothing on to the widget any more.
+ * @param {Model} model whose script has started
+ */
+export function keepHearing(model) {
+  const found = model.widget_manager?.get_model?.(model.get("own_id"));
+  // Behind the messages that have waited for the script.
+  found?.then((own) => setTimeout(() => {
+    const waiting = own && Object.getPrototypeOf(own);
+    if (!waiting || !Object.hasOwn(waiting, "_handle_comm_msg")) return;
+    own.comm?.on_msg(Object.getPrototypeOf(waiting)._handle_comm_msg.bind(own));
+  }, 0), () => {});
+}
 
 /** @param {Model} model @returns {NotebookModel | null} null where cells cannot be made */
 export function notebookModel(model) {
