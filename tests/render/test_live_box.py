@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.render.live_box import FirstWords
+from chatmagic.render.live_box import FirstWords, live_box, live_mark
 from chatmagic.render.reply_forms import LiveReply
 
 
@@ -32,3 +32,10 @@ def test_words_of_prose_look_as_the_renderer_shows_them() -> None:
 def test_a_long_beginning_is_cut() -> None:
     """A page never has to lay out more for a moment's sake."""
     assert len(FirstWords("x" * 1_000_000, "text").box("")) < 3_000
+
+
+def test_a_page_finds_a_box_by_the_name_of_its_ask() -> None:
+    """Which stands among the classes of the box, and no other box has it."""
+    html = live_box("", "auto", live_mark("a1"))
+    (classes,) = html.split('class="')[1:]
+    assert {"chatmagic-live", "chatmagic-live-a1"} < set(classes.split('"')[0].split())
