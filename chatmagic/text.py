@@ -140,11 +140,7 @@ def unlinked(text: str, before: str = "") -> str:
 
 
 def open_fence(text: str) -> re.Match[str] | None:
-    """Return the fence of the block of code that a text leaves open: its marks, and what follows.
-
-    Args:
-        text: Markdown.
-    """
+    """Return the fence of the block of code that a text leaves open: its marks, and the rest."""
     opened: re.Match[str] | None = None
     for match in re.finditer(FENCE, text):
         if opened is None:

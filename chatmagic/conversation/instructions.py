@@ -129,9 +129,6 @@ def _file(instructions: Value) -> str:
 def typed_in(source: str) -> str | None:
     """Return the instructions that stand in a cell's source.
 
-    Args:
-        source: what the cell says.
-
     Returns:
         ``None`` for any other cell, and where they are read from a file.
     """

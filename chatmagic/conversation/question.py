@@ -37,9 +37,6 @@ class Question(NamedTuple):
 def of(source: str) -> Question | None:
     """Return the one question of a ``%%chat`` cell, or of a cell that is one line of ``%chat``.
 
-    Args:
-        source: what the cell says.
-
     Returns:
         ``None`` where it asks otherwise, or asks nothing, or cannot be told.
     """
@@ -61,9 +58,6 @@ def of(source: str) -> Question | None:
 
 def each(source: str) -> tuple[Question, ...]:
     """Return the questions of a cell in which each is a line of ``%chat``, as in a loop.
-
-    Args:
-        source: what the cell says.
 
     Returns:
         None of them where the cell may ask otherwise, or that cannot be told.

@@ -51,10 +51,6 @@ REFUSED: Final = f"{NO_CELLS}this page does not allow it. Copy the code, or past
 def code(kernel: Kernel, line: str) -> None:
     """Run ``%chat_code``.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Raises:
         InputError: there is no such turn.
     """

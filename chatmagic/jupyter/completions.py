@@ -103,11 +103,7 @@ class Completions:
         self._completer: Any = shell.Completer
 
     def of(self, context: CompletionContext) -> SimpleMatcherResult:
-        """Return the completions of a place in a cell that asks; none, elsewhere.
-
-        Args:
-            context: the place.
-        """
+        """Return the completions of a place in a cell that asks; none, elsewhere."""
         lines = context.full_text.split("\n")[: context.cursor_line + 1]
         lines[-1] = lines[-1][: context.cursor_position]
         typed = self._typed(lines)

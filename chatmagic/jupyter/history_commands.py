@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 def history(kernel: Kernel, line: str) -> None:
     """Run ``%chat_history``.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Raises:
         InputError: there is no such turn.
     """

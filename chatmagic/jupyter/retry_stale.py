@@ -33,9 +33,6 @@ QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run
 def retry_stale(kernel: Kernel) -> None:
     """Quote what asking the stale cells again takes, ask for a yes, and let the page run them.
 
-    Args:
-        kernel: the kernel.
-
     Raises:
         InputError: the answer is no.
     """

@@ -60,11 +60,7 @@ EXCERPT: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of one kernel: its service, its settings, its credits.
-
-    Args:
-        kernel: the kernel.
-    """
+    """The status of one kernel: its service, its settings, its credits."""
 
     kernel: Kernel
 

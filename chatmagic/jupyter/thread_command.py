@@ -31,10 +31,6 @@ _UNCHANGED: Final = "Nothing was changed."
 def thread(kernel: Kernel, line: str) -> None:
     """Run ``%chat_thread``.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Raises:
         InputError: no thread begins or ends so; the conversation is as it was.
     """
@@ -78,17 +74,8 @@ def place(kernel: Kernel, last: int | None = None, *, owns: bool = False) -> Con
     return conversation.context(owner, execution, last=last, order=order, thread=thread)
 
 
-def of_cell(kernel: Kernel) -> Conversation:
-    """Return the thread that the running cell stands in, as a conversation of its own."""
-    return kernel.session.conversation.of_thread(place(kernel).thread)
-
-
 def _name(kernel: Kernel, words: str) -> str:
-    """Return the name of a thread.
-
-    Raises:
-        InputError: it is none.
-    """
+    """Return the name of a thread."""
     try:
         name: str = thread_name(words)
     except ValueError:
@@ -102,11 +89,7 @@ def _name(kernel: Kernel, words: str) -> str:
 
 
 def _count(word: str) -> int:
-    """Return the number that ``--fork`` takes.
-
-    Raises:
-        InputError: it is none.
-    """
+    """Return the number that ``--fork`` takes."""
     try:
         return exact_count(int(word))
     except ValueError:

@@ -150,11 +150,7 @@ class AskState:
         self.answer = answer
 
     def _turn(self, reply: Reply) -> Turn:
-        """Return the turn that the ask makes: the question, what it carried, and what came.
-
-        Args:
-            reply: what came.
-        """
+        """Return the turn that the ask makes: the question, what it carried, and what came."""
         facts = shared(self.ask, RequestFacts)
         facts["asked_model"] = _json.word(self.request.extra.get("model"))
         instructions = self.context.instructions
@@ -170,12 +166,7 @@ class AskState:
         )
 
     def _record_of(self, turn: Turn, conversation: Conversation) -> Record:
-        """Return the record of the turn that the ask makes.
-
-        Args:
-            turn: the turn.
-            conversation: it, before the turn is put into it.
-        """
+        """Return the record of the turn that the ask makes."""
         record = turn.to_record(self.context.digests, self.digest)
         again = self.ask.again
         earlier = () if again is None else conversation.replies(again).latest
@@ -190,12 +181,7 @@ class AskState:
         return replace(record, turn=whole.digest, block=block)
 
     def _put_into(self, conversation: Conversation, turn: Turn) -> None:
-        """Put the turn that the ask makes into a conversation, in its place.
-
-        Args:
-            conversation: the conversation.
-            turn: with its record.
-        """
+        """Put the turn that the ask makes into a conversation, in its place."""
         again = self.ask.again
         if again is None:
             conversation.add(turn, order=self.order)
@@ -203,11 +189,7 @@ class AskState:
             conversation.replace_reply(turn, again, asker=turn.owner, order=self.order)
 
     def _token_rate(self, reply: Reply) -> TokenRate | None:
-        """Return the tokens that the service counted for the request; ``None`` if it told none.
-
-        Args:
-            reply: what came.
-        """
+        """Return the tokens that the service counted for the request; ``None`` if it told none."""
         tokens = None if reply.usage is None else reply.usage.prompt_tokens
         if tokens is None:
             return None

@@ -45,11 +45,6 @@ class RowAsker:
     def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
         """Send a request, and return the whole reply; see the protocol.
 
-        Args:
-            client: the thread's own.
-            request: the request.
-            halt: stops it.
-
         Raises:
             ChatError: it does not go into a budget, or what ended it early.
             ChatInterrupted: it was stopped.
