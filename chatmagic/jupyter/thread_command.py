@@ -15,8 +15,7 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import cell_source, running
-from chatmagic.render import gauge
-from chatmagic.text import UNTYPESET, counted, one_line
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
@@ -107,8 +106,7 @@ def _delete(kernel: Kernel, name: str) -> None:
     if name not in threads:
         there = ", ".join(threads)
         words = f"There is no thread {name}. The threads: {there}. No turn was set aside."
-    html = f'<p class="chatmagic-said {UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
-    views.show_html(html, words, ThreadStart(name).to_json("deletion"))
+    views.show_change(words, ThreadStart(name).to_json("deletion"))
 
 
 def _list(kernel: Kernel) -> None:
