@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 # Patterns are compiled with their first use: the extension loads this, and uses none.
 FENCE: Final = r"(?m)^ {0,3}(`{3,}|~{3,})([^\n]*)$"
@@ -139,12 +139,17 @@ def unlinked(text: str, before: str = "") -> str:
     return "".join([*parts, whole[done:]])
 
 
-def open_fence(text: str) -> re.Match[str] | None:
-    """Return the fence of the block of code that a text leaves open: its marks, and what follows.
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines, in which each column begins at one place."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
-    Args:
-        text: Markdown.
-    """
+
+def open_fence(text: str) -> re.Match[str] | None:
+    """Return the fence of the block of code that a text leaves open: its marks, and the rest."""
     opened: re.Match[str] | None = None
     for match in re.finditer(FENCE, text):
         if opened is None:

@@ -31,11 +31,7 @@ class Pruning:
         self._listed: tuple[Path, Sequence[Interaction]] | None = None
 
     def listed(self, cassette: Cassette) -> str:
-        """Return a numbered list of a cassette's interactions, a line each.
-
-        Args:
-            cassette: the active one.
-        """
+        """Return a numbered list of a cassette's interactions, a line each."""
         # If the file cannot be read, what this kernel holds is listed.
         with swallowed(InputError):
             cassette.reload()

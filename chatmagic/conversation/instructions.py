@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._dataclass import dataclass
 from chatmagic.conversation import template
-from chatmagic.conversation.question import ABOVE
+from chatmagic.conversation.question import first_line
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Steering
 from chatmagic.models import Message
@@ -129,14 +129,11 @@ def _file(instructions: Value) -> str:
 def typed_in(source: str) -> str | None:
     """Return the instructions that stand in a cell's source.
 
-    Args:
-        source: what the cell says.
-
     Returns:
         ``None`` for any other cell, and where they are read from a file.
     """
     lines = source.splitlines(keepends=True)
-    first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
+    first = first_line(lines)
     if first is None or not re.match(_CELL, lines[first].rstrip("\r\n")):
         return None
     return Instructions.of("".join(lines[first + 1 :]).removesuffix("\n")).text

@@ -39,12 +39,6 @@ _FORMS: Final[Mapping[str, tuple[type, ...]]] = {
 def write(document: Mapping[str, Any], name: str, *, strict: bool = True) -> str:
     """Return what a model is told of a schema: a paragraph for each type.
 
-    Args:
-        document: the JSON schema.
-        name: what the schema is called.
-        strict: whether a keyword that :mod:`chatmagic.conversation.schema_check` does not know
-            is an error.
-
     Raises:
         ValueError: it is no JSON schema, or one that is not checked here.
     """
@@ -52,12 +46,7 @@ def write(document: Mapping[str, Any], name: str, *, strict: bool = True) -> str
 
 
 def words(document: Mapping[str, Any], node: Any) -> str:
-    """Return a type of a JSON schema in words, for a message.
-
-    Args:
-        document: the whole JSON schema.
-        node: the type.
-    """
+    """Return a type of a JSON schema in words, for a message."""
     return _Writer(document, strict=False).words(node, "object")
 
 

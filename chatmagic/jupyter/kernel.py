@@ -139,11 +139,7 @@ class Kernel(ConfiguredEnvironment):
         return None if bridge is None else bridge.pages
 
     def has_run_again(self, cell: str) -> None:
-        """Tell the pages that a cell shows something else than before, where a turn carries it.
-
-        Args:
-            cell: its hash.
-        """
+        """Tell the pages that a cell shows something else than before, where a turn carries it."""
         session = self.session
         if any(value.cell == cell for turn in session.conversation for value in turn.values):
             session.followers.tell(Changed())

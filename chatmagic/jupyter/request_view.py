@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation.instructions import instructed
 from chatmagic.conversation.request_parts import TokenRate, parts_of
+from chatmagic.jupyter import transcript
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.render import gauge, markdown
+from chatmagic.render import gauge
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -158,16 +159,11 @@ def _shown(
     heads = ("Part", "Characters", *([] if rate is None else ["Tokens, about"]))
     cut = len(body) - MOST_SHOWN
     shown = body if cut <= 0 else f"{body[:MOST_SHOWN]}\n… and {counted(cut, 'more character')}"
-    head = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in heads)
-    table = "".join(
-        "<tr>" + "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in row) + "</tr>"
-        for row in cells
-    )
-    grid = f"{markdown.TABLE}><thead><tr>{head}</tr></thead><tbody>{table}</tbody></table>"
+    tag = '<td dir="auto">'
     html = (
         f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Request">'
         + "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
-        + markdown.scrolling(grid, "Parts of the request")
+        + transcript.grid(heads, cells, "Parts of the request", first=tag, others=tag)
         + "".join(f'<p style="{gauge.QUIET}">{escape(visible(line))}</p>' for line in end)
         + f"<details><summary>The request, {counted(len(body), 'character')} as JSON</summary>"
         f'<pre dir="auto" style="{PROSE}">{escape(visible(shown))}</pre></details></div>'

@@ -41,10 +41,6 @@ _HINT: Final = "%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --
 def retry(kernel: Kernel, line: str) -> Reply | None:
     """Run ``%chat_retry``.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Returns:
         The new reply, or the one that was put back; ``None`` for a list.
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.turn import Context
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Secret
@@ -60,11 +59,7 @@ EXCERPT: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of one kernel: its service, its settings, its credits.
-
-    Args:
-        kernel: the kernel.
-    """
+    """The status of one kernel: its service, its settings, its credits."""
 
     kernel: Kernel
 
@@ -172,15 +167,11 @@ class Status:
         Args:
             execution: of the cell that asks; ``None`` is a question of the panel, below them all.
         """
-        return self._context(execution).instructions
-
-    def _context(self, execution: Execution | None) -> Context:
-        """Return what a question would carry."""
         session = self.kernel.session
         owner, own = (execution.cell, execution.id) if execution else (None, None)
         layout = session.environment.layout(owner)
         order = None if layout is None else layout.order
-        return session.conversation.context(owner, own, order=order)
+        return session.conversation.context(owner, own, order=order).instructions
 
     def _asks(self) -> list[str]:
         """Return the lines on the service: address, key, model."""

@@ -234,11 +234,7 @@ class Ledger:
         return f"<Ledger of {counted(len(self), 'request')}>"
 
     def add(self, row: LedgerRow) -> None:
-        """Enter a request that has ended.
-
-        Args:
-            row: the request.
-        """
+        """Enter a request that has ended."""
         self.count = row.number
         self.rows.append(row)
         if row.each is not None and row.entry != "models":

@@ -54,9 +54,6 @@ class AskSteps:
     def run(self, view: View) -> Answer:
         """Do the ask under the lock; whatever ends it, release the lock and the connection.
 
-        Args:
-            view: what shows it.
-
         Raises:
             ChatError: see :meth:`chatmagic.session.session.Session.ask`.
             ChatInterrupted: the same.
