@@ -17,7 +17,8 @@ from chatmagic.conversation.record import owner_of
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Set
+    from collections.abc import Collection, Mapping
+    from collections.abc import Set as AbstractSet
 
 _T = TypeVar("_T")
 _NAME: Final = 60  # characters of a notebook's name
@@ -136,7 +137,7 @@ class Pages:
             name for name, cell in cells.items() if cell.owner != name and cell.owner in cells
         )
 
-    def unheard(self, known: Set[str | None], live: Set[str | None]) -> set[str]:
+    def unheard(self, known: AbstractSet[str | None], live: AbstractSet[str | None]) -> set[str]:
         """Return the cells whose outputs hold a record that is older than the kernel.
 
         Only those above a live turn: a notebook that is run from top to bottom has none of them.

@@ -70,8 +70,8 @@ COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
 OLDER: Final = (
-    "Not in the conversation: this output is older than the kernel. Save the notebook, and %chat_load "
-    "takes up all that it shows, without asking; or run the cell again."
+    "Not in the conversation: this output is older than the kernel. Save the notebook, and "
+    "%chat_load takes up what it shows, without asking; or run the cell again."
 )
 STARTED: Final = "Reply started."
 STOP: Final = "chatmagic.stop"

@@ -399,12 +399,18 @@ def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
 
 def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None:
     """After a restart; not those below the last turn, nor one asked without the history."""
-    older = {cell: owner_of(cell) for cell in "abd"}
     front.ask("c")
-    front.say("abcd", opened=True, c=owner_of("c"), **older)
+    front.say(
+        "abcd",
+        opened=True,
+        a=owner_of("a"),
+        b=owner_of("b"),
+        c=owner_of("c"),
+        d=owner_of("d"),
+    )
     front.hears({"kind": "marks", "marks": dict.fromkeys("ab", module.OLDER)})
     front.ask("a", "%chat --no-history echo:a")
-    front.say("abcd", c=owner_of("c"), **older)
+    front.say("abcd", a=owner_of("a"), b=owner_of("b"), c=owner_of("c"), d=owner_of("d"))
     front.hears({"kind": "marks", "marks": {"b": module.OLDER}})
 
 
