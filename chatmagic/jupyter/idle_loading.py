@@ -27,6 +27,7 @@ STEPS: Final = (
     "chatmagic.client.transport",
     "chatmagic.session.session",
     "chatmagic.client.client",
+    "chatmagic.client.response",
     "markdown_it",
     "chatmagic.render.sanitize",
     "chatmagic.render.reply_forms",
