@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from dataclasses import dataclass
 
-__all__ = ["dataclass"]
+__all__ = ["DIGEST", "dataclass", "to_bytes"]
 
 UNCOMPILED: Final = 3
 """How many instances of a class are made without a method of its own."""
@@ -68,6 +68,9 @@ def _dataclass(
             made |= {"__getstate__": _state, "__setstate__": _restore}
         for name in made.keys() - vars(plain).keys():
             setattr(cls, name, made[name])
+        for name, each in own.items():
+            if (packing := each.metadata.get("packing")) and name in vars(cls):
+                setattr(cls, name, _packed(vars(cls)[name], *packing))
         return cls
 
     return decorate
@@ -122,6 +125,41 @@ def _unslotted(plain: type, own: Mapping[str, Field[Any]]) -> type:
         else:
             setattr(plain, name, own[name].default)
     return plain
+
+
+def to_bytes(digits: str) -> bytes | str:
+    """Return digests as bytes, which take half of the room; anything else as it is.
+
+    Args:
+        digits: in hexadecimal, one behind the other.
+    """
+    try:
+        packed = bytes.fromhex(digits)
+    except ValueError:
+        return digits
+    return packed if packed.hex() == digits else digits
+
+
+DIGEST: Final = {
+    "packing": (
+        lambda _, digits: digits and to_bytes(digits),
+        lambda _, kept: kept.hex() if isinstance(kept, bytes) else kept,
+    )
+}
+"""Metadata of a field that holds a digest of which many are kept."""
+
+
+def _packed(slot: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> property:
+    """Return an attribute whose slot holds a smaller value, of which it is made when it is read.
+
+    Args:
+        slot: the slot.
+        pack: returns the smaller value, of the instance and the value.
+        unpack: returns the value, of the instance and the smaller value.
+    """
+    return property(
+        lambda it: unpack(it, slot.__get__(it)), lambda it, value: slot.__set__(it, pack(it, value))
+    )
 
 
 class _Init:

@@ -199,12 +199,7 @@ def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:
 
 
 def shared(value: Any, kind: type) -> dict[str, Any]:
-    """Return the fields that a dataclass has from a base class, to make another value of.
-
-    Args:
-        value: an instance.
-        kind: the base class.
-    """
+    """Return the fields that a dataclass has from a base class, to make another value of."""
     return {item.name: getattr(value, item.name) for item in fields(kind)}
 
 

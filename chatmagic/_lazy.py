@@ -21,9 +21,6 @@ def load(name: str) -> None:
     """Load a module in a thread, and wait for it; an interrupt ends the wait alone.
 
     The caller imports the module then as usual, and has its errors.
-
-    Args:
-        name: the module's whole name.
     """
     begin(name)
     thread = _threads.get(name)
@@ -32,11 +29,7 @@ def load(name: str) -> None:
 
 
 def begin(name: str) -> bool:
-    """Begin to load a module in a thread, if it never was; return whether that has ended.
-
-    Args:
-        name: the module's whole name.
-    """
+    """Begin to load a module in a thread, if it never was; return whether that has ended."""
     thread = _threads.get(name)
     never_ran = thread is None or thread.ident is None
     if never_ran and name not in sys.modules:

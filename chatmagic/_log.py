@@ -48,11 +48,7 @@ class swallowed(suppress):  # noqa: N801 - used as contextlib.suppress is
 
 
 def log_swallowed(error: BaseException) -> None:
-    """Log an exception that goes no further, or that an error with another message replaces.
-
-    Args:
-        error: the exception, as caught.
-    """
+    """Log an exception that goes no further, or that an error with another message replaces."""
     LAST.append(_brief(error))
     if LOGGER.isEnabledFor(logging.DEBUG):
         LOGGER.debug("%s", describe(error))

@@ -91,9 +91,6 @@ def lesson_places() -> list[Path]:
 def find_lessons(places: Iterable[Path]) -> Path:
     """Return the first folder that holds the first lesson.
 
-    Args:
-        places: the folders to look in.
-
     Raises:
         ChatError: none holds it.
     """

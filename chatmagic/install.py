@@ -59,9 +59,6 @@ def run(*, system: bool, uninstall: bool) -> int:
 def config_file(*, system: bool) -> Path:
     """Return the configuration file that IPython reads in this environment, or on this machine.
 
-    Args:
-        system: that of the machine.
-
     Raises:
         InputError: IPython reads none for the machine here.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import gc
 import inspect
 import pickle
 from dataclasses import KW_ONLY, FrozenInstanceError, field, fields, replace
@@ -231,3 +232,29 @@ def test_what_is_often_compared_is_compiled_once(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(TypeError, match="unhashable"):
             hash(state)
     assert compiled == ["def __eq__(self, other):"] * 3
+
+
+@_dataclass.dataclass(frozen=True, slots=True)
+class Row:
+    """A value of which many are kept."""
+
+    name: str
+    sha256: str | None = field(default=None, metadata=_dataclass.DIGEST)
+
+
+@pytest.mark.parametrize("uncompiled", [0, 1_000])
+@pytest.mark.parametrize(
+    "sha256", [None, "", "0a" * 32, "0A" * 32, "0a " * 32, "0a" * 31 + "0", "à" * 64, "asked"]
+)
+def test_a_digest_is_kept_as_bytes(
+    sha256: str | None, uncompiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads, compares, shows and is pickled as the text that it was, whatever that is."""
+    monkeypatch.setattr(_dataclass, "UNCOMPILED", uncompiled)
+    row = Row("a", sha256)
+    for each in (row, replace(row, name="a"), copy.copy(row), pickle.loads(pickle.dumps(row))):  # noqa: S301 - made here
+        assert (each.sha256, repr(each)) == (sha256, f"Row(name='a', sha256={sha256!r})")
+        assert (each, hash(each)) == (row, hash(row))
+    assert (bytes(b"\n" * 32) in gc.get_referents(row)) is (sha256 == "0a" * 32)
+    with pytest.raises(FrozenInstanceError):
+        row.sha256 = ""  # type: ignore[misc]

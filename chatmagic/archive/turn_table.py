@@ -172,11 +172,7 @@ def turns(*patterns: str | os.PathLike[str]) -> Any:
 
 
 def of_file(file: str) -> Iterator[TurnRow]:
-    """Yield the turns of a notebook file, and a row for each thing in it that cannot be read.
-
-    Args:
-        file: its path.
-    """
+    """Yield the turns of a notebook file, and a row for each thing in it that cannot be read."""
     try:
         notebook = notebook_file.read(Path(file))
     except InputError as error:

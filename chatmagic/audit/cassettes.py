@@ -32,9 +32,6 @@ def is_cassette(path: Path) -> bool:
 def audit(path: Path) -> tuple[Audit, tuple[Interaction, ...]]:
     """Return the audit of one cassette; one that cannot be read has a problem and no exchanges.
 
-    Args:
-        path: the cassette.
-
     Returns:
         What was found, and what the cassette holds.
     """
@@ -52,13 +49,7 @@ def audit(path: Path) -> tuple[Audit, tuple[Interaction, ...]]:
 
 
 def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:
-    """Return a line for each whole reply of a notebook that no cassette holds as it is shown.
-
-    Args:
-        read: the notebook.
-        held: what the cassettes hold.
-        names: the cassettes' names.
-    """
+    """Return a line for each whole reply of a notebook that no cassette holds as it is shown."""
     recorded = {(item.request, item.text, *_ended(item)) for item in held}
     every = {item.text for item in held if item.is_reply}
     return [

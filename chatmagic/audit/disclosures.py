@@ -30,11 +30,7 @@ _FINDERS: Final[tuple[Callable[[str], Iterable[str]], ...]] = (
 
 
 def lines(read: Notebook) -> tuple[str, ...]:
-    """Return a line for each thing that the file would give away.
-
-    Args:
-        read: the notebook.
-    """
+    """Return a line for each thing that the file would give away."""
     lines: list[str] = []
     for saved, record in read.turns:
         for value in record.values:

@@ -149,11 +149,7 @@ class Job:
             raise self.error
 
     def stop(self, *, cut: bool = False) -> None:
-        """Begin no more rows; those under way go on to their end.
-
-        Args:
-            cut: whether they are cut off.
-        """
+        """Begin no more rows; those under way go on to their end."""
         self.is_stopped = True
         if cut:
             self._is_cut = True
@@ -337,8 +333,5 @@ def is_alive(thread: threading.Thread) -> bool:
 
     Its own ``join`` and ``is_alive`` take it for ended once an interrupt has struck in them, as
     CPython does until 3.12.
-
-    Args:
-        thread: the thread.
     """
     return thread in threading.enumerate()

@@ -83,9 +83,6 @@ class JobFile:
     def append(self, reply: RowReply) -> None:
         """Add a line for a row that has ended.
 
-        Args:
-            reply: what came of it.
-
         Raises:
             ChatError: it cannot be written; the file is as before.
         """
@@ -108,11 +105,7 @@ class JobFile:
         self._end += len(line)
 
     def replies(self, keys: Iterable[str]) -> Iterator[RowReply | None]:
-        """Return what came of rows, in the order of their keys; ``None`` of one without a line.
-
-        Args:
-            keys: the rows' keys.
-        """
+        """Return what came of rows, in the order of their keys; ``None`` of one without a line."""
         places = (self._at.get(_short(key)) for key in keys)
         if not self._at:
             yield from (None for _ in places)

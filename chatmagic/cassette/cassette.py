@@ -61,9 +61,6 @@ class Lookup:
 class Cassette:
     """A file of recorded interactions in one of the modes.
 
-    Args:
-        config: the file and the mode.
-
     Raises:
         InputError: the file is missing in a replay, or cannot be used.
     """
@@ -191,10 +188,6 @@ class Cassette:
     def record(self, recorded: Interaction, query: Query) -> None:
         """Record an interaction and save it at once.
 
-        Args:
-            recorded: the interaction.
-            query: the request that it answers.
-
         Raises:
             ChatError: the file cannot be written.
         """
@@ -233,9 +226,6 @@ class Cassette:
 
     def prune(self, places: Collection[int]) -> None:
         """Remove interactions from the file; all of them, or none if it cannot be saved.
-
-        Args:
-            places: their indices.
 
         Raises:
             ChatError: the file cannot be written.

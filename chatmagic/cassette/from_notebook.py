@@ -25,9 +25,6 @@ _SENT: Final = ("stream", "max_tokens", "temperature")
 def recorded(path: Path) -> tuple[Interaction, ...]:
     """Return the interactions of a notebook's whole replies.
 
-    Args:
-        path: the notebook.
-
     Raises:
         InputError: the file is no notebook, no reply in it can be replayed, or one of them is
             not what was recorded.

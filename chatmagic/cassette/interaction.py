@@ -174,11 +174,7 @@ def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[s
 
 
 def numbered(interactions: Iterable[Interaction]) -> dict[tuple[_Identity, int], Interaction]:
-    """Return interactions by their identities; equal ones are numbered.
-
-    Args:
-        interactions: in their order.
-    """
+    """Return interactions by their identities; equal ones are numbered."""
     count: Counter[_Identity] = Counter()
     by_identity: dict[tuple[_Identity, int], Interaction] = {}
     for recorded in interactions:

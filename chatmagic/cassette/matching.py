@@ -54,11 +54,7 @@ class Matcher:
         return tuple(recorded for recorded in self.interactions if not recorded.superseded)
 
     def replay(self, query: Query) -> Interaction | None:
-        """Return the interaction that answers a request in a replay; ``None`` without one.
-
-        Args:
-            query: the request.
-        """
+        """Return the interaction that answers a request in a replay; ``None`` without one."""
         cell, equal = self._items.cell(query), self._items.equal(query)
         used = [item for item in cell.used if item in equal]
         candidates = [
@@ -78,9 +74,6 @@ class Matcher:
 
         The cell's own first, then the next with the same prompt as typed, then the next.
 
-        Args:
-            query: the request.
-
         Returns:
             ``None`` only where all are superseded.
         """
@@ -94,9 +87,6 @@ class Matcher:
 
     def recall(self, query: Query) -> tuple[Interaction | None, bool]:
         """Return the recorded reply to a request that is being recorded.
-
-        Args:
-            query: the request.
 
         Returns:
             The interaction, or ``None`` where the request has to be sent; and whether marks
@@ -130,11 +120,7 @@ class Matcher:
         return bool(self._items.outdated(cell, query)) and not replaces
 
     def admits(self, recorded: Interaction) -> bool:
-        """Return whether an interaction may be recorded at all (rule 6).
-
-        Args:
-            recorded: the interaction.
-        """
+        """Return whether an interaction may be recorded at all (rule 6)."""
         return recorded.origin != "emulator" or all(
             held.origin == "emulator" for held in self.interactions
         )
@@ -192,11 +178,7 @@ class Matcher:
         return [recorded for recorded in interactions if recorded not in fit]
 
     def remove(self, places: Collection[int]) -> dict[int, Item]:
-        """Remove interactions; :meth:`put_back` takes what is returned.
-
-        Args:
-            places: their indices.
-        """
+        """Remove interactions; :meth:`put_back` takes what is returned."""
         items = [*self._items.all]
         self._items.all = [item for at, item in enumerate(items) if at not in places]
         return {at: items[at] for at in sorted(places)}

@@ -23,10 +23,6 @@ def nearest(asked: Interaction, recorded: Sequence[Interaction]) -> Interaction 
 
     The same prompt counts most, then how many of the earlier turns are the same, then the same
     instructions, then how far the prompts begin alike.
-
-    Args:
-        asked: the request.
-        recorded: the interactions to choose from.
     """
 
     def likeness(candidate: Interaction) -> tuple[bool, int, bool, int, int]:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from chatmagic.cassette.interaction import Interaction
 
 SUPERSEDED: Final = "superseded"
-SHOWN: Final = 60
-"""How many characters of a prompt are listed."""
 
 _LIST: Final = "%chat_cassette --prune lists them; nothing was removed."
 
@@ -31,11 +29,7 @@ class Pruning:
         self._listed: tuple[Path, Sequence[Interaction]] | None = None
 
     def listed(self, cassette: Cassette) -> str:
-        """Return a numbered list of a cassette's interactions, a line each.
-
-        Args:
-            cassette: the active one.
-        """
+        """Return a numbered list of a cassette's interactions, a line each."""
         # If the file cannot be read, what this kernel holds is listed.
         with swallowed(InputError):
             cassette.reload()
@@ -80,7 +74,7 @@ class Pruning:
         for word in words:
             if word not in by_word:
                 raise InputError(
-                    f"{text.one_line(word, SHOWN)} is not a number of that list.",
+                    f"{text.one_line(word)} is not a number of that list.",
                     hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
                 )
         numbers = {by_word[word] for word in words}
@@ -91,7 +85,7 @@ class Pruning:
 
 def _line(number: int, recorded: Interaction) -> str:
     """Return a line with the number, the prompt and the length of the reply."""
-    prompt = unlinked(text.one_line(recorded.prompt, SHOWN))
+    prompt = unlinked(text.one_line(recorded.prompt))
     reply = recorded.text
     answer = f"error {recorded.status}" if reply is None else f"{len(reply):,} characters"
     mark = f", {SUPERSEDED}" if recorded.superseded else ""

@@ -42,11 +42,7 @@ def warnings(
 
 
 def state(conversation: Conversation) -> tuple[str, ...]:
-    """Return what of a whole conversation a rerun will not ask again, in words.
-
-    Args:
-        conversation: the conversation.
-    """
+    """Return what of a whole conversation a rerun will not ask again, in words."""
     turns = conversation.turns
     put_in = "\n".join(turn.prompt for turn in turns if turn.values or turn.entry == "python")
     return (*_not_repeated(conversation, turns), *_addresses(put_in))

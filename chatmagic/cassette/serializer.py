@@ -42,11 +42,7 @@ _encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def write(interactions: Iterable[Interaction]) -> str:
-    """Return the text of a cassette.
-
-    Args:
-        interactions: in their order.
-    """
+    """Return the text of a cassette."""
     items = tuple(interactions)
     made = {(len(item.before), turn): item for item in items if (turn := item.turn) is not None}
     head = _line({"chatmagic": "cassette", "version": VERSION})
@@ -72,12 +68,7 @@ def _continued(
 
 
 def _name(item: Interaction, turn: str) -> str:
-    """Return the name of an exchange; its request's digest covers all that was carried.
-
-    Args:
-        item: the exchange.
-        turn: the name of its own turn.
-    """
+    """Return the name of an exchange; its request's digest covers all that was carried."""
     return _json.digest([item.request, turn])[:DIGITS]
 
 

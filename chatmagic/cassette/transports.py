@@ -75,11 +75,7 @@ def through(
 
 
 class ReplayTransport:
-    """A transport that answers from one recorded interaction, and sends nothing.
-
-    Args:
-        interaction: what answers.
-    """
+    """A transport that answers from one recorded interaction, and sends nothing."""
 
     def __init__(self, interaction: Interaction) -> None:
         """Send nothing."""

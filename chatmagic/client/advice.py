@@ -26,7 +26,6 @@ HOW_TO_SET_A_MODEL: Final = (
     '%config ChatMagics.model = "NAME", %chat_connect URL --model NAME, or Client(model="NAME")'
 )
 _MAY_LACK_A_MODEL: Final = {400, 404, 422}
-_SHOWN: Final = 60
 
 
 def advised(
@@ -71,5 +70,5 @@ def _is_about_a_model(error: ChatError, model: object) -> bool:
 def _about_the_model(model: object) -> str:
     if model is None:
         return f"No model was named: {HOW_TO_SET_A_MODEL} names one."
-    shown = one_line(str(model), _SHOWN)
+    shown = one_line(str(model))
     return f"The model asked for was {shown}: {HOW_TO_SET_A_MODEL} names another."

@@ -188,11 +188,7 @@ def known_keys() -> tuple[Secret, ...]:
 
 
 def new_warnings(warnings: Iterable[str]) -> list[str]:
-    """Return the warnings that were not given before in this process.
-
-    Args:
-        warnings: a line each.
-    """
+    """Return the warnings that were not given before in this process."""
     new = [warning for warning in warnings if warning not in warned]
     warned.update(new)
     return new

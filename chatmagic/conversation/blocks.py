@@ -52,12 +52,7 @@ def error(source: str, trace: str) -> str:
 
 
 def cut(text: str, most: int = MOST) -> str:
-    """Return a text that says how much of it was left out, where it is longer than that.
-
-    Args:
-        text: any text.
-        most: how many characters stay at most.
-    """
+    """Return a text that says how much of it was left out, where it is longer than that."""
     if len(text) <= most:
         return text
     return f"{text[:most]}\n[the first {most:,} of {len(text):,} characters]"

@@ -94,9 +94,6 @@ class Pages:
 
         A page that has just been opened may be another one loaded again: it stands for all
         pages of its notebook until those that live have reported once more.
-
-        Args:
-            report: the page's.
         """
         kept = tuple(
             other
@@ -140,11 +137,7 @@ class Pages:
         )
 
     def names(self, owners: Collection[str]) -> dict[str, str]:
-        """Return the notebooks that cells stand in, in words; nothing where all are in one.
-
-        Args:
-            owners: hashes of cells.
-        """
+        """Return the notebooks that cells stand in, in words; nothing where all are in one."""
         named = {
             name: f"of {report.name}"
             for report in self.reports

@@ -152,11 +152,6 @@ def _flag(word: str) -> tuple[str, str | None]:
 def _value(option: Option, flag: str, word: str | None) -> object:
     """Return what an option sets its field to.
 
-    Args:
-        option: the option.
-        flag: how it is spelt.
-        word: its value as typed, if any.
-
     Raises:
         InputError: it takes another value, or none.
     """

@@ -111,11 +111,7 @@ class ConversationContents:
         return len(self._all.undone)
 
     def of_thread(self, name: str) -> Self:
-        """Return one thread as a conversation of its own, to read.
-
-        Args:
-            name: the thread's.
-        """
+        """Return one thread as a conversation of its own, to read."""
         thread = copy(self)
         vars(thread).update(
             _whole=self._all, _all=replace(self._all, slots=of_thread(self._all.slots, name))
@@ -197,11 +193,7 @@ class ConversationContents:
         return self.all_replies().get(number, Replies())
 
     def in_force(self, owner: str) -> Turn | None:
-        """Return the live turn with a reply to the question whose reply a cell shows, if any.
-
-        Args:
-            owner: hash of the cell.
-        """
+        """Return the live turn with a reply to the question whose reply a cell shows, if any."""
         newest = next((slot.newest for slot in self._all.slots if slot.owner == owner), None)
         number = newest.number if isinstance(newest, Turn) else 0
         turn, _ = alternatives.in_force(self._all).get(number, (None, None))

@@ -140,11 +140,7 @@ class Conversation(ConversationContents):
         return change
 
     def delete(self, thread: str) -> Change:
-        """Take out the turns that a thread has of its own; a change in any case (rules 8, 18).
-
-        Args:
-            thread: its name.
-        """
+        """Take out the turns that a thread has of its own; a change in any case (rules 8, 18)."""
         self._all, change = history.deleted(self._all, thread)
         return change
 
@@ -186,9 +182,6 @@ class Conversation(ConversationContents):
     def set_aside(self, owners: Collection[str]) -> Change | None:
         """Take out what is live of cells that are gone from the page; their slots stay.
 
-        Args:
-            owners: hashes of those cells.
-
         Returns:
             The change, or ``None`` if nothing of theirs is live: then nothing changed.
         """
@@ -229,9 +222,6 @@ class Conversation(ConversationContents):
 
     def follow(self, layout: Layout) -> Change | None:
         """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
-
-        Args:
-            layout: how the cells stand.
 
         Returns:
             The change, if turns were set aside.

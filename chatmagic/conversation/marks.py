@@ -35,12 +35,7 @@ _TAKEN_BACK: Final[Mapping[Kind, Mark]] = {
 
 
 def marks(now: Snapshot, causes: Causes) -> dict[str, Mark]:
-    """Return the marks of cells, by their hashes.
-
-    Args:
-        now: the conversation.
-        causes: what made its turns stale.
-    """
+    """Return the marks of cells, by their hashes."""
     turns = live(now.slots)
     marks: dict[str | None, Mark] = {
         turn.owner: "held back" for turn in turns if turn.reply.held_back

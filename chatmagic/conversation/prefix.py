@@ -17,11 +17,7 @@ _T = TypeVar("_T")
 
 
 class Prefix(Sequence[_T]):
-    """First items of a list that grows; it reads as a tuple of them does.
-
-    Args:
-        items: the items.
-    """
+    """First items of a list that grows; it reads as a tuple of them does."""
 
     __slots__ = ("_count", "_items")
 
@@ -31,11 +27,7 @@ class Prefix(Sequence[_T]):
         self._count = len(self._items)
 
     def followed_by(self, more: Sequence[_T]) -> Self:
-        """Return these items and more, which share the list unless it goes on otherwise.
-
-        Args:
-            more: the items behind these.
-        """
+        """Return these items and more, which share the list unless it goes on otherwise."""
         end = self._count + len(more)
         if len(self._items) == self._count:
             self._items.extend(more)
@@ -45,11 +37,7 @@ class Prefix(Sequence[_T]):
         return self._share(end)
 
     def first(self, count: int) -> Self:
-        """Return the first items alone, in the same list.
-
-        Args:
-            count: how many of them.
-        """
+        """Return the first items alone, in the same list."""
         return self._share(count)
 
     def _share(self, count: int) -> Self:
@@ -133,11 +121,7 @@ class Digests(Prefix[str]):
         return other
 
     def chain(self, count: int) -> str | None:
-        """Return the chain digest of the first digests; each is worked out once for all lists.
-
-        Args:
-            count: of how many.
-        """
+        """Return the chain digest of the first digests; each is worked out once for all lists."""
         chains = self._chains
         if count >= (known := len(chains)):
             more = [chains[known - 1]]

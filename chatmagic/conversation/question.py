@@ -7,13 +7,16 @@ extension needs no more of it.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
-ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
+_ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Compiled with the first cell that is read, not while the extension is loaded.
 CELL: Final = r"%%chat(?P<fix>_fix)?(?:[ \t]+(?P<line>.*))?[ \t]*$"
 _MENTIONED: Final = r"\b(?:chat|ask)\b"
@@ -37,16 +40,13 @@ class Question(NamedTuple):
 def of(source: str) -> Question | None:
     """Return the one question of a ``%%chat`` cell, or of a cell that is one line of ``%chat``.
 
-    Args:
-        source: what the cell says.
-
     Returns:
         ``None`` where it asks otherwise, or asks nothing, or cannot be told.
     """
     if "\r" in source:
         return None
     lines = f"{source}\n".splitlines(keepends=True)
-    first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
+    first = first_line(lines)
     whole = None if first is None else re.match(CELL, lines[first].rstrip("\n"))
     if first is not None and whole is not None:
         comments = [line for line in lines[:first] if line.strip()]
@@ -59,11 +59,13 @@ def of(source: str) -> Question | None:
     return _asked(line, "")
 
 
+def first_line(lines: Sequence[str]) -> int | None:
+    """Return the number of a cell's first line but for what may stand above a magic, if any."""
+    return next((number for number, line in enumerate(lines) if not re.match(_ABOVE, line)), None)
+
+
 def each(source: str) -> tuple[Question, ...]:
     """Return the questions of a cell in which each is a line of ``%chat``, as in a loop.
-
-    Args:
-        source: what the cell says.
 
     Returns:
         None of them where the cell may ask otherwise, or that cannot be told.

@@ -42,11 +42,7 @@ class TokenRate:
     tokens: int
 
     def tokens_of(self, size: int) -> int:
-        """Return about how many tokens a text has.
-
-        Args:
-            size: its length in characters.
-        """
+        """Return about how many tokens a text has."""
         return round(size * self.tokens / max(self.characters, 1))
 
 

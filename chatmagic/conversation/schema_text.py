@@ -39,12 +39,6 @@ _FORMS: Final[Mapping[str, tuple[type, ...]]] = {
 def write(document: Mapping[str, Any], name: str, *, strict: bool = True) -> str:
     """Return what a model is told of a schema: a paragraph for each type.
 
-    Args:
-        document: the JSON schema.
-        name: what the schema is called.
-        strict: whether a keyword that :mod:`chatmagic.conversation.schema_check` does not know
-            is an error.
-
     Raises:
         ValueError: it is no JSON schema, or one that is not checked here.
     """
@@ -52,12 +46,7 @@ def write(document: Mapping[str, Any], name: str, *, strict: bool = True) -> str
 
 
 def words(document: Mapping[str, Any], node: Any) -> str:
-    """Return a type of a JSON schema in words, for a message.
-
-    Args:
-        document: the whole JSON schema.
-        node: the type.
-    """
+    """Return a type of a JSON schema in words, for a message."""
     return _Writer(document, strict=False).words(node, "object")
 
 
@@ -150,7 +139,7 @@ class _Writer:
         if kind is None:
             return "any value"
         if not isinstance(kind, str) or kind not in json_schema.KINDS:
-            raise ValueError(f"it has the type {one_line(repr(kind), json_schema.SHOWN)}")
+            raise ValueError(f"it has the type {one_line(repr(kind))}")
         if kind == "array" and "prefixItems" in node:
             items = (self.words(i, f"{name} {n}") for n, i in enumerate(node["prefixItems"], 1))
             return f"list of exactly ({'; '.join(items)})"
@@ -188,9 +177,7 @@ class _Writer:
         """Refuse a type that is written wrongly, or otherwise than it is checked here."""
         unknown = sorted(str(keyword) for keyword in node if keyword not in _SAID)
         if self._strict and unknown:
-            raise ValueError(
-                f"it has {one_line(unknown[0], json_schema.SHOWN)}, which is not checked here"
-            )
+            raise ValueError(f"it has {one_line(unknown[0])}, which is not checked here")
         for keyword, types in _FORMS.items():
             if keyword in node and not isinstance(node[keyword], types):
                 raise ValueError(f"its {keyword} cannot be read")

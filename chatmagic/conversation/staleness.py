@@ -93,11 +93,7 @@ class Causes:
         self._label = label
 
     def of(self, number: int) -> Cause | None:
-        """Return what made a live turn stale; ``None`` for one that is not, or is not live.
-
-        Args:
-            number: the turn's number.
-        """
+        """Return what made a live turn stale; ``None`` for one that is not, or is not live."""
         standing = self._standings.get(number)
         if standing is None:
             return None

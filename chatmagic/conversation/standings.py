@@ -161,12 +161,7 @@ def standings(slots: Sequence[Slot]) -> Iterator[Standing]:
 
 
 def of_thread(slots: Sequence[Slot], name: str) -> tuple[Slot, ...]:
-    """Return the slots with one thread's turns alone, also those that it begins with.
-
-    Args:
-        slots: those of all threads.
-        name: the thread's.
-    """
+    """Return the slots with one thread's turns alone, also those that it begins with."""
     numbers = {turn.number for turn in above(slots).lines.get(name, ())}
 
     def kept(item: Item) -> tuple[Item, ...]:

@@ -79,11 +79,7 @@ def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
 
 
 def typed_in(source: str) -> ThreadStart | None:
-    """Return the start of a thread that a cell's one line begins; ``None`` of any other cell.
-
-    Args:
-        source: what the cell says.
-    """
+    """Return the start of a thread that a cell's one line begins; ``None`` of any other cell."""
     line = re.fullmatch(
         r"%chat_thread[ \t]+(?:--fork[ \t=]+(\d+)[ \t]+)?([^\s-]\S*)", source.strip()
     )

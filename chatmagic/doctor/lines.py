@@ -60,11 +60,7 @@ class Line:
 
 
 def check(observations: Observations) -> list[Line]:
-    """Return the lines of a report.
-
-    Args:
-        observations: what was seen.
-    """
+    """Return the lines of a report."""
     lines = [
         versions(observations),
         front_end(observations.front_end),
@@ -120,7 +116,7 @@ def address(seen: Address) -> Line:
 
 
 def key(seen: Key, at: Address) -> Line:
-    """Return the line on the key: where it was observations, and never what it is."""
+    """Return the line on the key: where it was found, and never what it is."""
     if seen.trouble is not None:
         return _wrong("key", seen.trouble)
     if at.is_emulator or seen.auth == "none":

@@ -76,11 +76,7 @@ class Key:
     trouble: Trouble | None = None
 
     def is_missing(self, at: Address) -> bool:
-        """Return whether there is none where one is needed.
-
-        Args:
-            at: the address that it is for.
-        """
+        """Return whether there is none where one is needed."""
         is_needed = self.auth != "none" and not at.is_emulator
         return self.trouble is not None or (self.key_from is None and is_needed)
 

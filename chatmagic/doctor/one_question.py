@@ -33,9 +33,6 @@ MOST_TOKENS: Final = 100
 def ask(session: Session) -> tuple[Answered, Clock]:
     """Ask the question, beside the conversation; budgets and ledger count it.
 
-    Args:
-        session: the session.
-
     Returns:
         What was seen, and the service's time by its answer.
 

@@ -31,11 +31,7 @@ _SPELLED: Final = "Is it spelled right, and is there a network?"
 
 
 def probe(url: str) -> Network:
-    """Try the way to an address.
-
-    Args:
-        url: an address that can be used.
-    """
+    """Try the way to an address."""
     at = origin(url)
     named = None if is_loopback(url) else select_proxy(at, get_environ_proxies(at))
     proxy = None

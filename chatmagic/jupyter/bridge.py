@@ -214,11 +214,7 @@ class Bridge:
         return key
 
     def listed_with(self, owner: str | None) -> tuple[str, ...]:
-        """Return the hashes of the cells that the page of a cell lists; none without a page.
-
-        Args:
-            owner: hash of the cell.
-        """
+        """Return the hashes of the cells that the page of a cell lists; none without a page."""
         report = self._report_with(owner)
         return () if report is None else tuple(report.cells)
 

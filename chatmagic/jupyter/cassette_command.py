@@ -36,10 +36,6 @@ def cassette(kernel: Kernel, line: str) -> str:
     The line for a new cassette does not name the mode, so that a notebook prints the same
     when it is recorded and when it is replayed.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Raises:
         ChatError: the line is wrong, or the cassette cannot be used.
     """

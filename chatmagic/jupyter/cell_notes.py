@@ -72,11 +72,7 @@ class CellNotes(Mapping[str, str]):
         return len(self.runs)
 
     def label(self, key: str) -> str:
-        """Return a cell's name for people, by its number where it has one.
-
-        Args:
-            key: the cell's.
-        """
+        """Return a cell's name for people, by its number where it has one."""
         run = self.runs.get(key)
         return A_CELL if run is None or run.number is None else f"cell [{run.number}]"
 

@@ -45,11 +45,7 @@ class NotedError:
 
 
 def is_ours(source: str) -> bool:
-    """Return whether a cell only asks, or sets up what asks.
-
-    Args:
-        source: what the cell says.
-    """
+    """Return whether a cell only asks, or sets up what asks."""
     lines = [line.strip() for line in source.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     if lines and _WHOLE.match(lines[0]):
@@ -122,11 +118,7 @@ def of(
 
 
 def labels_of(source: str) -> tuple[str, ...]:
-    """Return the labels that a cell's source gives it, as Quarto reads them.
-
-    Args:
-        source: what the cell says.
-    """
+    """Return the labels that a cell's source gives it, as Quarto reads them."""
     return tuple(match[2] for match in map(_LABEL.match, source.splitlines()) if match)
 
 

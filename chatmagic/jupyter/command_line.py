@@ -57,12 +57,7 @@ def without_quotes(line: str) -> str:
 
 
 def refuse_words(magic: str, words: str) -> None:
-    """Raise an error for words of a magic that takes none.
-
-    Args:
-        magic: the magic's name.
-        words: what stands after it.
-    """
+    """Raise an error for words of a magic that takes none."""
     if words.strip():
         raise InputError(
             f"%{magic} takes nothing after its name.", hint=f"%{magic}? shows its help."

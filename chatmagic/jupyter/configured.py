@@ -27,9 +27,6 @@ class ConfiguredEnvironment:
 
     With what its two kinds add, :class:`chatmagic.jupyter.kernel.Kernel` and the shell's, it is an
     environment (:class:`chatmagic.session.environment.Environment`).
-
-    Args:
-        settings: the settings.
     """
 
     def __init__(self, settings: KernelSettings) -> None:

@@ -28,10 +28,6 @@ _SHOWN: Final = 200
 def connect(kernel: Kernel, line: str) -> None:
     """Run ``%chat_connect``.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Raises:
         InputError: the line names no address that can be used; nothing was changed.
         ChatInterrupted: a person ended a request.
@@ -113,10 +109,6 @@ def _list_models(kernel: Kernel) -> None:
 
 def login(kernel: Kernel, line: str) -> None:
     """Run ``%chat_login``.
-
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
 
     Raises:
         InputError: no person is there to enter a key, or the line is wrong.

@@ -25,10 +25,6 @@ _HINT: Final = (
 def go_on(kernel: Kernel, line: str) -> Reply | None:
     """Run ``%chat_continue``.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Returns:
         The reply with all its parts.
 

@@ -21,10 +21,6 @@ _HINT: Final = "%chat_hide 2; %chat_hide --show 2; %chat_history numbers the tur
 def hide(kernel: Kernel, line: str) -> None:
     """Run ``%chat_hide``.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Raises:
         InputError: it names no turn above; the conversation is as it was.
     """

@@ -74,11 +74,7 @@ def updates_ended(metadata: Mapping[str, object], host: Host | None) -> bool:
 
 
 def cell_named(metadata: Mapping[str, object]) -> str | None:
-    """Return the identity of the cell that an execute request names; ``None`` for none.
-
-    Args:
-        metadata: the request's.
-    """
+    """Return the identity of the cell that an execute request names; ``None`` for none."""
     for path in NAMES_OF_A_CELL:
         value: object = metadata
         for key in path:

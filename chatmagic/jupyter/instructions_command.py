@@ -63,11 +63,7 @@ def instruct(kernel: Kernel, line: str, cell: str | None = None) -> None:
 
 
 def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
-    """Refuse instructions that hold the API key, or come with another secret from a file.
-
-    Raises:
-        InputError: they do.
-    """
+    """Refuse instructions that hold the API key, or come with another secret from a file."""
     if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
         raise InputError(
             f"The instructions hold your API key. {_UNCHANGED}",
@@ -92,11 +88,7 @@ def _show(kernel: Kernel) -> None:
 
 
 def _file(line: str) -> str:
-    """Return the name of the file that the line names; empty for an empty line.
-
-    Raises:
-        InputError: it says something else.
-    """
+    """Return the name of the file that the line names; empty for an empty line."""
     match = re.fullmatch(r"(?:--from(?:\s+|=)(?P<file>\S.*))?", line.strip())
     if match is None:
         raise InputError(

@@ -38,11 +38,7 @@ class _Piece:
 
 
 class OutputCapture:
-    """Text of what one cell shows, while it runs.
-
-    Args:
-        shell: the shell that runs it.
-    """
+    """Text of what one cell shows, while it runs."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         """Note nothing yet."""

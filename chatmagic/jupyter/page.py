@@ -29,13 +29,7 @@ _BRIDGE: Final = "chatmagic.jupyter.bridge"
 
 
 class LivePage:
-    """The parts of one kernel's pages; each is loaded with its first use.
-
-    Args:
-        shell: the kernel's shell.
-        session: its session.
-        settings: the kernel's.
-    """
+    """The parts of one kernel's pages; each is loaded with its first use."""
 
     def __init__(self, shell: InteractiveShell, session: Session, settings: KernelSettings) -> None:
         """Follow the session, to draw its replies."""
@@ -49,11 +43,7 @@ class LivePage:
         self._unfollow = session.follow(self.drawing.hear)
 
     def panels(self, status: KernelStatus) -> Panels:
-        """Return the kernel's panels and gauges.
-
-        Args:
-            status: what they show of the kernel.
-        """
+        """Return the kernel's panels and gauges."""
         if self._panels is None:
             from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
 
@@ -69,9 +59,6 @@ class LivePage:
         Behind the reply's first word, or after the reply where a panel shows it; by then
         there is a page that has seen a word of a reply. In the background it opens before the
         question is sent: it has the button that stops it.
-
-        Args:
-            execution: of the cell.
         """
         if not execution.is_live or self.bridge is not None:
             yield

@@ -17,9 +17,6 @@ class PageWidget(anywidget.AnyWidget):
     anywidget 0.11 hands a model no message of the kernel if its script took longer than two
     seconds to start, as in a page that loads on a slow machine; the script mends that in
     ``keepHearing`` of ``static/notebook.js``.
-
-    Args:
-        traits: their values.
     """
 
     own_id = Unicode(help="The id of the model.").tag(sync=True)

@@ -229,9 +229,5 @@ def _packed(paint: Paint) -> Paint:
 
 
 def pause(html: str) -> float:
-    """Return the seconds to wait after a whole update, so that their bytes a second stay bounded.
-
-    Args:
-        html: what was sent.
-    """
+    """Return the seconds to wait after a whole update, which bounds the bytes a second."""
     return max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND)

@@ -42,10 +42,6 @@ _SHOWN: Final = 200
 def save(kernel: Kernel, line: str) -> None:
     """Save the conversation: ``%chat_save FILE``.
 
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
-
     Raises:
         InputError: it was not saved; nothing was overwritten.
     """
@@ -79,10 +75,6 @@ def save(kernel: Kernel, line: str) -> None:
 
 def load(kernel: Kernel, line: str) -> None:
     """Load a conversation: ``%chat_load [FILE]``; without a file, this notebook's.
-
-    Args:
-        kernel: the kernel.
-        line: what stands after the magic's name.
 
     Raises:
         InputError: it was not loaded; the conversation is as it was.

@@ -87,11 +87,7 @@ class SecretVariable:
 
 
 def secret_variables(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:
-    """Return the variables whose values are secrets, by their names and their look.
-
-    Args:
-        environ: the environment's variables.
-    """
+    """Return the variables whose values are secrets, by their names and their look."""
     return tuple(
         SecretVariable(name, value.strip())
         for name, value in environ.items()
@@ -113,11 +109,7 @@ def secret_in(text: str, variables: Iterable[SecretVariable] = ()) -> str | None
 
 
 def key_shapes_in(text: str) -> list[str]:
-    """Return the names of the keys that a text seems to hold, each once, in order.
-
-    Args:
-        text: any text.
-    """
+    """Return the names of the keys that a text seems to hold, each once, in order."""
     is_hinted = any(all(part in text for part in parts) for parts in _HINTS)
     shapes = (
         KEY_SHAPES[(match.lastindex or 1) - 1][0]

@@ -159,9 +159,6 @@ class BodyWriter:
     def written(self, request: Request) -> tuple[Request, str]:
         """Return a request with its body, and its digest: those that it has by itself.
 
-        Args:
-            request: what is asked.
-
         Raises:
             ValueError: ``extra`` holds something that JSON has no word for.
         """

@@ -84,11 +84,7 @@ def goes_back(tex: str) -> bool:
 
 
 def without_going_back(tex: str) -> str:
-    """Return a formula without its negative spaces.
-
-    Args:
-        tex: the formula without its delimiters.
-    """
+    """Return a formula without its negative spaces."""
     return _COMMAND.sub(lambda match: "{}" if match[1] in _BACK else match[0], tex)
 
 
@@ -96,9 +92,6 @@ def typesettable(tex: str) -> bool:
     """Return whether a page may typeset a formula.
 
     Such a formula keeps to its own place, takes no long time, and has no error.
-
-    Args:
-        tex: the formula without its delimiters.
     """
     names: list[str] = _COMMAND.findall(tex)
     return (

@@ -60,12 +60,7 @@ class Blocks(list[str]):
         self.finished = 0
 
     def show(self, finished: list[str], unfinished: Sequence[str]) -> Change:
-        """Show other blocks behind those that are finished.
-
-        Args:
-            finished: those that are so now.
-            unfinished: those behind them.
-        """
+        """Show other blocks behind those that are finished."""
         new = [*finished, *unfinished]
         begin = keep = self.finished
         while keep < len(self) and keep - begin < len(new) and self[keep] == new[keep - begin]:

@@ -140,11 +140,7 @@ def _styled(token: re.Match[str]) -> str:
 
 
 def language(info: str) -> str:
-    """Return a fence's language, without anything that no language's name holds.
-
-    Args:
-        info: what stands behind the fence's marks.
-    """
+    """Return a fence's language, without anything that no language's name holds."""
     word = info.split(maxsplit=1)[0] if info.strip() else ""
     return "".join(char for char in word if char.isalnum() or char in "+#-._")
 

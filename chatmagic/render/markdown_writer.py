@@ -53,11 +53,7 @@ _SIDES: Final = {"left": ":--", "center": ":-:", "right": "--:"}
 
 
 def to_markdown(text: str) -> str:
-    """Return a reply as Markdown that cannot act, whatever the reply is.
-
-    Args:
-        text: the reply.
-    """
+    """Return a reply as Markdown that cannot act, whatever the reply is."""
     if len(text) >= markdown.MOST_MARKDOWN:
         return as_typed(text)
     try:
@@ -73,22 +69,14 @@ def to_markdown(text: str) -> str:
 
 
 def as_typed(text: str) -> str:
-    """Return a text line by line, as Markdown in which no character acts.
-
-    Args:
-        text: any text.
-    """
+    """Return a text line by line, as Markdown in which no character acts."""
     lines = visible(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     paragraphs = "\n".join(line.rstrip() and f"{_typed(line)}\\" for line in lines)
     return re.sub(r"\\(?=\n\n|\n*\Z)", "", paragraphs).strip("\n")
 
 
 def escaped(text: str) -> str:
-    """Return words as one line of Markdown in which no character acts.
-
-    Args:
-        text: any text.
-    """
+    """Return words as one line of Markdown in which no character acts."""
     return _at_line_start(_escaped(" ".join(visible(text).split())))
 
 

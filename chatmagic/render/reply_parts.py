@@ -33,9 +33,6 @@ _ENDS: Final = re.compile(r"[$`]|\n\s*\n")
 def parts(text: str) -> list[str | CodeBlock]:
     """Return the blocks of code of a reply and the texts between them, in order.
 
-    Args:
-        text: the reply.
-
     Returns:
         Texts as lines of the reply, and blocks, none of them blank; a block in a list or a
         quotation is without what indents it.
@@ -78,11 +75,7 @@ def markdown(text: str) -> str:
 
 
 def fenced(code: str) -> str:
-    """Return code as a block of Markdown without a language, which a page might draw.
-
-    Args:
-        code: any text.
-    """
+    """Return code as a block of Markdown without a language, which a page might draw."""
     marks = fence(code)
     return f"{marks}\n{visible(code)}\n{marks}"
 

@@ -144,11 +144,7 @@ def packed(html: str) -> str:
 
 
 def clean(html: str) -> str:
-    """Return HTML without anything that is not on the lists.
-
-    Args:
-        html: any HTML.
-    """
+    """Return HTML without anything that is not on the lists."""
     return visible(_CLEANER.clean(html))  # once more: entities were read since
 
 

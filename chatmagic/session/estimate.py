@@ -47,11 +47,7 @@ class Estimate:
         return max(1, *self.costs) if self.costs else None
 
     def about(self, requests: int) -> int | None:
-        """Return about how many credits requests take, by the mean; ``None`` is unknown.
-
-        Args:
-            requests: how many.
-        """
+        """Return about how many credits requests take, by the mean; ``None`` is unknown."""
         return math.ceil(requests * _mean(self.costs)) if self.costs else None
 
     def turns_left(self, remaining: int) -> tuple[int, int] | None:

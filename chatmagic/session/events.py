@@ -224,11 +224,7 @@ class View:
     """Display of one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
-        """Another ask is under way; this one waits for it.
-
-        Args:
-            holder: what it waits for, in words.
-        """
+        """Another ask is under way; this one waits for it."""
 
     def began(self, notes: Sequence[str]) -> None:
         """The request is about to be sent.

@@ -11,7 +11,7 @@ from dataclasses import field
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from chatmagic._dataclass import dataclass
+from chatmagic._dataclass import DIGEST, dataclass
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
 from chatmagic.text import counted
@@ -58,8 +58,8 @@ class LedgerRow:
     service: str
     entry: Entry
     cell: str | None
-    request: str
-    reply: str | None = None
+    request: str = field(metadata=DIGEST)
+    reply: str | None = field(default=None, metadata=DIGEST)
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     total_tokens: int | None = None
@@ -234,11 +234,7 @@ class Ledger:
         return f"<Ledger of {counted(len(self), 'request')}>"
 
     def add(self, row: LedgerRow) -> None:
-        """Enter a request that has ended.
-
-        Args:
-            row: the request.
-        """
+        """Enter a request that has ended."""
         self.count = row.number
         self.rows.append(row)
         if row.each is not None and row.entry != "models":

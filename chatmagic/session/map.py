@@ -153,9 +153,6 @@ class RowPrompts:
     def parse(self, text: str) -> Any:
         """Return what a reply in JSON holds, or the instance of the schema; else ``None``.
 
-        Args:
-            text: the reply.
-
         Raises:
             ReplyFormatError: it is no JSON, or has another form.
         """
@@ -163,9 +160,6 @@ class RowPrompts:
 
     def checked(self, reply: Reply) -> Reply:
         """Return a reply, once it has the form that was asked for.
-
-        Args:
-            reply: the whole reply.
 
         Raises:
             ReplyFormatError: it is no JSON, or has another form; it is the error's reply.

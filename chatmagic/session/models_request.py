@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 def models(session: Session) -> ModelList:
     """Ask the session's service for its models, while no other ask is under way.
 
-    Args:
-        session: the session.
-
     Raises:
         ChatError: there is no list, or nothing may be sent.
     """

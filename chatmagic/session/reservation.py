@@ -85,9 +85,5 @@ class Reservation:
 
 
 def service_of(endpoint: Endpoint) -> str:
-    """Return what the ledger calls the service of an endpoint.
-
-    Args:
-        endpoint: where requests go.
-    """
+    """Return what the ledger calls the service of an endpoint."""
     return EMULATOR if endpoint.is_emulator else endpoint.origin

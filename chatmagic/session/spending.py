@@ -87,11 +87,7 @@ class Spending:
         return self._file
 
     def figures(self, endpoint: Endpoint) -> Figures | None:
-        """Return the latest figures of an account's credits; ``None`` before the first.
-
-        Args:
-            endpoint: where its requests go.
-        """
+        """Return the latest figures of an account's credits; ``None`` before the first."""
         return self.ledger.meter(service_of(endpoint)).latest.get(endpoint.account)
 
     def budgets(self) -> list[Budget]:
@@ -137,9 +133,6 @@ class Spending:
 
     def begin(self, reservation: Reservation) -> None:
         """Reserve what a request may take; called just before it is sent.
-
-        Args:
-            reservation: the request.
 
         Raises:
             BudgetError: it does not go into a budget; nothing was sent.
@@ -252,12 +245,7 @@ class Spending:
         self._settle_day(reservation, cost)
 
     def _settle_day(self, reservation: Reservation, cost: Cost | None) -> None:
-        """Settle a request in the file of the day; what cannot be written stays reserved.
-
-        Args:
-            reservation: the request.
-            cost: its cost; ``None`` counts nothing.
-        """
+        """Settle a request in the file of the day; what cannot be written stays reserved."""
         if reservation.is_daily:
             service = reservation.service
             nothing = Tally(dearest=self.ledger.estimate(service).dearest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from chatmagic.session.preview import Preview
     from chatmagic.session.state import SessionState
 
-_SHOWN: Final = 60
-
 
 class AskSteps:
     """Steps of one ask, each of which fills in of its state what the next ones need.
@@ -53,9 +51,6 @@ class AskSteps:
 
     def run(self, view: View) -> Answer:
         """Do the ask under the lock; whatever ends it, release the lock and the connection.
-
-        Args:
-            view: what shows it.
 
         Raises:
             ChatError: see :meth:`chatmagic.session.session.Session.ask`.
@@ -225,7 +220,7 @@ class AskSteps:
         notes = [] if lookup is None else [*lookup.notes]
         if ask.again is not None:
             does = "asked again" if ask.part is None else "continued"
-            notes.append(f"{does}: {one_line(ask.as_typed, _SHOWN)}")
+            notes.append(f"{does}: {one_line(ask.as_typed)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if context.hidden:
@@ -238,7 +233,7 @@ class AskSteps:
             notes.append(f"with {counted(panel, 'turn')} from the panel")
         front = [value for value in ask.values if value.kind is not None]
         if front:
-            sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
+            sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
         if ask.cells is not None:
             notes.append("the numbers of --cells hold in this kernel alone")

@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments to the command's parser.
-
-    Args:
-        parser: the parser.
-    """
+    """Add the arguments to the command's parser."""
     add_argument = parser.add_argument
     add_argument(
         "words",
@@ -37,11 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say where to ask, before what is set.
-
-    Args:
-        parser: the parser.
-    """
+    """Add the arguments that say where to ask, before what is set."""
     add_argument = parser.add_argument
     add_argument("--connect", metavar="URL", help="ask there: a URL, a server's name, or emulator")
     add_argument("--model", metavar="NAME", help="the model to ask for")

@@ -20,9 +20,6 @@ _SHOWS: Final = "a reply goes to standard output, in {}"
 def run(arguments: Mapping[str, Any]) -> int:
     """Print the block.
 
-    Args:
-        arguments: the command's, by name.
-
     Returns:
         The exit code: 1 where something is wrong.
     """

@@ -71,9 +71,5 @@ class ShellView(View):
 
 
 def say(line: str) -> None:
-    """Write a line to standard error.
-
-    Args:
-        line: what to say.
-    """
+    """Write a line to standard error."""
     print(f"({to_terminal(line)})", file=sys.stderr, flush=True)

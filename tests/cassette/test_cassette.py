@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cassettes import FILE, FIXED, NOTEBOOK, Quiet, asked, held, mode, no_service, prompts
+from cassettes import FILE, NOTEBOOK, Quiet, asked, held, mode, no_service, prompts
 from environments import GivenEnvironment
 from kernels import kernel
-from shells import KEY, Ran, Shell, forget
+from shells import FIXED, KEY, Ran, Shell, forget
 
 import chatmagic
 from chatmagic.cassette import serializer

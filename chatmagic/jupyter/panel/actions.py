@@ -53,11 +53,7 @@ FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat
 
 
 class Actions:
-    """Handlers of the messages by which pages ask for something.
-
-    Args:
-        hub: tells the pages.
-    """
+    """Handlers of the messages by which pages ask for something."""
 
     def __init__(self, hub: Hub) -> None:
         """Start the worker, in the context of the cell that shows the first panel."""

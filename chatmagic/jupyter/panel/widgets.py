@@ -40,13 +40,7 @@ class LiveGauge(PageWidget):
 
 
 class Panels:
-    """The panels and live gauges of one kernel.
-
-    Args:
-        session: the kernel's session.
-        kernel: what else there is to know.
-        drawing: the kernel's drawing loop.
-    """
+    """The panels and live gauges of one kernel."""
 
     def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
         """Follow the session."""

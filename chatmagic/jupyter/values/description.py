@@ -105,11 +105,7 @@ class _Full(Exception):  # noqa: N818 - it ends the printing, nothing is wrong
 
 
 class _Bounded(io.StringIO):
-    """Stream that takes so many characters.
-
-    Args:
-        limit: how many.
-    """
+    """Stream that takes so many characters."""
 
     def __init__(self, limit: int) -> None:
         """Begin empty."""
