@@ -31,6 +31,9 @@ STEPS: Final = (
     "markdown_it",
     "chatmagic.render.sanitize",
     "chatmagic.render.reply_forms",
+    "ipywidgets",
+    "anywidget",
+    "chatmagic.jupyter.bridge",
 )
 """The modules, each with what it imports that those before it do not."""
 _PAUSE: Final = 0.05
