@@ -20,7 +20,7 @@ DEEPEST: Final = 100
 INDENT: Final = 2
 
 _LONGEST: Final = 1_000
-_BETWEEN: Final = re.compile(r"\s*")
+_BETWEEN: Final = r"\s*"
 # A text, which may hold such a word, or the word itself. A text without an end is taken to the
 # end, too: looked for from each quotation mark in it, it would take a minute.
 _NO_JSON: Final = r'(?s)"(?:[^"\\]|\\.)*"?|NaN|-?Infinity'
@@ -99,7 +99,7 @@ def _value(text: str, start: int, end: int) -> Any:
 
 
 def _after_space(text: str, at: int) -> int:
-    return _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it always matches
+    return re.compile(_BETWEEN).match(text, at).end()  # type: ignore[union-attr] # it always matches
 
 
 def _at_the_word(text: str, start: int, reason: str) -> NotJSONError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
 from chatmagic.protocol import credits as crediting
+from chatmagic.render.live_box import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +32,6 @@ _COLOURS: Final = {
         "empty": "var(--jp-error-color1, var(--vscode-charts-red, currentColor))",
     }.items()
 }
-QUIET: Final = (
-    "color: var(--jp-ui-font-color2, color-mix(in srgb, currentColor 75%, transparent)); "
-    "font-size: 85%;"
-)
 
 
 def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
