@@ -184,7 +184,7 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
             if not numbers.shares(before) or len(before) > len(numbers):
                 before, above = numbers.first(0), Digests()
             above = above.followed_by(carried.digests(numbers[len(before) :]))
-            placed = replace(carried.carrying(item, numbers, above), number=number)
+            placed = carried.carrying(item, numbers, above, number)
             listed = None if placed.record is None else placed.record.carried
             if isinstance(listed, Digests) and listed == above:
                 above = listed  # the list that records share
