@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 # Patterns are compiled with their first use: the extension loads this, and uses none.
 FENCE: Final = r"(?m)^ {0,3}(`{3,}|~{3,})([^\n]*)$"
@@ -65,12 +65,13 @@ def to_terminal(text: str) -> str:
     return re.sub(_ACTING, _symbol, text.replace("\r", ""))
 
 
-def one_line(text: str, limit: int) -> str:
+def one_line(text: str, limit: int = 60) -> str:
     """Return ``text`` as one line for an excerpt: visible, white space folded.
 
     Args:
         text: any text.
-        limit: the most characters to give, the ellipsis of a cut included.
+        limit: the most characters to give, the ellipsis of a cut included; as a message has room
+            for by default.
     """
     line = " ".join(visible(text).split())
     return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
@@ -137,6 +138,15 @@ def unlinked(text: str, before: str = "") -> str:
         parts += [whole[done:at], JOINER]
         done = at
     return "".join([*parts, whole[done:]])
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines, in which each column begins at one place."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def open_fence(text: str) -> re.Match[str] | None:

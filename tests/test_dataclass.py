@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import gc
 import inspect
 import pickle
 from dataclasses import KW_ONLY, FrozenInstanceError, field, fields, replace
@@ -124,6 +125,29 @@ def test_an_instance_is_as_the_standard_librarys(
     assert facts(ours, name, args, named) == facts(THEIRS, name, args, named)
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_a_class_tells_of_itself_what_the_standard_librarys_does(name: str) -> None:
+    """Its fields in order, with all that is documented of them; its slots and its defaults."""
+    told = ("name", "type", "default", "init", "repr", "compare", "hash", "metadata", "kw_only")
+
+    def of(cls: type) -> list[Any]:
+        shown = [[getattr(each, what) for what in told] for each in fields(cls)]
+        makes = [each.default_factory for each in fields(cls)]
+        attributes = [getattr(cls, each.name, None) for each in fields(cls)]
+        plain = [None if inspect.ismemberdescriptor(each) else each for each in attributes]
+        return [shown, makes, plain, vars(cls).get("__slots__"), cls.__qualname__, cls.__doc__]
+
+    assert dataclasses.is_dataclass(OURS[name])
+    assert of(OURS[name]) == of(THEIRS[name])
+
+
+def test_a_class_of_the_standard_librarys_may_derive_from_one() -> None:
+    """As a user's own may from a public value."""
+    named = dataclasses.make_dataclass("Named", [("title", str, "a")], bases=(OURS["Own"],))
+    assert named(1, title="b") == replace(named(1), title="b") != named(1)
+    assert [each.name for each in fields(named)] == ["value", "title"]
+
+
 @pytest.mark.parametrize(
     "change", [lambda it: setattr(it, "cell", 1), lambda it: delattr(it, "row")]
 )
@@ -208,3 +232,29 @@ def test_what_is_often_compared_is_compiled_once(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(TypeError, match="unhashable"):
             hash(state)
     assert compiled == ["def __eq__(self, other):"] * 3
+
+
+@_dataclass.dataclass(frozen=True, slots=True)
+class Row:
+    """A value of which many are kept."""
+
+    name: str
+    sha256: str | None = field(default=None, metadata=_dataclass.DIGEST)
+
+
+@pytest.mark.parametrize("uncompiled", [0, 1_000])
+@pytest.mark.parametrize(
+    "sha256", [None, "", "0a" * 32, "0A" * 32, "0a " * 32, "0a" * 31 + "0", "à" * 64, "asked"]
+)
+def test_a_digest_is_kept_as_bytes(
+    sha256: str | None, uncompiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads, compares, shows and is pickled as the text that it was, whatever that is."""
+    monkeypatch.setattr(_dataclass, "UNCOMPILED", uncompiled)
+    row = Row("a", sha256)
+    for each in (row, replace(row, name="a"), copy.copy(row), pickle.loads(pickle.dumps(row))):  # noqa: S301 - made here
+        assert (each.sha256, repr(each)) == (sha256, f"Row(name='a', sha256={sha256!r})")
+        assert (each, hash(each)) == (row, hash(row))
+    assert (bytes(b"\n" * 32) in gc.get_referents(row)) is (sha256 == "0a" * 32)
+    with pytest.raises(FrozenInstanceError):
+        row.sha256 = ""  # type: ignore[misc]

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.standings import Standing
 
 KIND: Final = "conversation"
+_ENTRIES: Final = {entry: entry for entry in get_args(Entry)}
+"""A file has its own copy of each."""
 
 
 @contextmanager
@@ -202,7 +204,8 @@ def _item(value: object) -> Item:
             turn = whole_number(value.get("turn")) or 0
             item = replace(item, turn=turn) if isinstance(item, Hiding) else item
             return replace(item, owner=owner, execution=owner)
-    if not isinstance(owner, str | None) or entry not in get_args(Entry):
+    entry = _ENTRIES.get(entry) if isinstance(entry, str) else None
+    if not isinstance(owner, str | None) or entry is None:
         raise ValueError("a turn in it is damaged")
     if not isinstance(text, str):
         raise ValueError("a reply in it is damaged")

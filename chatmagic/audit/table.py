@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.audit.findings import Row
 from chatmagic.conversation.turn import MAIN
-from chatmagic.text import counted, one_line, to_terminal
+from chatmagic.text import columns, counted, one_line, to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def _of_one(audit: Audit, *, values: bool) -> str:
         if any(turn.thread for turn in audit.turns):
             threads = ["thread", *(turn.thread or MAIN for turn in audit.turns)]
             grid = [(*row, thread) for row, thread in zip(grid, threads, strict=True)]
-        lines += _grid(grid)
+        lines += columns(grid)
         lines.append(_totals(audit.turns))
     elif not audit.problems:
         lines.append("No turn of a conversation.")
@@ -147,14 +147,6 @@ def _model(row: Row) -> str:
     """Return the model that answered, and before it the one that was asked for if it differs."""
     name = row.model or "?"
     return name if row.model_asked in {None, name} else f"{row.model_asked} -> {name}"
-
-
-def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def _totals(turns: Sequence[Row]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._dataclass import dataclass
 from chatmagic.conversation import template
-from chatmagic.conversation.question import ABOVE
+from chatmagic.conversation.question import first_line
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Steering
 from chatmagic.models import Message
@@ -22,7 +22,6 @@ from chatmagic.text import counted, one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SHOWN: Final = 60
 _CELL: Final = r"%%chat_instructions[ \t]*$"
 
 
@@ -123,7 +122,7 @@ def in_words(instructions: Value) -> str:
 def _file(instructions: Value) -> str:
     """Return from which file they come, in words; empty without one."""
     file = instructions.expression
-    return f" from {one_line(file, _SHOWN)}" if file else ""
+    return f" from {one_line(file)}" if file else ""
 
 
 def typed_in(source: str) -> str | None:
@@ -133,7 +132,7 @@ def typed_in(source: str) -> str | None:
         ``None`` for any other cell, and where they are read from a file.
     """
     lines = source.splitlines(keepends=True)
-    first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
+    first = first_line(lines)
     if first is None or not re.match(_CELL, lines[first].rstrip("\r\n")):
         return None
     return Instructions.of("".join(lines[first + 1 :]).removesuffix("\n")).text

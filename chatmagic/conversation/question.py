@@ -7,13 +7,16 @@ extension needs no more of it.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
-ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
+_ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Compiled with the first cell that is read, not while the extension is loaded.
 CELL: Final = r"%%chat(?P<fix>_fix)?(?:[ \t]+(?P<line>.*))?[ \t]*$"
 _MENTIONED: Final = r"\b(?:chat|ask)\b"
@@ -43,7 +46,7 @@ def of(source: str) -> Question | None:
     if "\r" in source:
         return None
     lines = f"{source}\n".splitlines(keepends=True)
-    first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
+    first = first_line(lines)
     whole = None if first is None else re.match(CELL, lines[first].rstrip("\n"))
     if first is not None and whole is not None:
         comments = [line for line in lines[:first] if line.strip()]
@@ -54,6 +57,11 @@ def of(source: str) -> Question | None:
     if line is None or words.endswith("\\") or line["line"] in {"?", "??"}:
         return None
     return _asked(line, "")
+
+
+def first_line(lines: Sequence[str]) -> int | None:
+    """Return the number of a cell's first line but for what may stand above a magic, if any."""
+    return next((number for number, line in enumerate(lines) if not re.match(_ABOVE, line)), None)
 
 
 def each(source: str) -> tuple[Question, ...]:

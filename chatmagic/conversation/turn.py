@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import MISSING, field, fields
 from itertools import chain
-from typing import TYPE_CHECKING, Final, TypeVar
+from operator import attrgetter, is_
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from chatmagic._dataclass import dataclass
+from chatmagic._dataclass import dataclass, to_bytes
 from chatmagic._json import digest, shared, turn_digest
 from chatmagic.conversation.prefix import Digests, Prefix, grown
 from chatmagic.conversation.record import Record
@@ -22,6 +23,57 @@ _T = TypeVar("_T")
 
 MAIN: Final = "main"
 """The thread of a turn below no start of another."""
+_DIGEST: Final = 64
+"""Digits of a digest."""
+
+_REPLY_FACTS: Final = tuple(item.name for item in fields(ReplyFacts))
+_TURN_FACTS: Final = "values", "owner", "asked_model", "instructions"
+_OF_REPLY: Final = attrgetter(*_REPLY_FACTS)
+_OF_TURN: Final = attrgetter(*_TURN_FACTS)
+_OWN: Final = {
+    item.name: item.default
+    for item in fields(Record)
+    if item.default is not MISSING
+    and item.name not in {*_REPLY_FACTS, *_TURN_FACTS, "carried", "turn"}
+}
+"""Facts of a record that are no turn's, as most records have them."""
+_OF_OWN: Final = attrgetter(*_OWN)
+
+
+_Packed = tuple["Sequence[str]", "Mapping[str, Any]", bytes]
+"""What a record has beside its turn's facts: ``carried``, ``parameters`` and two digests."""
+
+
+def _pack(turn: Turn, record: Record | None) -> Record | _Packed | None:
+    """Return what a turn keeps of its record: most of that are the turn's own facts."""
+    if record is None:
+        return None
+    object.__setattr__(turn, "_recorded", record.turn)
+    facts = *_OF_REPLY(record), *_OF_TURN(record), *_OF_OWN(record), record.prompt
+    turns = *_OF_REPLY(turn.reply), *_OF_TURN(turn), *_OWN.values(), turn.as_typed
+    digests = to_bytes(record.request + record.reply)
+    # Equal values may differ in kind, as 1 and 1.0 do.
+    is_told = len(record.request) == _DIGEST and all(map(is_, facts, turns))
+    if not is_told or not isinstance(digests, bytes):
+        return record
+    return record.carried, record.parameters, digests
+
+
+def _unpack(turn: Turn, kept: Record | _Packed | None) -> Record | None:
+    """Return a turn's record, of what :func:`_pack` keeps."""
+    if not isinstance(kept, tuple):
+        return kept
+    carried, parameters, digests = kept
+    return Record(
+        **dict(zip(_REPLY_FACTS, _OF_REPLY(turn.reply), strict=True)),
+        **dict(zip(_TURN_FACTS, _OF_TURN(turn), strict=True)),
+        prompt=turn.as_typed,
+        turn=turn._recorded,  # noqa: SLF001 - its own
+        carried=carried,
+        parameters=parameters,
+        request=digests.hex()[:_DIGEST],
+        reply=digests.hex()[_DIGEST:],
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +93,13 @@ class Turn(RequestFacts):
     number: int = 0
     carried: Sequence[int] = ()
     instructions: Value | None = None
-    record: Record | None = field(default=None, compare=False, repr=False)
-    # Worked out once: each later request asks for them.
-    _messages: tuple[Message, Message] | None = field(
-        default=None, init=False, compare=False, repr=False
+    _recorded: str | None = field(default=None, init=False, compare=False, repr=False)
+    record: Record | None = field(
+        default=None, compare=False, repr=False, metadata={"packing": (_pack, _unpack)}
     )
+    # Worked out once: each later request asks for them.
+    _asked: Message | None = field(default=None, init=False, compare=False, repr=False)
+    _replied: Message | None = field(default=None, init=False, compare=False, repr=False)
     _digest: str | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
@@ -56,20 +110,20 @@ class Turn(RequestFacts):
     @property
     def messages(self) -> tuple[Message, Message]:
         """The two messages by which a later request carries this turn (fact 2)."""
-        if self._messages is None:
-            messages = Message("user", self.prompt), Message("assistant", self.reply.text)
-            object.__setattr__(self, "_messages", messages)
-            return messages
-        return self._messages
+        if self._asked is None or self._replied is None:
+            asked, replied = Message("user", self.prompt), Message("assistant", self.reply.text)
+            object.__setattr__(self, "_asked", asked)
+            object.__setattr__(self, "_replied", replied)
+            return asked, replied
+        return self._asked, self._replied
 
     @property
     def digest(self) -> str:
         """The digest by which a later request's record names this turn."""
         if self._digest is None:
             digest = turn_digest(self.prompt, self.reply.text)
-            recorded = self.record and self.record.turn
             # Of two equal texts one is kept.
-            digest = recorded if recorded == digest else digest
+            digest = self._recorded if self._recorded == digest else digest
             object.__setattr__(self, "_digest", digest)
             return digest
         return self._digest
@@ -78,7 +132,7 @@ class Turn(RequestFacts):
     def recorded_digest(self) -> str:
         """The digest by which records name this turn; that of its own record is the older."""
         # A prompt whose values were not kept is another text now.
-        return (self.record and self.record.turn) or self.digest
+        return self._recorded or self.digest
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -6,16 +6,12 @@ waiting to run, and which of those made before were edited or run since.
 
 from __future__ import annotations
 
-import contextvars
 import uuid
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal
 
-from IPython.display import DisplayHandle
-
 from chatmagic._json import digest
-from chatmagic.archive import output
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import read
@@ -80,23 +76,17 @@ def _put(
 ) -> None:
     """Let the page put cells below a cell, and show what becomes of that."""
     kernel.page.open_bridge(None)
-    shown = DisplayHandle()
-    context = contextvars.copy_context()
-
-    def heard(answer: Coded) -> str:
-        words = _outcome(answer)
-        copied = blocks if answer["outcome"] == "refused" else ()
-        data, metadata = output.note(*_note(words, copied))
-        context.run(shown.update, data, metadata=metadata, raw=True)
-        return words
-
     bridge = kernel.page.bridge
-    data, metadata = output.note(*_note(f"{_cells(len(cells))} for this page.", ()))
     if bridge is None or not bridge.listed_with(owner):
         _show(UNKNOWN, blocks)
         return
-    # An output that is shown while the cell runs can be changed when the page has answered.
-    shown.display(data, metadata=metadata, raw=True)
+    put = views.show_until_known(*_note(f"{_cells(len(cells))} for this page.", ()))
+
+    def heard(answer: Coded) -> str:
+        words = _outcome(answer)
+        put(*_note(words, blocks if answer["outcome"] == "refused" else ()))
+        return words
+
     made: list[CodeCell] = [
         {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
     ]

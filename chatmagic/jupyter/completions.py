@@ -21,7 +21,7 @@ from IPython.core.completer import (
 from chatmagic._dataclass import dataclass
 from chatmagic._log import swallowed
 from chatmagic.conversation import chat_line, options
-from chatmagic.conversation.question import ABOVE
+from chatmagic.conversation.question import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -119,7 +119,7 @@ class Completions:
 
     def _typed(self, lines: list[str]) -> _Typed | None:
         """Return the place at the end of these lines; ``None`` where no magic of ours is typed."""
-        first = next((at for at, line in enumerate(lines) if not re.match(ABOVE, line)), 0)
+        first = first_line(lines) or 0
         is_last = first == len(lines) - 1
         cell = re.match(_CELL, lines[first])
         if cell is not None and cell["magic"] in self._magics["cell"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import TYPE_CHECKING
 
 from chatmagic.conversation import record
@@ -13,8 +12,7 @@ from chatmagic.jupyter import views
 from chatmagic.jupyter.change_words import redone, undone
 from chatmagic.jupyter.command_line import refuse_words, without_quotes
 from chatmagic.jupyter.thread_command import place
-from chatmagic.render import gauge
-from chatmagic.text import UNTYPESET, counted
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
@@ -72,13 +70,13 @@ def history(kernel: Kernel, line: str) -> None:
 def undo(kernel: Kernel, line: str) -> None:
     """Run ``%chat_undo``."""
     refuse_words("chat_undo", line)
-    _show_change(undone(kernel.session.change(Conversation.undo)), "undo")
+    views.show_change(undone(kernel.session.change(Conversation.undo)), record.note("undo"))
 
 
 def redo(kernel: Kernel, line: str) -> None:
     """Run ``%chat_redo``."""
     refuse_words("chat_redo", line)
-    _show_change(redone(kernel.session.change(Conversation.redo)), "redo")
+    views.show_change(redone(kernel.session.change(Conversation.redo)), record.note("redo"))
 
 
 def reset(kernel: Kernel, line: str) -> None:
@@ -89,10 +87,4 @@ def reset(kernel: Kernel, line: str) -> None:
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
     held = kernel.session.conversation.instructions[-1]
     stay = "" if held is None else " The instructions hold on."
-    _show_change(f"A new conversation begins.{aside}{stay}", "reset")
-
-
-def _show_change(words: str, kind: record.Did) -> None:
-    """Show what was done to the conversation, with a record for the notebook."""
-    html = f'<p class="chatmagic-said {UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
-    views.show_html(html, words, record.note(kind))
+    views.show_change(f"A new conversation begins.{aside}{stay}", record.note("reset"))

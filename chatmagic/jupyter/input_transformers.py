@@ -21,7 +21,7 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
-from chatmagic.conversation.question import ABOVE
+from chatmagic.conversation.question import first_line
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo
@@ -37,7 +37,7 @@ _ASKS: Final = r"%(chat(?:_fix)?)\s+\S"
 
 def whole_cell(lines: list[str]) -> list[str]:
     """Turn a cell whose body is a text into its call, before anything else is done to that."""
-    first = next((number for number, line in enumerate(lines) if not re.match(ABOVE, line)), None)
+    first = first_line(lines)
     magic = None if first is None else re.match(_WITH_TEXT, lines[first].rstrip("\r\n"))
     if first is None or magic is None:
         return lines

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextvars
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from IPython.display import DisplayHandle
-
-from chatmagic.archive import output
 from chatmagic.conversation.history import IN_NOTEBOOK
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
@@ -17,16 +13,14 @@ from chatmagic.jupyter.execution import running
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.staleness import Causes
-    from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.bridge_messages import Started
     from chatmagic.jupyter.kernel import Kernel
 
 FRESH: Final = "No cell is stale. Nothing was sent."
-_SHOWN: Final = 60
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -60,30 +54,15 @@ def retry_stale(kernel: Kernel) -> None:
     if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
         raise InputError("The stale cells were not run. Nothing was sent.")
 
-    def heard(answer: Started) -> str:
-        return f"{_outcome(answer, names)}{elsewhere}"
-
-    _run(bridge, execution.cell, cells, heard)
-
-
-def _run(
-    bridge: Bridge, owner: str | None, cells: list[str], outcome: Callable[[Started], str]
-) -> None:
-    """Let the page of a cell run others, and show in it what became of that."""
-    shown = DisplayHandle()
-    context = contextvars.copy_context()
+    words = f"{counted(len(cells), 'cell')} for this page to run again."
+    put = views.show_until_known(_html(words), words)
 
     def heard(answer: Started) -> str:
-        words = outcome(answer)
-        data, metadata = output.note(_html(words), words)
-        context.run(shown.update, data, metadata=metadata, raw=True)
+        words = f"{_outcome(answer, names)}{elsewhere}"
+        put(_html(words), words)
         return words
 
-    words = f"{counted(len(cells), 'cell')} for this page to run again."
-    data, metadata = output.note(_html(words), words)
-    # An output that is shown while the cell runs can be changed when the page has answered.
-    shown.display(data, metadata=metadata, raw=True)
-    bridge.run_cells(owner, cells, heard)
+    bridge.run_cells(execution.cell, cells, heard)
 
 
 def _name(conversation: Conversation, cell: str) -> str:
@@ -94,7 +73,7 @@ def _name(conversation: Conversation, cell: str) -> str:
     held = ((owner, item) for owner, items in conversation.slots for item in items)
     turns = ((owner, item) for owner, item in held if isinstance(item, Turn))
     prompt = next(turn.as_typed for owner, turn in turns if cell in {owner, turn.owner})
-    return f"the cell of “{one_line(prompt, _SHOWN)}”"
+    return f"the cell of “{one_line(prompt)}”"
 
 
 def _elsewhere(

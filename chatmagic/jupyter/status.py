@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.turn import Context
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Secret
@@ -54,8 +53,6 @@ NO_TOKENS: Final = (
 )
 SHOWN: Final = 200
 """The most characters of names."""
-EXCERPT: Final = 60
-"""The most characters that are shown of instructions, and of their file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +165,11 @@ class Status:
         Args:
             execution: of the cell that asks; ``None`` is a question of the panel, below them all.
         """
-        return self._context(execution).instructions
-
-    def _context(self, execution: Execution | None) -> Context:
-        """Return what a question would carry."""
         session = self.kernel.session
         owner, own = (execution.cell, execution.id) if execution else (None, None)
         layout = session.environment.layout(owner)
         order = None if layout is None else layout.order
-        return session.conversation.context(owner, own, order=order)
+        return session.conversation.context(owner, own, order=order).instructions
 
     def _asks(self) -> list[str]:
         """Return the lines on the service: address, key, model."""
@@ -241,9 +234,9 @@ def _names(value: Any, keys: Iterable[Secret]) -> str | None:
 
 def _shown(instructions: Value) -> str:
     """Return instructions in a line: how long they are, and how they begin."""
-    file = text.one_line(instructions.expression, EXCERPT)
+    file = text.one_line(instructions.expression)
     size = f"{text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
-    return f"{size}: “{text.one_line(instructions.text or '', EXCERPT)}”"
+    return f"{size}: “{text.one_line(instructions.text or '')}”"
 
 
 def _set(value: Any, unset: str) -> str:

@@ -15,15 +15,13 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import cell_source, running
-from chatmagic.render import gauge
-from chatmagic.text import UNTYPESET, counted, one_line
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Context
     from chatmagic.jupyter.kernel import Kernel
 
-_EXCERPT: Final = 60
 _HINT: Final = "%chat_thread sql; %chat_thread --fork 2 sql; %chat_thread --delete sql."
 _UNCHANGED: Final = "Nothing was changed."
 
@@ -107,8 +105,7 @@ def _delete(kernel: Kernel, name: str) -> None:
     if name not in threads:
         there = ", ".join(threads)
         words = f"There is no thread {name}. The threads: {there}. No turn was set aside."
-    html = f'<p class="chatmagic-said {UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
-    views.show_html(html, words, ThreadStart(name).to_json("deletion"))
+    views.show_change(words, ThreadStart(name).to_json("deletion"))
 
 
 def _list(kernel: Kernel) -> None:
@@ -148,5 +145,5 @@ def _row(conversation: Conversation, name: str) -> tuple[str, ...]:
         f"{len(turns):,}",
         f"{sum(known):,}" if known else "?" if own else "0",
         f"about {sum(took):,}" if took else "?" if own else "0",
-        one_line(turns[-1].as_typed, _EXCERPT) if turns else "",
+        one_line(turns[-1].as_typed) if turns else "",
     )

@@ -168,19 +168,26 @@ def _tabulated(rows: Sequence[tuple[str, str, str, str]], end: str) -> tuple[str
     return group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
 
 
-def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
+def grid(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    name: str,
+    *,
+    first: str = '<td style="text-align: left;">',
+    others: str = f'<td dir="auto" style="{_SAID}">',
+) -> str:
     """Return a table as HTML.
 
     Args:
         head: the names of its columns.
         rows: the texts of its cells.
         name: what it shows, for a screen reader.
+        first: the tag of each row's first cell.
+        others: the tag of its other cells.
     """
     html = "".join(
-        f'<tr><td style="text-align: left;">{escape(first)}</td>'
-        + "".join(f'<td dir="auto" style="{_SAID}">{escape(cell)}</td>' for cell in cells)
-        + "</tr>"
-        for first, *cells in rows
+        f"<tr>{first}" + f"</td>{others}".join(escape(cell) for cell in cells) + "</td></tr>"
+        for cells in rows
     )
     heads = "".join(f'<th scope="col" style="text-align: left;">{each}</th>' for each in head)
     table = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"

@@ -6,13 +6,14 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.jupyter import transcript
 from chatmagic.protocol import credits as crediting
-from chatmagic.render import gauge, markdown, usage_plot
+from chatmagic.render import gauge, usage_plot
 from chatmagic.render.usage_plot import Bar
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.estimate import FEWEST, LATELY, rounded
 from chatmagic.session.reservation import EMULATOR
-from chatmagic.text import UNTYPESET, counted, to_terminal, visible
+from chatmagic.text import UNTYPESET, columns, counted, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,25 +128,15 @@ def _html(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
     bars = [Bar(row.took, row.sure == "alone") for row in rows]
     about = f"Credits that the last {min(len(rows), usage_plot.MOST)} requests took, in order"
     key = f"{about}. Full: alone; dashed: with others; ?: not known; {OTHERS}."
-    head = "".join(f'<th scope="col" style="text-align: left;">{name}</th>' for name in _HEADS)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>"
-        for row in rows[-MOST_SHOWN:]
-    )
-    grid = f"{markdown.TABLE}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    cells = [_cells(row) for row in rows[-MOST_SHOWN:]]
     return (
         f'{begin}{usage_plot.svg(bars, about)}<p style="{gauge.QUIET}">{key}</p>'
-        + markdown.scrolling(grid, "Requests")
+        + transcript.grid(_HEADS, cells, "Requests", first="<td>", others="<td>")
         + f'<p style="{gauge.QUIET}">{escape(_caption(rows))}</p></div>'
     )
 
 
 def _words(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
     table = [_HEADS, *map(_cells, rows[-MOST_SHOWN:])] if rows else []
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    grid = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
-    words = [*lines, *grid, *([_caption(rows)] if rows else [])]
+    words = [*lines, *columns(table), *([_caption(rows)] if rows else [])]
     return "\n".join(map(to_terminal, words))

@@ -21,7 +21,7 @@ from chatmagic.render import gauge
 from chatmagic.render.live_box import live_box, live_mark
 from chatmagic.session.events import HELD_BACK, View, failure
 from chatmagic.session.paced import Paced
-from chatmagic.text import to_terminal, unlinked, visible
+from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -183,8 +183,8 @@ class Printed(View):
             lines.append(HELD_BACK)  # what is printed into a page is saved
         if reply.finish_reason == "length" and not self._in_page:
             lines.append(GOES_ON)
-        told = "\n".join(f"({line})" for line in lines if line)
-        _print(self._safe(f"\n\n{told}\n" if told else "\n"))
+        below = "\n".join(f"({line})" for line in lines if line)
+        _print(self._safe(f"\n\n{below}\n" if below else "\n"))
 
     def _safe(self, text: str) -> str:
         """Return a fragment of untrusted text to print; a link in it may come in pieces."""
@@ -203,6 +203,32 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
         record: what a notebook should remember of it.
     """
     show(*output.note(html, text, record))
+
+
+def show_change(words: str, record: dict[str, Any]) -> None:
+    """Show what was done to the conversation, with a record for the notebook."""
+    html = f'<p class="chatmagic-said {UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
+    show_html(html, words, record)
+
+
+def show_until_known(html: str, text: str) -> Callable[[str, str], None]:
+    """Show something in the running cell; return what puts the outcome in its place later.
+
+    An output that is shown while the cell runs can be changed when the page has answered.
+
+    Args:
+        html: safe HTML.
+        text: the same in words.
+    """
+    handle, context = DisplayHandle(), contextvars.copy_context()
+
+    def put(html: str, text: str) -> None:
+        data, metadata = output.note(html, text)
+        context.run(handle.update, data, metadata=metadata, raw=True)
+
+    data, metadata = output.note(html, text)
+    handle.display(data, metadata=metadata, raw=True)
+    return put
 
 
 def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import ChatError, ChatInterrupted, ReplyFormatError, TooLongError
 from chatmagic.session import forms
 from chatmagic.session.events import Answer
+from chatmagic.session.state import note_tokens
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.record import Record
-    from chatmagic.conversation.request_parts import TokenRate
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask, View
@@ -130,7 +130,7 @@ class AskState:
             session.took = recorded.took
             reply = replace(reply, recorded=recorded.origin, by_order=self.lookup.by_order)
         turn = self._turn(replace(reply, took=session.took))
-        session.token_rate = self._token_rate(reply) or session.token_rate
+        note_tokens(session, self.request, reply)
         if ask.allow_secrets:
             session.secret_check.allow(reply.text)
         record = self._record_of(turn, session.conversation)
@@ -187,16 +187,6 @@ class AskState:
             conversation.add(turn, order=self.order)
         else:
             conversation.replace_reply(turn, again, asker=turn.owner, order=self.order)
-
-    def _token_rate(self, reply: Reply) -> TokenRate | None:
-        """Return the tokens that the service counted for the request; ``None`` if it told none."""
-        tokens = None if reply.usage is None else reply.usage.prompt_tokens
-        if tokens is None:
-            return None
-        from chatmagic.conversation.request_parts import TokenRate  # noqa: PLC0415 - with counts
-
-        size = sum(len(message.content) for message in self.request.messages)
-        return TokenRate(size, tokens)
 
     def parse(self) -> None:
         """Give the answer the value of its JSON, or note why there is none; its turn is kept."""

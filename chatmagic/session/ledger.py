@@ -11,7 +11,7 @@ from dataclasses import field
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from chatmagic._dataclass import dataclass
+from chatmagic._dataclass import DIGEST, dataclass
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
 from chatmagic.text import counted
@@ -58,8 +58,8 @@ class LedgerRow:
     service: str
     entry: Entry
     cell: str | None
-    request: str
-    reply: str | None = None
+    request: str = field(metadata=DIGEST)
+    reply: str | None = field(default=None, metadata=DIGEST)
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     total_tokens: int | None = None
@@ -137,8 +137,8 @@ class Meter:
     @property
     def credits(self) -> Credits | None:
         """The latest figures of the account that told some last; ``None`` before the first."""
-        told = max(tuple(self.latest.values()), key=lambda figures: figures.came_at, default=None)
-        return None if told is None else told.credits
+        latest = max(tuple(self.latest.values()), key=lambda each: each.came_at, default=None)
+        return None if latest is None else latest.credits
 
     def begin(self, *, alone: bool) -> None:
         """Count a request that begins.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.session.reservation import Reservation, service_of
+from chatmagic.session.state import note_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ class RowAsker:
             raise
         finally:
             spending.end(reservation, stream.reply, problem)
-            self._note(request, stream.reply)
+            note_tokens(self.session, request, stream.reply)
         return self._check(stream.reply)
 
     @property
@@ -90,9 +90,3 @@ class RowAsker:
         """The latest figures of the credits, by whichever request told them."""
         figures = self.session.spending.figures(self._client.endpoint)
         return None if figures is None else figures.credits
-
-    def _note(self, request: Request, reply: Reply) -> None:
-        """Let the session know the tokens that an answer told."""
-        if reply.usage is not None and reply.usage.prompt_tokens is not None:
-            size = sum(len(message.content) for message in request.messages)
-            self.session.token_rate = TokenRate(size, reply.usage.prompt_tokens)

@@ -17,6 +17,8 @@ from chatmagic.session.spending import Spending
 if TYPE_CHECKING:
     from chatmagic.client.client import Client
     from chatmagic.conversation.request_parts import TokenRate
+    from chatmagic.models import Reply
+    from chatmagic.protocol.wire import Request
     from chatmagic.session.environment import Environment
     from chatmagic.session.ledger import Ledger
     from chatmagic.session.reservation import Reservation
@@ -57,3 +59,12 @@ class SessionState:
     def ledger(self) -> Ledger:
         """The requests of this process that were sent: ``rows``, and ``to_dataframe()``."""
         return self.spending.ledger
+
+
+def note_tokens(session: SessionState, request: Request, reply: Reply) -> None:
+    """Note the tokens that a service counted for a request, where its answer told them."""
+    if reply.usage is not None and reply.usage.prompt_tokens is not None:
+        from chatmagic.conversation.request_parts import TokenRate  # noqa: PLC0415 - with counts
+
+        size = sum(len(message.content) for message in request.messages)
+        session.token_rate = TokenRate(size, reply.usage.prompt_tokens)

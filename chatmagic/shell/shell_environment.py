@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Final
-
 from chatmagic.errors import InputError
 from chatmagic.jupyter.configured import ConfiguredEnvironment
 from chatmagic.jupyter.file_settings import FileSettings
+from chatmagic.session.environment import PlainPython
 from chatmagic.text import one_line
 
-if TYPE_CHECKING:
-    from chatmagic.conversation.cell_order import Layout
 
-_SHOWN: Final = 60
-
-
-class ShellEnvironment(ConfiguredEnvironment):
+class ShellEnvironment(ConfiguredEnvironment, PlainPython):
     """Environment of a question from a shell.
 
     Raises:
@@ -27,22 +20,9 @@ class ShellEnvironment(ConfiguredEnvironment):
         """Read the configuration files."""
         super().__init__(FileSettings())
 
-    def cell(self) -> tuple[str | None, str | None]:
-        """Return twice ``None``, as there is no cell."""
-        return None, None
-
-    def layout(self, owner: str | None) -> Layout | None:
-        """Return ``None``, as there is no page."""
-        del owner
-        return None
-
     def named(self, name: str) -> object:
         """Raise an error, as there is no namespace."""
-        raise InputError(f"A shell has no {one_line(name, _SHOWN)}. Nothing was sent.")
-
-    def is_watched(self) -> bool:
-        """Return whether messages go to a terminal."""
-        return sys.stderr.isatty()
+        raise InputError(f"A shell has no {one_line(name)}. Nothing was sent.")
 
     def has_person(self) -> bool:
         """Return whether messages go to a terminal."""
