@@ -65,12 +65,13 @@ def to_terminal(text: str) -> str:
     return re.sub(_ACTING, _symbol, text.replace("\r", ""))
 
 
-def one_line(text: str, limit: int) -> str:
+def one_line(text: str, limit: int = 60) -> str:
     """Return ``text`` as one line for an excerpt: visible, white space folded.
 
     Args:
         text: any text.
-        limit: the most characters to give, the ellipsis of a cut included.
+        limit: the most characters to give, the ellipsis of a cut included; as a message has room
+            for by default.
     """
     line = " ".join(visible(text).split())
     return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]

@@ -30,7 +30,6 @@ STATE_WORDS: Final = {
     "cut off": "Cut off: this reply is not complete.",
 }
 HIDDEN: Final = "hidden: it does not go along"
-_NAME_SHOWN: Final = 60
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 MARKDOWN_MARK: Final = "[//]: # (chatmagic)"
 """The last line of our Markdown, which no page shows: ``nbval-sanitize.cfg`` looks for it."""
@@ -147,7 +146,7 @@ def _answered(record: Record | None) -> str:
         return ""
     does = "This earlier reply is in force" if record.picked else "Asked again"
     does = "Continued" if record.continues else does
-    return f"{does}: “{plain.one_line(record.prompt, _NAME_SHOWN)}”"
+    return f"{does}: “{plain.one_line(record.prompt)}”"
 
 
 def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
@@ -198,7 +197,7 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     stale = [] if cause is None else [f"stale, {cause.words}"]
     reply, notes = turn.reply, [HIDDEN] * is_hidden + stale
     if turn.missing:
-        named = ", ".join(plain.one_line(value.name, _NAME_SHOWN) for value in turn.missing)
+        named = ", ".join(plain.one_line(value.name) for value in turn.missing)
         notes.append(f"sent without the value of {named}, which was not kept: run its cell again")
     if settings := gauge.settings_words(turn.parameters, turn.asked_model):
         notes.append(settings)

@@ -48,7 +48,6 @@ _DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
 _ASKS: Final = (
     r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_(?:fix|retry|continue)\b|[ \t]+\S)|\bask\s*\("
 )
-_SHOWN: Final = 60
 _ALIKE: Final = 0.8
 """How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""
 
@@ -107,7 +106,7 @@ def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
     """
     comment = re.match(COMMENT, body)
     if comment is not None:
-        shown = one_line(comment[1], _SHOWN)
+        shown = one_line(comment[1])
         raise InputError(
             f"{shown} would be sent to the model. Nothing was sent.",
             hint=f"Use a cell tag instead (raises-exception, nbval-skip){instead}.",

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 NO_ERROR: Final = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
 _SINCE: Final = "has run since chatmagic was loaded. Nothing was sent."
-_SHOWN: Final = 60
 
 
 def of(kernel: Kernel, parsed: ParsedLine, owner: str | None) -> tuple[Value, ...]:
@@ -80,8 +79,8 @@ def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, 
         if named := {run.key: name for run in runs if name in run.names}:
             return named
     raise InputError(
-        f"No cell with the label or tag {one_line(name, _SHOWN)} {_SINCE}",
-        hint=f"Run the cell first; `#| label: {one_line(name, _SHOWN)}` in its source names it.",
+        f"No cell with the label or tag {one_line(name)} {_SINCE}",
+        hint=f"Run the cell first; `#| label: {one_line(name)}` in its source names it.",
     )
 
 

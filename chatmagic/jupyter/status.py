@@ -53,8 +53,6 @@ NO_TOKENS: Final = (
 )
 SHOWN: Final = 200
 """The most characters of names."""
-EXCERPT: Final = 60
-"""The most characters that are shown of instructions, and of their file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +234,9 @@ def _names(value: Any, keys: Iterable[Secret]) -> str | None:
 
 def _shown(instructions: Value) -> str:
     """Return instructions in a line: how long they are, and how they begin."""
-    file = text.one_line(instructions.expression, EXCERPT)
+    file = text.one_line(instructions.expression)
     size = f"{text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
-    return f"{size}: “{text.one_line(instructions.text or '', EXCERPT)}”"
+    return f"{size}: “{text.one_line(instructions.text or '')}”"
 
 
 def _set(value: Any, unset: str) -> str:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from chatmagic.models import Credits, Usage
 
 _CELLS: Final = 10
-_SHOWN: Final = 60
 # Colours are Jupyter's, else VS Code's, else those of the text around, which can be read there.
 _INK: Final = "var(--jp-ui-font-color1, var(--vscode-editor-foreground, currentColor))"
 _COLOURS: Final = {
@@ -71,9 +70,9 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
     parts = (
         None if temperature is None else f"t {temperature + 0.0:g}",
         None if most is None else f"max {most:,}",
-        None if model is None else f"model {text.one_line(model, _SHOWN)}",
+        None if model is None else f"model {text.one_line(model)}",
         parameters.get("format"),
-        None if schema is None else f"as {text.one_line(schema, _SHOWN)}",
+        None if schema is None else f"as {text.one_line(schema)}",
     )
     return " · ".join(part for part in parts if part)
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
 NOT_A_TURN: Final = "Its text was paid for: its cell shows it, and it is the error's reply."
-_SHOWN: Final = 60
 
 
 def asked_for(
@@ -49,7 +48,7 @@ def asked_for(
     if question.format not in get_args(Format):
         raise InputError(
             f"format is one of {', '.join(get_args(Format))}, not "
-            f"{one_line(repr(question.format), _SHOWN)}. Nothing was sent."
+            f"{one_line(repr(question.format))}. Nothing was sent."
         )
     if question.schema is not None and question.format != "json":
         raise InputError(

@@ -28,7 +28,6 @@ _HINTS: Final = {
     "panel": "a cell sends it with %%chat --allow-secrets",
     "python": "allow_secrets=True sends it",
 }
-_NAME_SHOWN: Final = 60
 
 
 class SecretCheck:
@@ -128,5 +127,5 @@ def _value_place(value: Value, variables: Iterable[SecretVariable]) -> str:
     """Return the place of a value; what was typed between the braces may hold the secret, too."""
     if secret_in(value.name, variables):
         return "The value of an expression"
-    name = one_line(value.as_typed, _NAME_SHOWN)
+    name = one_line(value.as_typed)
     return f"The value of {name}" if value.kind is None else f"What goes along ({name})"
