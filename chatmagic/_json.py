@@ -218,6 +218,9 @@ def turn_digest(prompt: str, reply: str) -> str:
 
     It is that of the JSON array of the two.
     """
+    if len(prompt) + len(reply) <= _HASHED_AT_ONCE:
+        whole = b'["%b","%b"]' % (_quoted(prompt), _quoted(reply))
+        return hashlib.sha256(whole).hexdigest()
     quoted, replied = (map(_quoted, _parts(text)) for text in (prompt, reply))
     return _sha256(chain([b'["'], quoted, [b'","'], replied, [b'"]']))
 

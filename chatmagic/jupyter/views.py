@@ -184,8 +184,8 @@ class Printed(View):
             lines.append(HELD_BACK)  # what is printed into a page is saved
         if reply.finish_reason == "length" and not self._in_page:
             lines.append(GOES_ON)
-        told = "\n".join(f"({line})" for line in lines if line)
-        _print(self._safe(f"\n\n{told}\n" if told else "\n"))
+        below = "\n".join(f"({line})" for line in lines if line)
+        _print(self._safe(f"\n\n{below}\n" if below else "\n"))
 
     def _safe(self, text: str) -> str:
         """Return a fragment of untrusted text to print; a link in it may come in pieces."""

@@ -153,8 +153,7 @@ def _clock(off: timedelta | None) -> list[str]:
 def _age(seconds: int) -> str:
     for unit, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= unit:
-            count = seconds // unit
-            return f"{count:,} {name}{'s' if count > 1 else ''}"
+            return text.counted(seconds // unit, name)
     return f"{seconds} s"
 
 
