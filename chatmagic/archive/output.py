@@ -12,6 +12,7 @@ from chatmagic._version import __version__
 from chatmagic.conversation.instructions import in_words
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
+from chatmagic.render.live_box import QUIET, frame
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ STATE_WORDS: Final = {
     "cut off": "Cut off: this reply is not complete.",
 }
 HIDDEN: Final = "hidden: it does not go along"
-_NAME_SHOWN: Final = 60
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 MARKDOWN_MARK: Final = "[//]: # (chatmagic)"
 """The last line of our Markdown, which no page shows: ``nbval-sanitize.cfg`` looks for it."""
@@ -70,7 +70,7 @@ def note(
 def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the output of what steers the turns below: its data, and its metadata."""
     words = item.in_words
-    html = f'<p style="{gauge.QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
+    html = f'<p style="{QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
     if item.text:
         html = _folded(escape(plain.visible(words)), item.text)
     box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="{item.kind.capitalize()}"'
@@ -106,7 +106,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         for line in state_lines(reply)
     )
     answered = _answered(record)
-    head = answered and f'<p style="{gauge.QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
+    head = answered and f'<p style="{QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
     text = reply.text if record is None or not record.block else f"{record.block}\n{reply.text}"
     # The rest of a JSON is none.
     format = "text" if record is not None and record.continues and format == "json" else format
@@ -147,7 +147,7 @@ def _answered(record: Record | None) -> str:
         return ""
     does = "This earlier reply is in force" if record.picked else "Asked again"
     does = "Continued" if record.continues else does
-    return f"{does}: “{plain.one_line(record.prompt, _NAME_SHOWN)}”"
+    return f"{does}: “{plain.one_line(record.prompt)}”"
 
 
 def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
@@ -159,15 +159,6 @@ def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
     from chatmagic.render import reply_parts  # noqa: PLC0415 - as in `bundle`
 
     return tuple(part for part in reply_parts.parts(reply.text) if not isinstance(part, str))
-
-
-def frame(html: str) -> str:
-    """Return a reply's HTML as a named group.
-
-    Args:
-        html: safe HTML.
-    """
-    return f'<div class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Reply">{html}</div>'
 
 
 def state_lines(reply: Reply) -> list[str]:
@@ -198,7 +189,7 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     stale = [] if cause is None else [f"stale, {cause.words}"]
     reply, notes = turn.reply, [HIDDEN] * is_hidden + stale
     if turn.missing:
-        named = ", ".join(plain.one_line(value.name, _NAME_SHOWN) for value in turn.missing)
+        named = ", ".join(plain.one_line(value.name) for value in turn.missing)
         notes.append(f"sent without the value of {named}, which was not kept: run its cell again")
     if settings := gauge.settings_words(turn.parameters, turn.asked_model):
         notes.append(settings)

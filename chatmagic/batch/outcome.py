@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 REPLY: Final = "reply"
 VALUE: Final = "value"
 ERROR: Final = "error"
-_SHOWN: Final = 60
 
 
 def columns(*, parsed: bool) -> list[str]:
@@ -42,7 +41,7 @@ def refuse_taken(source: Any, *, parsed: bool) -> None:
     for name in columns(parsed=parsed):
         if name in taken:
             raise InputError(
-                f"The rows have a column {one_line(name, _SHOWN)} already, which the result "
+                f"The rows have a column {one_line(name)} already, which the result "
                 "would replace. Nothing was sent.",
                 hint="Rename it, or take it out of the rows.",
             )

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from chatmagic.cassette.interaction import Interaction
 
 SUPERSEDED: Final = "superseded"
-SHOWN: Final = 60
-"""How many characters of a prompt are listed."""
 
 _LIST: Final = "%chat_cassette --prune lists them; nothing was removed."
 
@@ -76,7 +74,7 @@ class Pruning:
         for word in words:
             if word not in by_word:
                 raise InputError(
-                    f"{text.one_line(word, SHOWN)} is not a number of that list.",
+                    f"{text.one_line(word)} is not a number of that list.",
                     hint=f"It takes numbers, or the one word {SUPERSEDED}. {_LIST}",
                 )
         numbers = {by_word[word] for word in words}
@@ -87,7 +85,7 @@ class Pruning:
 
 def _line(number: int, recorded: Interaction) -> str:
     """Return a line with the number, the prompt and the length of the reply."""
-    prompt = unlinked(text.one_line(recorded.prompt, SHOWN))
+    prompt = unlinked(text.one_line(recorded.prompt))
     reply = recorded.text
     answer = f"error {recorded.status}" if reply is None else f"{len(reply):,} characters"
     mark = f", {SUPERSEDED}" if recorded.superseded else ""

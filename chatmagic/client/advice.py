@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import (
     HTTPS_WANTED,
+    KEY_REFUSED,
+    NO_KEY_SENT,
     AuthenticationError,
     ChatError,
     NotUnderstoodError,
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.protocol.error_mapping import KEY_REFUSED, NO_KEY_SENT
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ HOW_TO_SET_A_MODEL: Final = (
     '%config ChatMagics.model = "NAME", %chat_connect URL --model NAME, or Client(model="NAME")'
 )
 _MAY_LACK_A_MODEL: Final = {400, 404, 422}
-_SHOWN: Final = 60
 
 
 def advised(
@@ -70,5 +70,5 @@ def _is_about_a_model(error: ChatError, model: object) -> bool:
 def _about_the_model(model: object) -> str:
     if model is None:
         return f"No model was named: {HOW_TO_SET_A_MODEL} names one."
-    shown = one_line(str(model), _SHOWN)
+    shown = one_line(str(model))
     return f"The model asked for was {shown}: {HOW_TO_SET_A_MODEL} names another."

@@ -22,7 +22,6 @@ OWN_HEADERS: Final = (
 # A name and a value (RFC 9110, 5.6.2 and 5.5).
 _NAME: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _VALUE: Final = r"[!-~](?:[ -~]*[!-~])?"
-_SHOWN: Final = 60
 
 
 def fields(
@@ -84,7 +83,7 @@ def headers(extra_headers: object) -> dict[str, str]:
     for name in given:
         if is_secret_name(name) or re.fullmatch(OWN_HEADERS, name):
             raise InputError(
-                f"extra_headers cannot set {one_line(name, _SHOWN)}, which the connection sets.",
+                f"extra_headers cannot set {one_line(name)}, which the connection sets.",
                 hint="A key is set by %chat_login or CHATMAGIC_API_KEY, how it is sent by "
                 "ChatMagics.auth.",
             )

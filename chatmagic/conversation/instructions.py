@@ -22,7 +22,6 @@ from chatmagic.text import counted, one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SHOWN: Final = 60
 _CELL: Final = r"%%chat_instructions[ \t]*$"
 
 
@@ -123,7 +122,7 @@ def in_words(instructions: Value) -> str:
 def _file(instructions: Value) -> str:
     """Return from which file they come, in words; empty without one."""
     file = instructions.expression
-    return f" from {one_line(file, _SHOWN)}" if file else ""
+    return f" from {one_line(file)}" if file else ""
 
 
 def typed_in(source: str) -> str | None:

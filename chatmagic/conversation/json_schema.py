@@ -17,7 +17,6 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-SHOWN: Final = 60
 """The most characters of a name or a value that a message repeats."""
 
 KINDS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -94,12 +93,12 @@ def _target(document: Mapping[str, Any], reference: str) -> dict[str, Any]:
     """Return the type that a reference names, such as ``#/$defs/Address``."""
     target: Any = document
     if not reference.startswith("#"):
-        raise ValueError(f"it refers to {one_line(reference, SHOWN)}, outside of itself")
+        raise ValueError(f"it refers to {one_line(reference)}, outside of itself")
     for part in reference[1:].split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         target = target.get(name) if isinstance(target, dict) else None
     if not isinstance(target, dict):
-        raise ValueError(f"it refers to {one_line(reference, SHOWN)}, which it does not hold")
+        raise ValueError(f"it refers to {one_line(reference)}, which it does not hold")
     return target
 
 

@@ -120,8 +120,8 @@ def _unexpected(path: str, words: str, value: object) -> ValueError:
 
 
 def _at(path: str) -> str:
-    return f"{one_line(path, json_schema.SHOWN)}: " if path else ""
+    return f"{one_line(path)}: " if path else ""
 
 
 def _shown(value: object) -> str:
-    return one_line(json_schema.quoted(value), json_schema.SHOWN)
+    return one_line(json_schema.quoted(value))

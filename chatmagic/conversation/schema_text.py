@@ -139,7 +139,7 @@ class _Writer:
         if kind is None:
             return "any value"
         if not isinstance(kind, str) or kind not in json_schema.KINDS:
-            raise ValueError(f"it has the type {one_line(repr(kind), json_schema.SHOWN)}")
+            raise ValueError(f"it has the type {one_line(repr(kind))}")
         if kind == "array" and "prefixItems" in node:
             items = (self.words(i, f"{name} {n}") for n, i in enumerate(node["prefixItems"], 1))
             return f"list of exactly ({'; '.join(items)})"
@@ -177,9 +177,7 @@ class _Writer:
         """Refuse a type that is written wrongly, or otherwise than it is checked here."""
         unknown = sorted(str(keyword) for keyword in node if keyword not in _SAID)
         if self._strict and unknown:
-            raise ValueError(
-                f"it has {one_line(unknown[0], json_schema.SHOWN)}, which is not checked here"
-            )
+            raise ValueError(f"it has {one_line(unknown[0])}, which is not checked here")
         for keyword, types in _FORMS.items():
             if keyword in node and not isinstance(node[keyword], types):
                 raise ValueError(f"its {keyword} cannot be read")

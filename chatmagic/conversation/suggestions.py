@@ -48,7 +48,6 @@ _DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
 _ASKS: Final = (
     r"(?m)^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat(?:_(?:fix|retry|continue)\b|[ \t]+\S)|\bask\s*\("
 )
-_SHOWN: Final = 60
 _ALIKE: Final = 0.8
 """How alike a misspelt name has to be: ``--temprature`` is, ``--system`` is not ``--stream``."""
 
@@ -62,7 +61,7 @@ def refuse_dividing(source: str) -> None:
     Raises:
         InputError: it does both.
     """
-    is_prompt = re.match(r"\s*%%chat", source) is not None
+    is_prompt = source.lstrip().startswith("%%chat")
     if not is_prompt and all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS)):
         raise InputError(
             "A cell that begins a thread asks nothing beside it. Nothing was sent.",
@@ -105,9 +104,9 @@ def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
     Raises:
         InputError: it begins with ``# NBVAL_…`` or ``#| …``.
     """
-    comment = re.match(COMMENT, body)
+    comment = re.match(COMMENT, body) if body.lstrip().startswith("#") else None
     if comment is not None:
-        shown = one_line(comment[1], _SHOWN)
+        shown = one_line(comment[1])
         raise InputError(
             f"{shown} would be sent to the model. Nothing was sent.",
             hint=f"Use a cell tag instead (raises-exception, nbval-skip){instead}.",
@@ -140,7 +139,7 @@ def merged(asked: RequestFacts) -> list[str]:
     """Return a note that a command stands within the prompt, as where a page merged two cells."""
     if asked.entry != "cell":
         return []
-    lines = asked.as_typed.splitlines()
+    lines = [line for line in asked.as_typed.splitlines() if line.startswith("%")]
     match = next((match for line in lines if (match := re.match(_MAGIC_LINE, line))), None)
     if match is None:
         return []

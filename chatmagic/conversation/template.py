@@ -27,7 +27,6 @@ LONGEST: Final = 10_000
 """How many characters an expression may have; both bounds keep a hostile text cheap."""
 
 _RAW: Final = "--raw sends the text as typed."
-_SHOWN: Final = 60
 _MESSAGE_SHOWN: Final = 200
 
 
@@ -104,7 +103,7 @@ def fill_row(text: str, row: Mapping[str, object]) -> str:
         if name not in row:
             names = one_line(", ".join(f"{{{{ {each} }}}}" for each in row), _MESSAGE_SHOWN)
             raise InputError(
-                f"{{{{ {one_line(name, _SHOWN)} }}}} is no name of a row. Nothing was sent.",
+                f"{{{{ {one_line(name)} }}}} is no name of a row. Nothing was sent.",
                 hint=f"There is {names}; a template takes names, and no expressions.",
             )
         pieces += [text[end:start], _value(name, row.__getitem__, hint=None)]
@@ -169,7 +168,7 @@ def _expression(text: str, start: int) -> tuple[str, int]:
         expression = text[begin:close].strip()
         if _is_expression(expression):
             return expression, close + len(CLOSE)
-    shown = one_line(text[start : text.find(CLOSE, begin) + len(CLOSE)], _SHOWN)
+    shown = one_line(text[start : text.find(CLOSE, begin) + len(CLOSE)])
     raise InputError(f"{shown} holds no Python expression. Nothing was sent.", hint=_RAW)
 
 
@@ -189,7 +188,7 @@ def _value(expression: str, evaluate: Callable[[str], object], hint: str | None 
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
         log_swallowed(error)
-        shown = one_line(expression, _SHOWN)
+        shown = one_line(expression)
         raise InputError(
             f"{{{{ {shown} }}}} has no value: {_in_words(error)}. Nothing was sent.",
             hint=hint,

@@ -147,8 +147,7 @@ class Bridge:
         self._painting = Painting(drawing, lambda message: self._context.run(self._send, message))
         self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))
         self._hidden.on_msg(self._heard)
-        # In its thread, so that nothing is heard of what was put before.
-        drawing.put(partial(drawing.join, self._hear))
+        drawing.join_in_order(self._hear)
 
     def close(self) -> None:
         """Close the bridge; the page takes away what it has put into it."""

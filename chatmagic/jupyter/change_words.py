@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Turn
 
-_SHOWN: Final = 60
 CHANGES: Final = {
     "ask": "the question",
     "re-run": "the new reply to",
@@ -45,4 +44,4 @@ def _line(did: str, change: Change, turns: tuple[Turn, ...]) -> str:
         return f"{what} ({' and '.join([*parts, *others])})."
     if change.kind in STEERING:
         return f"{what}."
-    return f"{what} {', '.join(f'“{one_line(turn.as_typed, _SHOWN)}”' for turn in turns[-1:])}."
+    return f"{what} {', '.join(f'“{one_line(turn.as_typed)}”' for turn in turns[-1:])}."

@@ -76,6 +76,17 @@ class DrawingLoop:
         self._news.put(work)
         self._start()
 
+    def join_in_order(self, listener: Hear) -> None:
+        """Tell a listener from now on, and nothing of what was put before.
+
+        Args:
+            listener: as :meth:`join` takes it.
+        """
+        if threading.current_thread() is self._thread:
+            self.join(listener)
+        else:
+            self.put(partial(self.join, listener))
+
     def draw(self) -> None:
         """Have what is new drawn at once: nothing more comes, but the last state takes its time."""
         self.put(self._draw)

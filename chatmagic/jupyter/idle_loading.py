@@ -27,9 +27,17 @@ STEPS: Final = (
     "chatmagic.client.transport",
     "chatmagic.session.session",
     "chatmagic.client.client",
+    "chatmagic.client.keystore",
+    "chatmagic.client.response",
+    "chatmagic.conversation.marks",
+    "chatmagic.conversation.staleness",
+    "chatmagic.archive.output",
     "markdown_it",
     "chatmagic.render.sanitize",
     "chatmagic.render.reply_forms",
+    "ipywidgets",
+    "anywidget",
+    "chatmagic.jupyter.bridge",
 )
 """The modules, each with what it imports that those before it do not."""
 _PAUSE: Final = 0.05

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.conversation import blocks, options
+from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 NO_ERROR: Final = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
 _SINCE: Final = "has run since chatmagic was loaded. Nothing was sent."
-_SHOWN: Final = 60
 
 
 def of(kernel: Kernel, parsed: ParsedLine, owner: str | None) -> tuple[Value, ...]:
@@ -80,8 +79,8 @@ def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, 
         if named := {run.key: name for run in runs if name in run.names}:
             return named
     raise InputError(
-        f"No cell with the label or tag {one_line(name, _SHOWN)} {_SINCE}",
-        hint=f"Run the cell first; `#| label: {one_line(name, _SHOWN)}` in its source names it.",
+        f"No cell with the label or tag {one_line(name)} {_SINCE}",
+        hint=f"Run the cell first; `#| label: {one_line(name)}` in its source names it.",
     )
 
 
@@ -109,4 +108,6 @@ def _error(kernel: Kernel) -> Value:
     error = None if notes is None else notes.error
     if error is None:
         raise InputError(NO_ERROR)
+    from chatmagic.conversation import blocks  # noqa: PLC0415 - with the first error
+
     return Value.of(error.kind, blocks.error(error.source, error.trace), "error")

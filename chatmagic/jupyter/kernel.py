@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.suggestions import refuse_dividing
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.models import Reply
     from chatmagic.session.session import Session
-
-
-_SHOWN: Final = 60
 
 
 class Kernel(ConfiguredEnvironment):
@@ -115,7 +112,7 @@ class Kernel(ConfiguredEnvironment):
         except Exception as error:  # noqa: BLE001 - an attribute may be the user's own code
             log_swallowed(error)
             raise InputError(
-                f"There is no {one_line(name, _SHOWN)} in this notebook yet. Nothing was sent.",
+                f"There is no {one_line(name)} in this notebook yet. Nothing was sent.",
                 hint="Run the cell that defines the schema.",
             ) from None
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import threading
+import contextvars
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import _lazy
 from chatmagic._log import swallowed
 from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.reply_under_way import RENDERER, Drawn
 from chatmagic.session.events import Began, Ended, Fragment
 
 if TYPE_CHECKING:
@@ -65,28 +65,32 @@ class LivePage:
             return
         ends: list[str] = []
         begins: list[Began] = []
-        drawn = threading.Event()
+        context = contextvars.copy_context()
 
         def follow(event: Event) -> None:
             if isinstance(event, Began):
                 begins.append(event)
                 if event.ask.background is not None:
                     self.open_bridge(None, event)
-            elif isinstance(event, Fragment) and event.text.strip() and self._panels is None:
-                # Behind its drawing, for which the renderer may still be on its way. The reply
-                # goes on being read and drawn while it loads.
-                if _BRIDGE not in sys.modules and not drawn.is_set():
-                    self.drawing.put(drawn.set)
-                elif _lazy.begin(_BRIDGE):
-                    self.open_bridge(None, begins[-1])
+                else:
+                    self.drawing.join(open_behind)
             elif isinstance(event, Ended) and event.answer is not None:
                 ends.append(event.words)
+
+        def open_behind(event: Event | Drawn) -> None:
+            if self._panels is not None or not isinstance(event, Fragment | Drawn):
+                return
+            # The renderer comes first. Just behind a drawing the page has time.
+            is_loaded = _lazy.begin(RENDERER) and _lazy.begin(_BRIDGE)
+            if is_loaded and isinstance(event, Drawn):
+                context.run(self.open_bridge, None, begins[-1])
 
         unfollow = self._session.follow(follow)
         try:
             yield
         finally:
             unfollow()
+            self.drawing.leave(open_behind)
         for words in ends[-1:]:
             self.open_bridge(words)
 

@@ -40,7 +40,7 @@ class Painting:
         """Wait for the first of them."""
         self._drawing = drawing
         self._send = send
-        self._anew = True
+        self._anew = False
         self._drawn: Drawn | None = None
         self._ended: dict[str, Answer] = {}
         self._comms: dict[str, str] = {}

@@ -30,7 +30,9 @@ SECONDS_BETWEEN_MANY: Final = 0.13
 BYTES_A_SECOND: Final = 60_000
 """Of whole updates, where no page paints."""
 
-_RENDERER: Final = "chatmagic.render.reply_forms"
+RENDERER: Final = "chatmagic.render.reply_forms"
+"""The module that renders replies; until it is there, text is shown as it came."""
+_CATCHES_UP: Final = 0.04  # seconds by which a drawing may come early, behind one that came late
 _MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they come less often
 _AT_FIRST: Final = 8_000  # bytes that they may take besides
 _ENVELOPE: Final = 250  # bytes of a message besides its blocks
@@ -151,6 +153,10 @@ class ReplyUnderWay:
         """
         self.due = None
         is_plain = self._serial >= 0 and self._reply is None
+        is_rendered = self._reply is not None or self._can_render()
+        if is_plain and not (is_rendered or self._new):
+            self.due = now + SECONDS_BETWEEN  # it is loaded soon
+            return None
         if not self._has_words or not (self._new or last or is_plain):
             return None
         text, self._new = "".join(self._new), []
@@ -158,14 +164,14 @@ class ReplyUnderWay:
         self._bytes += len(text.encode(errors="replace"))
         self._serial += 1
         shown = [] if self._reply is None else [*self._reply.blocks]
-        if not self._serial and not hasattr(sys.modules.get(_RENDERER), "LiveReply"):
-            self._begin = text
-            reply: LiveReply | FirstWords = FirstWords(text, self.ask.format)
-            keep, blocks = 0, reply.blocks
-        else:
+        if is_rendered:
             keep, blocks = self._fed(text)
-            reply = cast("LiveReply", self._reply)
-        is_painted = self.is_painted and self._serial > 0
+            reply: LiveReply | FirstWords = cast("LiveReply", self._reply)
+        else:
+            self._begin += text
+            reply = FirstWords(self._begin, self.ask.format)
+            keep, blocks = 0, reply.blocks
+        is_painted = self.is_painted and self._serial > 0 and is_rendered
         if is_painted:
             least = max(2 * self._whole_length, _LEAST_WHOLE)
             whole = least <= self._length <= _MOST_WHOLE
@@ -193,17 +199,24 @@ class ReplyUnderWay:
             drawn: the drawing that was told.
             now: when it was, in seconds.
         """
+        # What was late makes nothing behind it late.
+        begin = max(self._not_before, now - _CATCHES_UP)
         if drawn.whole:
             self._whole_length = self._length
-            self._whole_due = now + (0.0 if drawn.is_painted else pause(drawn.html))
+            self._whole_due = begin + (0.0 if drawn.is_painted else pause(drawn.html))
         if drawn.paint:
             self._paint_due = now + _PAINTED_WITHIN
             self._sent += _ENVELOPE + sum(len(block.encode()) for block in drawn.message["blocks"])
         is_much = self._sent > _MOST_TIMES * self._bytes + _AT_FIRST
-        self._not_before = now + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
+        self._not_before = begin + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
         if self._reply is None:
-            _lazy.load(_RENDERER)
+            _lazy.begin(RENDERER)
             self.due = self._not_before
+
+    def _can_render(self) -> bool:
+        """Return whether there is a renderer, which is loaded behind the first drawing."""
+        is_loaded = self._serial >= 0 and _lazy.begin(RENDERER)
+        return is_loaded or hasattr(sys.modules.get(RENDERER), "LiveReply")
 
     def _fed(self, text: str) -> Change:
         """Render what has come."""

@@ -12,7 +12,7 @@ from chatmagic.conversation.request_parts import TokenRate, parts_of
 from chatmagic.jupyter import transcript
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.render import gauge
+from chatmagic.render.live_box import QUIET
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 100_000
 """How many characters of a body are shown at most."""
-_NAME_SHOWN: Final = 60
 _KEY_AS: Final[dict[Auth, str]] = {
     "bearer": "Authorization: Bearer …",
     "x-api-key": "X-API-Key: …",
@@ -138,7 +137,7 @@ def _where(preview: Preview) -> list[str]:
 
 def _headers(preview: Preview, endpoint: Endpoint) -> str:
     key = "no key" if endpoint.auth == "none" else _KEY_AS[endpoint.auth]
-    others = (f"{one_line(name, _NAME_SHOWN)}: …" for name in preview.extra_headers)
+    others = (f"{one_line(name)}: …" for name in preview.extra_headers)
     return ", ".join([key, *others])
 
 
@@ -150,7 +149,7 @@ def _shown(
     body: str,
 ) -> tuple[str, str]:
     """Return lines, a table of the parts, more lines and a body, as HTML and as text."""
-    rows = [(one_line(part.name, _NAME_SHOWN), part.size) for part in parts]
+    rows = [(one_line(part.name), part.size) for part in parts]
     rows.append(("all of it", sum(part.size for part in parts)))
     cells = [
         (name, f"{size:,}", *([] if rate is None else [f"{rate.tokens_of(size):,}"]))
@@ -164,7 +163,7 @@ def _shown(
         f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Request">'
         + "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
         + transcript.grid(heads, cells, "Parts of the request", first=tag, others=tag)
-        + "".join(f'<p style="{gauge.QUIET}">{escape(visible(line))}</p>' for line in end)
+        + "".join(f'<p style="{QUIET}">{escape(visible(line))}</p>' for line in end)
         + f"<details><summary>The request, {counted(len(body), 'character')} as JSON</summary>"
         f'<pre dir="auto" style="{PROSE}">{escape(visible(shown))}</pre></details></div>'
     )

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
 
-_EXCERPT: Final = 60
 _EARLIER: Final = "Below 0: from before its own cell asked last; this kernel alone has them."
 _NONE: Final = "There is no turn above this cell."
 _UNCHANGED: Final = "Nothing was sent or changed."
@@ -108,7 +107,7 @@ def asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask,
     """
     if turn.missing:
         raise InputError(
-            f"The value of {one_line(turn.missing[0].name, _EXCERPT)} was not kept. {_UNCHANGED}",
+            f"The value of {one_line(turn.missing[0].name)} was not kept. {_UNCHANGED}",
             hint="Run the cell that asked it.",
         )
     execution = running(kernel.shell)
@@ -166,10 +165,10 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
 
     replies = conversation.replies(turn.number)
     rows = [
-        (str(count), one_line(each.reply.text, _EXCERPT), "; ".join(_notes(each, turn)))
+        (str(count), one_line(each.reply.text), "; ".join(_notes(each, turn)))
         for count, each in replies.by_place.items()
     ]
-    ends = [f"Turn {number:,}: {one_line(turn.as_typed, _EXCERPT)}"]
+    ends = [f"Turn {number:,}: {one_line(turn.as_typed)}"]
     if replies.earlier:
         ends.append(_EARLIER)
     html = "".join(f"<p>{escape(end)}</p>" for end in ends)
@@ -186,5 +185,5 @@ def _notes(each: Turn, turn: Turn) -> list[str]:
     state = [] if each.state == "complete" else [each.state]
     settings = gauge.settings_words(each.parameters, each.asked_model)
     force = ["in force"] if each.number == turn.number else []
-    asker = one_line(each.asker or IN_NOTEBOOK, _EXCERPT)
+    asker = one_line(each.asker or IN_NOTEBOOK)
     return [*force, f"asked by {asker}", *state, *filter(None, [settings])]

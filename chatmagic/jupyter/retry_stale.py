@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
 
 FRESH: Final = "No cell is stale. Nothing was sent."
-_SHOWN: Final = 60
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -74,7 +73,7 @@ def _name(conversation: Conversation, cell: str) -> str:
     held = ((owner, item) for owner, items in conversation.slots for item in items)
     turns = ((owner, item) for owner, item in held if isinstance(item, Turn))
     prompt = next(turn.as_typed for owner, turn in turns if cell in {owner, turn.owner})
-    return f"the cell of “{one_line(prompt, _SHOWN)}”"
+    return f"the cell of “{one_line(prompt)}”"
 
 
 def _elsewhere(

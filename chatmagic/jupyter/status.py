@@ -20,6 +20,7 @@ from chatmagic.jupyter.thread_command import place
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
+from chatmagic.render.live_box import QUIET
 from chatmagic.session.reservation import EMULATOR, service_of
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ NO_TOKENS: Final = (
 )
 SHOWN: Final = 200
 """The most characters of names."""
-EXCERPT: Final = 60
-"""The most characters that are shown of instructions, and of their file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class Status:
         html = gauge.large_html(state.credits, state.took, now=now, clock_off=off)
         words = gauge.large_words(state.credits, state.took, now=now, clock_off=off)
         for note in self._notes(state, now - (off or timedelta())):
-            html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
+            html += f'<p style="{QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         return html, words
 
@@ -236,9 +235,9 @@ def _names(value: Any, keys: Iterable[Secret]) -> str | None:
 
 def _shown(instructions: Value) -> str:
     """Return instructions in a line: how long they are, and how they begin."""
-    file = text.one_line(instructions.expression, EXCERPT)
+    file = text.one_line(instructions.expression)
     size = f"{text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
-    return f"{size}: “{text.one_line(instructions.text or '', EXCERPT)}”"
+    return f"{size}: “{text.one_line(instructions.text or '')}”"
 
 
 def _set(value: Any, unset: str) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.turn import Context
     from chatmagic.jupyter.kernel import Kernel
 
-_EXCERPT: Final = 60
 _HINT: Final = "%chat_thread sql; %chat_thread --fork 2 sql; %chat_thread --delete sql."
 _UNCHANGED: Final = "Nothing was changed."
 
@@ -146,5 +145,5 @@ def _row(conversation: Conversation, name: str) -> tuple[str, ...]:
         f"{len(turns):,}",
         f"{sum(known):,}" if known else "?" if own else "0",
         f"about {sum(took):,}" if took else "?" if own else "0",
-        one_line(turns[-1].as_typed, _EXCERPT) if turns else "",
+        one_line(turns[-1].as_typed) if turns else "",
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
 from chatmagic.protocol import credits as crediting
+from chatmagic.render.live_box import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from chatmagic.models import Credits, Usage
 
 _CELLS: Final = 10
-_SHOWN: Final = 60
 # Colours are Jupyter's, else VS Code's, else those of the text around, which can be read there.
 _INK: Final = "var(--jp-ui-font-color1, var(--vscode-editor-foreground, currentColor))"
 _COLOURS: Final = {
@@ -32,10 +32,6 @@ _COLOURS: Final = {
         "empty": "var(--jp-error-color1, var(--vscode-charts-red, currentColor))",
     }.items()
 }
-QUIET: Final = (
-    "color: var(--jp-ui-font-color2, color-mix(in srgb, currentColor 75%, transparent)); "
-    "font-size: 85%;"
-)
 
 
 def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
@@ -71,9 +67,9 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
     parts = (
         None if temperature is None else f"t {temperature + 0.0:g}",
         None if most is None else f"max {most:,}",
-        None if model is None else f"model {text.one_line(model, _SHOWN)}",
+        None if model is None else f"model {text.one_line(model)}",
         parameters.get("format"),
-        None if schema is None else f"as {text.one_line(schema, _SHOWN)}",
+        None if schema is None else f"as {text.one_line(schema)}",
     )
     return " · ".join(part for part in parts if part)
 
@@ -157,8 +153,7 @@ def _clock(off: timedelta | None) -> list[str]:
 def _age(seconds: int) -> str:
     for unit, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= unit:
-            count = seconds // unit
-            return f"{count:,} {name}{'s' if count > 1 else ''}"
+            return text.counted(seconds // unit, name)
     return f"{seconds} s"
 
 

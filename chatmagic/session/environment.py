@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from chatmagic.cassette import active
 from chatmagic.client import config, extras, kernel_hook
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.protocol.auth import Secret
-
-
-_SHOWN: Final = 60
 
 
 class Environment(Protocol):
@@ -111,7 +108,7 @@ class PlainPython:
     def named(self, name: str) -> object:
         """Raise an error, as there is no namespace."""
         raise InputError(
-            f"The schema {one_line(name, _SHOWN)} is not known here. Nothing was sent.",
+            f"The schema {one_line(name)} is not known here. Nothing was sent.",
             hint="Give the schema itself: ask(…, schema=…).",
         )
 

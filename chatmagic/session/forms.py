@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, get_args
 
-from chatmagic import _json_reply
-from chatmagic._json_reply import NotJSONError
 from chatmagic._log import log_swallowed
 from chatmagic.conversation import formats
 from chatmagic.conversation.continuation import GOES_ON
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
 NOT_A_TURN: Final = "Its text was paid for: its cell shows it, and it is the error's reply."
-_SHOWN: Final = 60
 
 
 def asked_for(
@@ -49,7 +46,7 @@ def asked_for(
     if question.format not in get_args(Format):
         raise InputError(
             f"format is one of {', '.join(get_args(Format))}, not "
-            f"{one_line(repr(question.format), _SHOWN)}. Nothing was sent."
+            f"{one_line(repr(question.format))}. Nothing was sent."
         )
     if question.schema is not None and question.format != "json":
         raise InputError(
@@ -77,10 +74,12 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
     Raises:
         ReplyFormatError: it is no JSON, or has another form.
     """
+    from chatmagic import _json_reply  # noqa: PLC0415 - few ask for JSON
+
     try:
         value = _json_reply.parse(reply.text)
         return replace(reply, parsed=value if schema is None else schema.read(value))
-    except NotJSONError as error:
+    except _json_reply.NotJSONError as error:
         what = f"The reply is no JSON: {error}."
     except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
         log_swallowed(error)

@@ -25,7 +25,6 @@ from chatmagic.text import one_line
 Build = Callable[[Any], Any]
 """Makes an instance of a type from a JSON value that was checked."""
 
-_SHOWN: Final = 60
 _MESSAGE_SHOWN: Final = 200
 _HINT: Final = "A schema is a pydantic model, a dataclass, a TypedDict or a JSON schema (a dict)."
 
@@ -66,7 +65,7 @@ def read(value: object, name: str) -> Schema:
         log_swallowed(error)
         reason = one_line(str(error) or type(error).__name__, _MESSAGE_SHOWN).rstrip(".")
         raise InputError(
-            f"{one_line(name, _SHOWN)} is no schema that can be used: {reason}. Nothing was sent.",
+            f"{one_line(name)} is no schema that can be used: {reason}. Nothing was sent.",
             hint=_HINT,
         ) from None
 
@@ -74,19 +73,7 @@ def read(value: object, name: str) -> Schema:
 def name_of(value: object) -> str:
     """Return what a schema is called that was given as an object."""
     named = value.get("title") if isinstance(value, Mapping) else getattr(value, "__name__", None)
-    return one_line(named, _SHOWN) if isinstance(named, str) and named.strip() else "Reply"
-
-
-def given(value: object) -> tuple[str | None, Schema | None]:
-    """Return the name and the schema of an object; ``None`` twice for ``None``.
-
-    Raises:
-        InputError: as :func:`read`.
-    """
-    if value is None:
-        return None, None
-    name = name_of(value)
-    return name, read(value, name)
+    return one_line(named) if isinstance(named, str) and named.strip() else "Reply"
 
 
 def problem(error: Exception) -> str:
@@ -252,7 +239,7 @@ class _Types:
                 self.types[name] = document
                 self.types |= document.pop("$defs", {})
             else:
-                raise TypeError(f"{one_line(str(kind), _SHOWN)} is a type without JSON")
+                raise TypeError(f"{one_line(str(kind))} is a type without JSON")
         name = self._names[kind]
 
         def build(value: Any) -> Any:

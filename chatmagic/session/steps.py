@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from chatmagic.session.events import Ask, View
     from chatmagic.session.preview import Preview
     from chatmagic.session.state import SessionState
-
-_SHOWN: Final = 60
 
 
 class AskSteps:
@@ -222,7 +220,7 @@ class AskSteps:
         notes = [] if lookup is None else [*lookup.notes]
         if ask.again is not None:
             does = "asked again" if ask.part is None else "continued"
-            notes.append(f"{does}: {one_line(ask.as_typed, _SHOWN)}")
+            notes.append(f"{does}: {one_line(ask.as_typed)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
         if context.hidden:
@@ -235,7 +233,7 @@ class AskSteps:
             notes.append(f"with {counted(panel, 'turn')} from the panel")
         front = [value for value in ask.values if value.kind is not None]
         if front:
-            sizes = (f"{one_line(v.name, _SHOWN)} ({counted(v.size, 'character')})" for v in front)
+            sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
         if ask.cells is not None:
             notes.append("the numbers of --cells hold in this kernel alone")
@@ -255,13 +253,13 @@ class AskSteps:
         client = session.clients.client(
             source, lambda: state.service or setup_for(source, session.environment, state.cassette)
         )
-        through = None
-        if state.lookup is not None:
+        through, cassette = None, session.cassette.current
+        if state.lookup is not None and cassette is not None:
             from chatmagic.cassette import transports  # noqa: PLC0415 - with the cassette
 
             through = transports.through(
                 state.lookup,
-                session.cassette.current,
+                cassette,
                 lambda: transports.Outcome(
                     session.spending.settled(session.request, stream.reply), client.endpoint.key
                 ),

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from chatmagic.errors import InputError
 from chatmagic.jupyter.configured import ConfiguredEnvironment
 from chatmagic.jupyter.file_settings import FileSettings
 from chatmagic.session.environment import PlainPython
 from chatmagic.text import one_line
-
-_SHOWN: Final = 60
 
 
 class ShellEnvironment(ConfiguredEnvironment, PlainPython):
@@ -26,7 +22,7 @@ class ShellEnvironment(ConfiguredEnvironment, PlainPython):
 
     def named(self, name: str) -> object:
         """Raise an error, as there is no namespace."""
-        raise InputError(f"A shell has no {one_line(name, _SHOWN)}. Nothing was sent.")
+        raise InputError(f"A shell has no {one_line(name)}. Nothing was sent.")
 
     def has_person(self) -> bool:
         """Return whether messages go to a terminal."""

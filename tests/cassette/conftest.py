@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cassettes import FIXED
 from logged import Emulator
-from shells import KEY, Shell, alone
+from shells import FIXED, KEY, Shell, alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pages import cell, output, save
+from saved_notebooks import NOON, page, record
 
 from chatmagic._json import chain_of, timestamp
 from chatmagic.cassette import from_notebook
 from chatmagic.conversation.continuation import INSTRUCTION
-from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from chatmagic.conversation.record import Record
-
-NOON = timestamp("2026-01-01T12:00:00Z")
-
-
-def record(prompt: str = "p", reply: str = "r", **changes: Any) -> Record:
-    """Give the record of a turn that carried none."""
-    turn = Turn(prompt=prompt, reply=Reply(reply, model="m", finish_reason="stop"))
-    made = turn.to_record((), Request((Message("user", prompt),)).digest())
-    return replace(made, **changes)
-
-
-def page(
-    prompt: str = "p", reply: str = "r", *, id: str | None = None, **changes: Any
-) -> dict[str, Any]:
-    """Give a cell that asked."""
-    told = record(prompt, reply, **changes).to_json()
-    return cell(f"%%chat\n{prompt}", [output({"text/plain": reply}, {"chatmagic": told})], id=id)
 
 
 def test_exchanges_for_replay(tmp_path: Path) -> None:

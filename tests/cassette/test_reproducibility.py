@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cassettes import FILE, FIXED, Quiet, mode
+from cassettes import FILE, Quiet, mode
+from shells import FIXED
 
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import (

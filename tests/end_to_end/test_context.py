@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 import nbformat
 import pytest
 from kernels import PLAIN_ENVIRONMENT, kernel
-from logged import Emulator
 from pages import Paper
 from reruns import sent_each_time, taken
-
-from chatmagic.emulator.server import Settings
+from shells import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-KEY = "sk-context-77ab"
+    import pytest
+    from logged import Emulator
+
 AWAITS = (
     "import asyncio, warnings\nprint('before')\nawait asyncio.sleep(0)\nwarnings.warn('odd')\n"
     "object()"
@@ -40,16 +39,6 @@ CELLS = [
     ("q4", "%%chat --no-history --error\nWhy {{ 'that' }}?"),
     ("c", "below = 1"),
 ]
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulator]:
-    """A service that the environment names."""
-    monkeypatch.chdir(tmp_path)
-    with Emulator(Settings(credits=1000)) as emulator:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-        yield emulator
 
 
 def test_run_twice_and_headless_and_replayed(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from kernels import PLAIN_ENVIRONMENT, Kernel, kernel
 from libraries import library
-from logged import Emulator
-
-from chatmagic.emulator.server import Settings
+from shells import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-KEY = "sk-forms-77e1"
+    from logged import Emulator
+
 SETUP = """\
 from typing import Literal
 from pydantic import BaseModel, Field
@@ -38,13 +35,6 @@ CELLS = [
     ("more", '%%chat --format json -o ica\necho:```json\n{"name": "Ica", "size": "small"}\n```'),
     ("used", "print(type(lima).__name__, ica.name, ica.people)"),
 ]
-
-
-@pytest.fixture
-def service() -> Iterator[Emulator]:
-    """A service on loopback."""
-    with Emulator(Settings(credits=1000)) as emulator:
-        yield emulator
 
 
 def run(running: Kernel, *, person: bool) -> list[Any]:

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kernels import Kernel, kernel
 from logged import Emulator
-from pages import Paper
 
 from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 KEY = "sk-kernel-5f1c0b7e"
 
@@ -221,35 +219,6 @@ def test_a_cell_run_again_replaces_its_turn(fresh: Kernel, service: Emulator) ->
     assert "1 stale" in history
 
 
-NOTEBOOK = [
-    "%%chat\necho: one",
-    "%%chat\necho: two",
-    "%chat_undo",
-    "for word in ('x', 'y'):\n    %chat {{ word }}",
-    "%%chat\necho: three",
-    "%chat_reset",
-    "r = %chat after?",
-]
-
-
-def test_run_all_twice_sends_the_same_requests(fresh: Kernel, service: Emulator) -> None:
-    """Also with an undo and a reset in the middle, and from a fresh kernel."""
-
-    def run_all() -> list[Any]:
-        service.requests.clear()
-        for number, source in enumerate(NOTEBOOK):
-            assert fresh.run(source, cell=f"cell-{number}").status == "ok"
-        return bodies(service)
-
-    first, second, third = run_all(), run_all(), run_all()
-    assert first == second == third
-    assert [len(body["messages"]) for body in first] == [1, 3, 3, 5, 7, 1]
-    forgotten = fresh.run("from chatmagic.session import current\ncurrent.use_session(None)")
-    assert forgotten.status == "ok"
-    fresh.run("%reload_ext chatmagic")
-    assert run_all() == first
-
-
 def test_the_key_is_nowhere_to_be_read(fresh: Kernel, service: Emulator) -> None:
     """Not in outputs, tracebacks with locals, metadata, state, configuration or history."""
     service.settings = Settings(credits=2)
@@ -285,40 +254,6 @@ def test_the_key_is_nowhere_to_be_read(fresh: Kernel, service: Emulator) -> None
     refused = fresh.run(f"%chat what is {KEY}?", cell="last")
     assert "holds your API key" in refused.text
     assert len(service.requests) == 4
-
-
-def test_a_notebook_goes_on_after_a_restart(service: Emulator, tmp_path: Path) -> None:
-    """Run, restart, load, go on: the requests are those of a kernel that was never restarted."""
-    cells = [
-        ("a", "%%chat\necho:one"),
-        ("b", "for word in 'xy':\n    %chat -t 0.5 echo:$word"),
-        ("c", "%chat echo:undone"),
-        ("d", "%chat_undo"),
-    ]
-    after = [("e", "%%chat\nwhat did I ask?"), ("b", "%chat echo:again"), ("f", "%chat_redo")]
-    environment = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
-    service.settings, service.accounts = Settings(credits=1000), {}
-    bodies_of: dict[str, list[Any]] = {}
-    for name in ("uninterrupted", "restarted"):
-        paper = Paper(tmp_path / f"{name}.ipynb")
-        given = {**environment, "JPY_SESSION_NAME": str(paper.path)}
-        with kernel(given) as running:
-            running.run("%load_ext chatmagic")
-            for cell, source in cells:
-                paper.ran(cell, source, running.run(source, cell=cell).outputs)
-            paper.save()
-            service.requests.clear()
-            if name == "restarted":
-                running.restart()
-                running.run("%load_ext chatmagic")
-                loaded = running.run("%chat_load", cell="load")
-                assert loaded.text.startswith("Restored 3 turns from restarted.ipynb"), loaded.text
-            assert service.requests == []
-            for cell, source in after:
-                assert running.run(source, cell=cell).status == "ok"
-            bodies_of[name] = bodies(service)
-    assert bodies_of["restarted"] == bodies_of["uninterrupted"]
-    assert len(bodies_of["restarted"]) == 2
 
 
 def _until(true: Any) -> None:

@@ -8,18 +8,18 @@ import pytest
 from comparison import Comparison, strict
 from kernels import PLAIN_ENVIRONMENT, forks, kernel
 from lessons import environment, read
-from logged import Emulator
 from pages import Paper
 from reruns import sent_each_time, taken
-from shells import FIXED
+from shells import KEY
 
 from chatmagic.conversation.continuation import INSTRUCTION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-KEY = "sk-threads-51ce"
+    import pytest
+    from logged import Emulator
+
 BOTH = "%chat echo:both\n%chat_thread both"
 CELLS = [
     ("load", "%load_ext chatmagic"),
@@ -56,20 +56,12 @@ CELLS = [
     ("g1", "%chat_continue"),
     ("g2", "for _ in 'ab':\n    %chat_continue 1"),
     ("p2", "%chat_retry --pick 3 1"),
+    ("i3", "%%chat_instructions --from rules.md"),
     ("l2", "%chat echo:l2"),
     ("t6", "%chat_thread other"),
 ]
 TERSE = "You are terse.\n\n"
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Emulator]:
-    """A service that the environment names."""
-    monkeypatch.chdir(tmp_path)
-    with Emulator(FIXED) as emulator:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-        yield emulator
+RULES = "Answer {{ briefly }}: $x$, {%raw%}.\n"
 
 
 def asked(body: Any) -> list[str]:
@@ -81,6 +73,7 @@ def test_run_twice_and_headless_and_replayed(
     service: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All send the same, replays nothing; what a cell shows is the same each time."""
+    (tmp_path / "rules.md").write_text(RULES)
     path = tmp_path / "paper.ipynb"
     bodies = sent_each_time(service, CELLS, path, monkeypatch, raising=[BOTH])
     assert [asked(body) for body in bodies] == [
@@ -104,7 +97,7 @@ def test_run_twice_and_headless_and_replayed(
         ["count to 9", INSTRUCTION],
         ["count to 9", INSTRUCTION],
         ["count to 9", INSTRUCTION],
-        ["count to 9", "echo:l2"],
+        [f"{RULES}\ncount to 9", "echo:l2"],
     ]
     assert bodies[-1]["messages"][1]["content"] == "one, two, three, four, five, six, "
     saved, replayed = map(read, (path, path.with_name("again.ipynb")))
@@ -117,11 +110,15 @@ def test_run_twice_and_headless_and_replayed(
 
 
 def test_restored_it_goes_on_as_it_was(service: Emulator, tmp_path: Path) -> None:
-    """From its outputs alone, and from the files that were saved: the same next requests."""
+    """From its outputs alone, and from the files that were saved: the same next requests.
+
+    The instructions are those that were read, though their file has changed.
+    """
     sent: dict[str, Any] = {}
     saved = "%chat_save talk.json\n%chat_save talk.ipynb"
     ways = {"uninterrupted": "", "outputs": "%chat_load"}
     ways |= {name: f"%chat_load talk.{name}" for name in ("json", "ipynb")}
+    (tmp_path / "rules.md").write_text(RULES)
     paper = Paper(tmp_path / "paper.ipynb")
     connected = {"CHATMAGIC_BASE_URL": service.url, "CHATMAGIC_API_KEY": KEY}
     notebook = {"JPY_SESSION_NAME": str(paper.path)}
@@ -130,6 +127,7 @@ def test_restored_it_goes_on_as_it_was(service: Emulator, tmp_path: Path) -> Non
             paper.ran(id, source, running.run(source, cell=id).outputs)
         paper.save()
         assert running.run(saved).status == "ok"
+        (tmp_path / "rules.md").write_text("Other rules.")
         taken(service)
         for name, load in ways.items():
             if load:
@@ -143,7 +141,7 @@ def test_restored_it_goes_on_as_it_was(service: Emulator, tmp_path: Path) -> Non
             assert "This cell stands in the thread other." in table
             sent[name] = taken(service)
     assert asked(sent["uninterrupted"][0])[-4:] == ["echo:q8", "echo:qa", "echo:qb", "echo:next"]
-    more = ["echo:q1", "echo:q3", "echo:q4", "echo:more"]
+    more = [f"{RULES}\necho:q1", "echo:q3", "echo:q4", "echo:more"]
     assert asked(sent["uninterrupted"][1]) == more
     assert sent["uninterrupted"][2]["messages"][1]["content"].endswith(" five, six, ")
     assert all(bodies == sent["uninterrupted"] for bodies in sent.values())

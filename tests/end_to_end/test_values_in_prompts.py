@@ -5,18 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from kernels import PLAIN_ENVIRONMENT, Kernel, kernel
 from libraries import library
-from logged import Emulator
-
-from chatmagic.emulator.server import Settings
+from shells import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-KEY = "sk-values-1d90"
+    from logged import Emulator
+
 SETUP = """\
 import matplotlib.figure, numpy, pandas, polars
 df = pandas.DataFrame({"n": range(80), "word": ["{{ n }}", None] * 40})
@@ -39,13 +36,6 @@ CELLS = [
     ("ask", "%%chat\nA {x} $y$: {{ df }} {{ frame }} {{ array }} {{ words }}"),
     ("more", "%%chat\n{{ half }} {{ Point }} {{ figure }} {{ numpy }} {{ In[3] }} {{ Out[3] }}"),
 ]
-
-
-@pytest.fixture
-def service() -> Iterator[Emulator]:
-    """A service on loopback."""
-    with Emulator(Settings(credits=1000)) as emulator:
-        yield emulator
 
 
 def run(running: Kernel) -> list[Any]:

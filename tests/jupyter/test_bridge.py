@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import comm
@@ -19,8 +20,9 @@ from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
 from chatmagic.jupyter import reply_under_way
+from chatmagic.jupyter.execution import Execution
 from chatmagic.jupyter.painting import PAINTS
-from chatmagic.jupyter.reply_under_way import Drawn
+from chatmagic.jupyter.reply_under_way import RENDERER, Drawn
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.jupyter.page import LivePage
     from chatmagic.session.events import Event
 
 PATIENCE = 60.0
@@ -372,18 +375,14 @@ def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: 
 
 
 def test_the_first_replys_start_is_there_to_be_said(front: Front) -> None:
-    """The bridge opens behind its first word, with what its page says when it listens."""
-    firsts: list[str] = []
-
-    def heard(event: Any) -> None:
-        if isinstance(event, Ended):
-            firsts.append(front.widget.state["first"])
-
-    current_session().follow(heard)
-    front.ask("a", "%%chat\necho:one two")
-    assert firsts == ["Reply started."]
+    """The bridge opens behind its first drawing, with what its page says when it listens."""
+    page, ask = front.shell.kernel.page, Ask("x")
+    opened = first_reply(page, ask)
+    next(opened)
+    assert front.widget.state["first"] == "Reply started."
+    next(opened)
     front.say("a", opened=True)
-    front.is_told("Complete, 2 words.")
+    front.is_told("Not complete.")
     assert front.widget.state["first"] == ""
 
 
@@ -465,9 +464,8 @@ def test_a_page_is_sent_what_there_is_to_paint(
     """Also of the first reply; all of it where it opens, and few whole updates where it paints."""
     monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(reply_under_way, "BYTES_A_SECOND", float("inf"))
-    front.ask("a")
     drawing, drawn = front.shell.kernel.page.drawing, list[Drawn]()
-    settle(drawing)
+    assert len([*first_reply(front.shell.kernel.page, Ask("x"))]) == 2
     assert [paint["last"] for paint in front.paints()[-1:]] == [True]
     drawing.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
     session, ask = current_session(), Ask("x", entry="panel")
@@ -502,6 +500,21 @@ def test_a_page_is_sent_what_there_is_to_paint(
     assert drawn[-1].whole
     (paint,) = tell(Ended(ask, None, ServiceError("no")))
     assert (paint["keep"], paint["blocks"], paint["last"]) == (4, [], True)
+
+
+def first_reply(page: LivePage, ask: Ask) -> Iterator[None]:
+    """Let a reply come that opens the bridge: until its first words are drawn, and to its end."""
+    import_module(RENDERER)
+    followers = current_session().followers
+    page.drawing.join(lambda _: None)  # as a view does
+    with page.following(Execution(cell="a", audience="page")):
+        for event in (Began(ask, (), (), Halt()), Fragment("one"), Fragment(" two")):
+            followers.tell(event)
+            settle(page.drawing)
+        yield
+        followers.tell(Ended(ask, None, ServiceError("Not complete.")))
+    settle(page.drawing)
+    yield
 
 
 def settle(drawing: DrawingLoop) -> None:

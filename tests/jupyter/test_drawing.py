@@ -6,6 +6,7 @@ import queue
 import re
 import threading
 import time
+from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,8 @@ class Shown:
 
 @pytest.fixture
 def loop() -> Iterator[DrawingLoop]:
-    """Give a drawing loop."""
+    """Give a drawing loop, which waits for no renderer."""
+    import_module(reply_under_way.RENDERER)
     made = DrawingLoop()
     yield made
     made.close()
@@ -80,6 +82,20 @@ def began(loop: DrawingLoop) -> Ask:
     ask = Ask("why?")
     loop.hear(Began(ask, (), (), Halt()))
     return ask
+
+
+def test_who_joins_in_the_loop_hears_what_waits_there(loop: DrawingLoop) -> None:
+    """As the bridge does, which opens behind a drawing, and says how the reply ended."""
+    shown, gate = Shown(loop), threading.Event()
+    inside: list[Event | Drawn] = []
+    outside: list[Event | Drawn] = []
+    loop.put(gate.wait)
+    loop.put(lambda: loop.join_in_order(inside.append))
+    loop.hear(Changed())
+    loop.join_in_order(outside.append)
+    gate.set()
+    shown.rest()
+    assert (inside, outside) == ([Changed()], [])
 
 
 def test_a_burst_is_few_drawings(loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,29 +179,50 @@ def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
 
 
 def test_first_words_wait_for_no_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are drawn as they came; behind them it is loaded, and all is drawn anew."""
+    """They are drawn as they come until it is loaded, which begins behind the first of them."""
     name = "chatmagic.render.reply_forms"
     monkeypatch.setitem(sys.modules, name, ModuleType(name))  # as while it is being loaded
-    loaded: list[str] = []
+    begun: list[str] = []
 
-    def load(module: str) -> None:
-        loaded.append(module)
-        monkeypatch.undo()
+    def begin(module: str) -> bool:
+        begun.append(module)
+        return False
 
-    monkeypatch.setattr(_lazy, "load", load)
-    reply = ReplyUnderWay(Ask("why?"), is_painted=False)
+    monkeypatch.setattr(_lazy, "begin", begin)
+    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
     reply.add("**Because**")
     first = reply.draw(0.0)
     assert first is not None
     assert (first.keep, first.blocks, first.whole) == (0, ["<p>**Because**</p>\n"], True)
     assert f"chatmagic-live-{reply.ask.live} chatmagic-at-0" in first.html
-    assert not loaded
+    assert not begun
     reply.drew(first, 0.0)
-    assert (loaded, reply.due) == ([name], reply_under_way.SECONDS_BETWEEN)
-    again = reply.draw(0.1)
+    assert {*begun} == {name}
+    assert reply.due is not None
+    assert reply.draw(reply.due) is None  # nothing new
+    reply.add(" so")
+    more = reply.draw(reply_under_way.SECONDS_BETWEEN)
+    assert more is not None
+    assert (more.keep, more.blocks, more.update) == (0, ["<p>**Because** so</p>\n"], more.html)
+    reply.drew(more, reply_under_way.SECONDS_BETWEEN)
+    monkeypatch.undo()
+    assert reply.due is not None
+    again = reply.draw(reply.due)
     assert again is not None
-    assert (again.keep, again.blocks, again.whole) == (
-        0, ["<p><strong>Because</strong></p>\n"], True,
-    )  # fmt: skip
-    reply.drew(again, 0.1)
+    assert (again.keep, again.blocks) == (0, ["<p><strong>Because</strong> so</p>\n"])
+    reply.drew(again, 1.0)
     assert reply.due is None
+
+
+def test_a_drawing_that_is_late_makes_none_behind_it_late() -> None:
+    """The next one is due when it was to be, unless that is nearly now."""
+    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+    due = []
+    for late in (0.0, 0.03, 0.0, 0.07, 0.0):
+        reply.add("word ")
+        assert reply.due is not None
+        due.append(reply.due)
+        drawn = reply.draw(reply.due)
+        assert drawn is not None
+        reply.drew(drawn, due[-1] + late)
+    assert due == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.43])

@@ -5,48 +5,32 @@ from __future__ import annotations
 import json
 import os
 import stat
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from logged import Emulator
 from pages import Paper, cell, save
-from shells import KEY, Ran, Shell, alone, asked, forget
+from shells import Ran, Shell, asked, forget
 
 from chatmagic.archive import notebook_file
-from chatmagic.emulator.server import Settings
 from chatmagic.jupyter import save_command
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
+    from logged import Emulator
+
 SECRET = "4711-row-of-a-table"
 
 
 @pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """Give a running emulator whose clock stands still."""
-    with Emulator(FIXED) as running:
-        yield running
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, emulator: Emulator) -> Iterator[Shell]:
+def shell(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shell:
     """Give a shell in a folder of its own, connected to the emulator."""
-    with alone(monkeypatch, tmp_path):
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-        monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
-        monkeypatch.chdir(tmp_path)
-        made = Shell()
-        yield made
-        for ran in made.ran:
-            assert KEY not in ran.everything
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return shell
 
 
 @pytest.fixture

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.storage import CassetteFile
-from chatmagic.emulator.server import Settings
 from chatmagic.session.events import View
 from chatmagic.session.session import Session
 
@@ -16,9 +14,6 @@ if TYPE_CHECKING:
     from logged import Emulator
 
     from chatmagic.cassette.interaction import Interaction
-
-
-FIXED = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
 
 
 FILE = "talk.jsonl"

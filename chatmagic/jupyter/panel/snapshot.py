@@ -39,6 +39,7 @@ MOST_PROMPT_DRAWN: Final = 20_000
 
 MOST_DRAWN: Final = 128
 """How many replies are kept as HTML: the saved transcript is made anew with each turn."""
+_reply_html: Final = lru_cache(maxsize=MOST_DRAWN)(reply_forms.to_html)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def reply(reply: models.Reply, format: str = "markdown") -> messages.Reply:
     """
     # The gauge above the log shows the credits, once and as they are now.
     return {
-        "html": reply_html(reply.text, format),
+        "html": _reply_html(reply.text, format),
         "text": visible(reply.text),
         "states": [visible(line) for line in output.state_lines(reply)],
         "tokens": gauge.usage_words(reply.usage),
@@ -170,17 +171,6 @@ def prompt(text: str, asker: str, entry: str) -> messages.Prompt:
     mine = entry == "panel"
     by = "the panel" if mine else one_line(asker or entry, 40)
     return {"by": by, "mine": mine, "prompt": visible(text), "prompt_html": prompt_html(text)}
-
-
-@lru_cache(maxsize=MOST_DRAWN)
-def reply_html(text: str, format: str = "markdown") -> str:
-    """Return a whole reply as safe HTML.
-
-    Args:
-        text: the reply.
-        format: the form in which it was asked for.
-    """
-    return reply_forms.to_html(text, format)
 
 
 @lru_cache(maxsize=MOST_DRAWN)
