@@ -1,28 +1,29 @@
 """``dataclass`` whose methods are made when they are first used.
 
 The standard library's compiles up to seven methods of each class while its module is imported,
-which was half of what the modules of a first ``%%chat`` took. Here an ``__init__`` is compiled for
-a class that has some instances, ``__eq__`` and ``__hash__`` for one whose instances are compared
-often; the other methods are the same code for all classes. For a type checker,
-:func:`dataclasses.fields` and :func:`dataclasses.replace` there is no difference.
+which was half of what the modules of a first ``%%chat`` took, and searches the text of each
+annotation. Here an ``__init__`` is compiled for a class that has some instances, ``__eq__`` and
+``__hash__`` for one whose instances are compared often; the other methods are the same code for all
+classes. Annotations are texts, of which ``KW_ONLY`` and ``ClassVar`` alone declare no field. For a
+type checker, :func:`dataclasses.fields` and :func:`dataclasses.replace` there is no difference.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import MISSING, FrozenInstanceError, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from functools import partial
 from itertools import count
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from dataclasses import dataclass
 
 __all__ = ["DIGEST", "dataclass", "to_bytes"]
 
-UNCOMPILED: Final = 3
+UNCOMPILED: Final = 12
 """How many instances of a class are made without a method of its own."""
 _CALLS: Final = 20
 """How many values are compared or hashed before that is compiled; most classes have less."""
@@ -42,25 +43,34 @@ def _dataclass(
     """Return a decorator, as :func:`dataclasses.dataclass` with the same arguments does."""
 
     def decorate(plain: type) -> type:
-        with_fields: Any = dataclasses.dataclass(
-            init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
-        )
-        cls: type = with_fields(plain)
-        methods: dict[str, object] = {"__init__": _Init(cls, _PUT if frozen else _SET)}
+        own = _declared(plain, kw_only=kw_only)
+        cls = _slotted(plain, own) if slots else _unslotted(plain, own)
+        every: dict[str, Field[Any]] = {}
+        for base in reversed(cls.__mro__):
+            every |= vars(base).get("__dataclass_fields__", {})
+        every |= own
+        by_place = [name for name, item in every.items() if item.init and not item.kw_only]
+        made: dict[str, object] = {
+            "__dataclass_fields__": every,
+            "__dataclass_params__": _SAMPLE.__dataclass_params__,
+            "__match_args__": tuple(by_place),
+            "__replace__": dataclasses.replace,
+            "__init__": _Init(cls, _PUT if frozen else _SET),
+        }
         if repr:
-            methods["__repr__"] = _repr
+            made["__repr__"] = _repr
         if eq:
-            equal, hashed = _comparing(cls)
-            methods |= {"__eq__": equal, "__hash__": hashed if frozen else None}
+            equal, hashed = _comparing(cls, [name for name in every if every[name].compare])
+            made |= {"__eq__": equal, "__hash__": hashed if frozen else None}
         if frozen:
-            methods |= {"__setattr__": _refuse, "__delattr__": _refuse}
+            made |= {"__setattr__": _refuse, "__delattr__": _refuse}
         if frozen and slots:
-            methods |= {"__getstate__": _state, "__setstate__": _restore}
-        for name in methods.keys() - vars(plain).keys():
-            setattr(cls, name, methods[name])
-        for each in fields(cls):
-            if (packing := each.metadata.get("packing")) and each.name in vars(cls):
-                setattr(cls, each.name, _packed(vars(cls)[each.name], *packing))
+            made |= {"__getstate__": _state, "__setstate__": _restore}
+        for name in made.keys() - vars(plain).keys():
+            setattr(cls, name, made[name])
+        for name, each in own.items():
+            if (packing := each.metadata.get("packing")) and name in vars(cls):
+                setattr(cls, name, _packed(vars(cls)[name], *packing))
         return cls
 
     return decorate
@@ -68,6 +78,53 @@ def _dataclass(
 
 if not TYPE_CHECKING:
     dataclass = _dataclass
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False)
+class _Sample:
+    """Class that the standard library has made, for what it notes and does not document."""
+
+    field: int
+
+
+_SAMPLE: Final[Any] = _Sample
+_KIND: Final = _SAMPLE.__dataclass_fields__["field"]._field_type  # noqa: SLF001
+
+
+def _declared(plain: type, *, kw_only: bool) -> dict[str, Field[Any]]:
+    """Return the fields that a class declares itself, in their order."""
+    own: dict[str, Any] = {}
+    for name, hint in vars(plain).get("__annotations__", {}).items():
+        if hint == "KW_ONLY":
+            kw_only = True
+        elif not hint.startswith("ClassVar"):
+            value = vars(plain).get(name, MISSING)
+            item: Any = value if isinstance(value, Field) else field(default=value)
+            own[name] = item
+            item.name, item.type, item._field_type = name, hint, _KIND  # noqa: SLF001 - as there
+            item.kw_only = kw_only if item.kw_only is MISSING else item.kw_only
+    return own
+
+
+def _slotted(plain: type, own: Mapping[str, Field[Any]]) -> type:
+    """Return a class with slots for its own fields; slots are given to a new class alone."""
+    inherited = {name for base in plain.__mro__[1:] for name in vars(base).get("__slots__", ())}
+    left_out = {*own, "__dict__", "__weakref__"}
+    body = {name: value for name, value in vars(plain).items() if name not in left_out}
+    body["__slots__"] = tuple([name for name in own if name not in inherited])
+    cls = type(plain)(plain.__name__, plain.__bases__, body)
+    cls.__qualname__ = plain.__qualname__
+    return cls
+
+
+def _unslotted(plain: type, own: Mapping[str, Field[Any]]) -> type:
+    """Return a class with the defaults of its own fields in place of their declarations."""
+    for name in [name for name in own if isinstance(vars(plain).get(name), Field)]:
+        if own[name].default is MISSING:
+            delattr(plain, name)
+        else:
+            setattr(plain, name, own[name].default)
+    return plain
 
 
 def to_bytes(digits: str) -> bytes | str:
@@ -189,12 +246,17 @@ def _compiled(cls: type, put: str) -> Any:
     return init
 
 
-def _comparing(cls: type) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
+def _comparing(
+    cls: type, names: Sequence[str]
+) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
     """Return ``__eq__`` and ``__hash__`` of a class, which are compiled when some calls were made.
 
     Compiled ones take a third of the time, and give the same hash.
+
+    Args:
+        cls: the class.
+        names: the fields that are compared.
     """
-    names = [each.name for each in fields(cls) if each.compare]
     calls = count(1)
 
     def values(it: object) -> tuple[Any, ...]:

@@ -43,6 +43,13 @@ Which = Literal["connect", "first_byte", "silence", "total"]
 COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not known."
 """What to say of an answer that broke off, as long as nothing of a reply came."""
 
+WHAT_CAME_IS_KEPT: Final = (
+    "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
+)
+LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
+KEY_REFUSED: Final = "The service did not accept the key"
+NO_KEY_SENT: Final = "The service requires a key, and none was sent"
+
 HTTPS_WANTED: Final = "Connect to it with https. %chat shows what is set."
 """What to do where http was spoken to a port that wants TLS."""
 

@@ -68,8 +68,11 @@ class Usage:
     @classmethod
     def from_json(cls, value: object) -> Self | None:
         """Read a usage object; anything that tells no count is ``None``."""
-        usage = cls(**fields_from_json(cls, value)) if isinstance(value, Mapping) else cls()
-        return None if usage == cls() else usage
+        if not isinstance(value, Mapping):
+            return None
+        # Some servers tell it with each chunk of a stream.
+        counts = [whole_number(value.get(name)) for name in cls.__match_args__]
+        return None if counts.count(None) == len(counts) else cls(*counts)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts that are known."""

@@ -125,6 +125,29 @@ def test_an_instance_is_as_the_standard_librarys(
     assert facts(ours, name, args, named) == facts(THEIRS, name, args, named)
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_a_class_tells_of_itself_what_the_standard_librarys_does(name: str) -> None:
+    """Its fields in order, with all that is documented of them; its slots and its defaults."""
+    told = ("name", "type", "default", "init", "repr", "compare", "hash", "metadata", "kw_only")
+
+    def of(cls: type) -> list[Any]:
+        shown = [[getattr(each, what) for what in told] for each in fields(cls)]
+        makes = [each.default_factory for each in fields(cls)]
+        attributes = [getattr(cls, each.name, None) for each in fields(cls)]
+        plain = [None if inspect.ismemberdescriptor(each) else each for each in attributes]
+        return [shown, makes, plain, vars(cls).get("__slots__"), cls.__qualname__, cls.__doc__]
+
+    assert dataclasses.is_dataclass(OURS[name])
+    assert of(OURS[name]) == of(THEIRS[name])
+
+
+def test_a_class_of_the_standard_librarys_may_derive_from_one() -> None:
+    """As a user's own may from a public value."""
+    named = dataclasses.make_dataclass("Named", [("title", str, "a")], bases=(OURS["Own"],))
+    assert named(1, title="b") == replace(named(1), title="b") != named(1)
+    assert [each.name for each in fields(named)] == ["value", "title"]
+
+
 @pytest.mark.parametrize(
     "change", [lambda it: setattr(it, "cell", 1), lambda it: delattr(it, "row")]
 )

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import (
     HTTPS_WANTED,
+    KEY_REFUSED,
+    NO_KEY_SENT,
     AuthenticationError,
     ChatError,
     NotUnderstoodError,
     RequestRejectedError,
     ServiceError,
 )
-from chatmagic.protocol.error_mapping import KEY_REFUSED, NO_KEY_SENT
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:

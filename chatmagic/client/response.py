@@ -199,7 +199,7 @@ class ResponseReader:
             if isinstance(value, dict) and "choices" in value:
                 self._complaint = None
                 if content := plain_content(value, self._builder.model):
-                    return self._builder.append(content)
+                    return self._builder.append(content, value.get("usage"))
             if (body := _error_in(event)) is not None:
                 raise self._error_in_reply(body)
             if isinstance(value, list):

@@ -8,12 +8,14 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from chatmagic import _lazy
 from chatmagic._json import shared
-from chatmagic.client import advice, config
+from chatmagic.client import config
 from chatmagic.client.halt import Halt
-from chatmagic.client.response import ResponseReader, time_of
 from chatmagic.errors import (
     COST_UNKNOWN,
+    LESS_HINT,
+    WHAT_CAME_IS_KEPT,
     AuthenticationError,
     ChatError,
     ChatInterrupted,
@@ -23,7 +25,6 @@ from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import KeyCheck
-from chatmagic.protocol.error_mapping import LESS_HINT, WHAT_CAME_IS_KEPT
 from chatmagic.protocol.reply_builder import ReplyBuilder
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.credit_tracker import CreditState, CreditTracker
     from chatmagic.client.endpoint import Endpoint
+    from chatmagic.client.response import ResponseReader
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Credits, Reply, State
     from chatmagic.protocol.wire import Request
@@ -112,10 +114,14 @@ class ReplyStream:
             self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
-            self._reader = ResponseReader(
+            _lazy.load("chatmagic.client.response")
+            # What only reads an answer comes behind the request, whoever sent it.
+            from chatmagic.client import response  # noqa: PLC0415
+
+            self._reader = response.ResponseReader(
                 self._exchange, self._builder, self._halt, self._endpoint, sent
             )
-            self._note_headers(self._exchange, asked)
+            self._note_headers(self._exchange, asked, response.time_of(self._exchange))
             self._refuse_error(self._exchange, self._reader)
             return self  # noqa: TRY300 - an interrupt here closes the connection too
         except BaseException as error:
@@ -145,9 +151,9 @@ class ReplyStream:
         self._key_check.refuse(self._request, endpoint.known_keys)
         return body
 
-    def _note_headers(self, exchange: Exchange, asked: datetime) -> None:
+    def _note_headers(self, exchange: Exchange, asked: datetime, now: datetime) -> None:
         """Note what the answer's headers say, for the reply and for what comes after it."""
-        headers, now = exchange.headers, time_of(exchange)
+        headers = exchange.headers
         self._builder.credits = crediting.from_headers(headers, now)
         self._builder.date = crediting.date(headers)
         self._builder.origin = exchange.origin
@@ -224,5 +230,7 @@ class ReplyStream:
 
     def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
         """Add what can be done about the connection to the error of an answer."""
+        from chatmagic.client import advice  # noqa: PLC0415 - with the first error
+
         model, replayed = self._request.extra.get("model"), exchange.origin == "replay"
         return advice.advised(error, self._endpoint, model, replayed=replayed)

@@ -136,25 +136,25 @@ def known_instructions(now: Snapshot) -> dict[str, Value]:
 
 def reset(now: Snapshot) -> tuple[Snapshot, Change]:
     """Take every live turn out; the slots stay, and instructions hold on (rule 15)."""
-    after = {
-        slot.key: tuple(item for item in slot.items if not isinstance(item, Turn))
-        for slot in now.slots
-        if slot.turns
-    }
-    return changed(now, "reset", after)
+    return _without(now, "reset", {turn.number for turn in live(now.slots)})
 
 
 def deleted(now: Snapshot, name: str) -> tuple[Snapshot, Change]:
     """Take out the turns that a thread has of its own; its starts stay (rule 18)."""
     own = {each.turn.number for each in standings(now.slots) if each.thread == name}
+    return _without(now, "deletion", own)
+
+
+def _without(now: Snapshot, kind: Kind, numbers: Collection[int]) -> tuple[Snapshot, Change]:
+    """Take out the live turns of these numbers."""
     after = {
         slot.key: tuple(
-            item for item in slot.items if not isinstance(item, Turn) or item.number not in own
+            item for item in slot.items if not isinstance(item, Turn) or item.number not in numbers
         )
         for slot in now.slots
-        if any(turn.number in own for turn in slot.turns)
+        if any(turn.number in numbers for turn in slot.turns)
     }
-    return changed(now, "deletion", after)
+    return changed(now, kind, after)
 
 
 def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:

@@ -64,9 +64,9 @@ def _unpack(turn: Turn, kept: Record | _Packed | None) -> Record | None:
     if not isinstance(kept, tuple):
         return kept
     carried, parameters, digests = kept
+    facts = *_OF_REPLY(turn.reply), *_OF_TURN(turn)
     return Record(
-        **dict(zip(_REPLY_FACTS, _OF_REPLY(turn.reply), strict=True)),
-        **dict(zip(_TURN_FACTS, _OF_TURN(turn), strict=True)),
+        **dict(zip((*_REPLY_FACTS, *_TURN_FACTS), facts, strict=True)),
         prompt=turn.as_typed,
         turn=turn._recorded,  # noqa: SLF001 - its own
         carried=carried,
@@ -200,7 +200,7 @@ class Context:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The turns' messages, oldest first."""
-        return tuple(chain.from_iterable([turn.messages for turn in self.turns]))
+        return tuple(chain.from_iterable(turn.messages for turn in self.turns))
 
     @property
     def places(self) -> list[tuple[int, Turn]]:

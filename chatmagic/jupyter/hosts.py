@@ -57,8 +57,8 @@ HOSTS: Final = (
 def host(environ: Mapping[str, str]) -> Host | None:
     """Return the host that an environment belongs to; ``None`` for a Jupyter server, or none."""
     for each in HOSTS:
-        found = environ.get(each.variable, "")
-        if found and each.value in {"", found}:
+        value = environ.get(each.variable, "")
+        if value and each.value in {"", value}:
             return each
     return None
 

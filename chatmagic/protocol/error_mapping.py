@@ -15,7 +15,10 @@ from urllib.parse import urljoin, urlsplit
 from chatmagic._dataclass import dataclass
 from chatmagic.errors import (
     HTTPS_WANTED,
+    KEY_REFUSED,
+    LESS_HINT,
     PROXY_NAMED,
+    WHAT_CAME_IS_KEPT,
     AuthenticationError,
     ChatError,
     CutOffError,
@@ -39,13 +42,7 @@ if TYPE_CHECKING:
 
 BODY_BYTES: Final = 65_536
 """How much of a body is read for its error."""
-KEY_REFUSED: Final = "The service did not accept the key"
-NO_KEY_SENT: Final = "The service requires a key, and none was sent"
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
-WHAT_CAME_IS_KEPT: Final = (
-    "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
-)
-LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 
 _LONGEST_PATH: Final = 60
 _LONG_WAIT: Final = 2 * 86_400

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import shared
-from chatmagic.models import BodyFacts, Origin, Reply, State
+from chatmagic.models import BodyFacts, Origin, Reply, State, Usage
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -94,12 +94,18 @@ class ReplyBuilder:
             self._in_deltas = not chunk.whole
         return self._put_together(chunk.content)
 
-    def append(self, content: str) -> str:
+    def append(self, content: str, usage: object = None) -> str:
         """Take in a delta that tells, but for its content, what the chunk before it told.
+
+        Args:
+            content: its content, which is not empty.
+            usage: JSON of the usage that it tells beside, if any.
 
         Returns:
             As :meth:`add`.
         """
+        if usage and (counts := Usage.from_json(usage)):
+            self._facts["usage"] = counts
         self._in_deltas = True
         return self._put_together(content)
 

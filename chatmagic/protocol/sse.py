@@ -66,7 +66,10 @@ DONE: Final = Done.DONE
 """The end that the interface promises: the line ``data: [DONE]`` (fact 7)."""
 
 Event: TypeAlias = Payload | Malformed | Done | str
-"""A text is a chunk that holds what the event before it holds, but for this content."""
+"""A text is a chunk that holds what the event before it holds, but for this content and a name.
+
+The name of a chunk's event tells nothing (:meth:`ErrorBody.in_reply` reads what the chunk holds).
+"""
 
 MOST_UNUSED: Final = 8
 """How many lines are expected to be followed by lines like them, where none ever is."""
@@ -98,7 +101,7 @@ class Decoder:
         # Data lines that are no JSON by themselves, and the event name before them.
         self._pending: list[str] = []
         self._pending_event: str | None = None
-        # Of the latest event. While it is there, no data line waits and no event name is set.
+        # Of the latest event. While it is there, no data line waits.
         self._alike: Alike | None = None
         self._unused = 0
 
@@ -171,11 +174,15 @@ class Decoder:
         for line in self._text(lines).split("\n"):
             if line and self._alike is not None and (content := self._alike.content_of(line)):
                 self._unused = 0
+                self._event = None
                 events.append(content)
                 continue
-            self._read_line(line, events)
-            if self.done:
-                break
+            if line or self._pending:
+                self._read_line(line, events)
+                if self.done:
+                    break
+            else:
+                self._event = None
 
     def _read_line(self, line: str, events: list[Event]) -> None:
         if not line:
@@ -187,7 +194,6 @@ class Decoder:
             self._alike = None
             self._read_data(text.removeprefix(" "), events, line)
         elif field == "event":
-            self._alike = None
             self._event = text.strip() or None
         elif (value := _bare_error(line)) is not None:
             self._alike = None
@@ -209,17 +215,14 @@ class Decoder:
         if value is not _NOT_JSON:
             if value is not None:
                 events.append(Payload(value, self._event))
-                self._expect_alike(line, value)
+                # Unless lines are never alike here.
+                if self._unused < MOST_UNUSED:
+                    self._unused += 1
+                    self._alike = alike(line, value)
         elif text.strip():
             self._pending.append(text)
             self._pending_event = self._event
         self._event = None
-
-    def _expect_alike(self, line: str, value: Any) -> None:
-        """Expect lines like the one of the latest event, unless lines are never alike here."""
-        if self._event is None and self._unused < MOST_UNUSED:
-            self._unused += 1
-            self._alike = alike(line, value)
 
     def _deliver_pending(self, events: list[Event]) -> None:
         if not self._pending:

@@ -295,28 +295,27 @@ def first_choice(choices: object) -> Mapping[str, Any]:
 
 
 def plain_content(value: Mapping[str, Any], model: str | None) -> str:
-    """Return the content of a chunk that tells nothing else; empty where it may tell more.
+    """Return the content of a chunk that tells at most its usage beside; empty for any other.
 
     Args:
         value: the chunk's JSON, with ``choices``.
         model: the name of the model that was told before.
     """
     choices = value["choices"]
-    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return ""
-    choice = choices[0]
-    delta = choice.get("delta")
+    told, of_choice = value.get, choices[0].get
+    delta = of_choice("delta")
     more = (
-        value.get("error")
-        or value.get("errors")
-        or value.get("object") == "error"
-        or value.get("usage")
-        or value.get("model") not in (None, model)
-        or choice.get("error")
-        or choice.get("usage")
-        or choice.get("finish_reason")
-        or choice.get("index")
-        or choice.get("message")
+        told("error")
+        or told("errors")
+        or told("object") == "error"
+        or told("model") not in (None, model)
+        or of_choice("error")
+        or of_choice("usage")
+        or of_choice("finish_reason")
+        or of_choice("index")
+        or of_choice("message")
     )
     if more or not isinstance(delta, dict) or delta.get("refusal"):
         return ""

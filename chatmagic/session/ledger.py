@@ -137,8 +137,8 @@ class Meter:
     @property
     def credits(self) -> Credits | None:
         """The latest figures of the account that told some last; ``None`` before the first."""
-        told = max(tuple(self.latest.values()), key=lambda figures: figures.came_at, default=None)
-        return None if told is None else told.credits
+        latest = max(tuple(self.latest.values()), key=lambda each: each.came_at, default=None)
+        return None if latest is None else latest.credits
 
     def begin(self, *, alone: bool) -> None:
         """Count a request that begins.

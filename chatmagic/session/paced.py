@@ -20,7 +20,7 @@ class Paced:
     """Writer of a text in pieces: the first word at once, what follows a moment later, together.
 
     Args:
-        write: writes a text; also called in a thread, in the context of whoever put the text.
+        write: writes a text; also called in a thread, in the context in which the text was put.
     """
 
     def __init__(self, write: Callable[[str], object]) -> None:

@@ -43,12 +43,12 @@ class Session(SessionState):
     def credit_state(self) -> CreditState:
         """The latest credits and what belongs to them, read as one."""
         state = replace(self.clients.credit_state, took=self.took)
-        told = None if self.endpoint is None else self.spending.figures(self.endpoint)
+        figures = None if self.endpoint is None else self.spending.figures(self.endpoint)
         is_without = state.credits is not None and state.credits.remaining is None
-        if told is None or is_without or told.credits == state.credits:
+        if figures is None or is_without or figures.credits == state.credits:
             return state
         # A map asks by clients of its own.
-        return replace(state, credits=told.credits, received_at=told.came_at)
+        return replace(state, credits=figures.credits, received_at=figures.came_at)
 
     @property
     def credits(self) -> Credits | None:
@@ -343,4 +343,5 @@ def _given(schema: object) -> tuple[str | None, Schema | None]:
         return None, None
     from chatmagic.session import schema_reader  # noqa: PLC0415 - few ask by one
 
-    return schema_reader.given(schema)
+    name = schema_reader.name_of(schema)
+    return name, schema_reader.read(schema, name)

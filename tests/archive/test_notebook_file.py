@@ -61,7 +61,7 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
 )
 def test_what_is_no_notebook_is_told(content: bytes) -> None:
     """In one line."""
-    with pytest.raises(InputError, match=r"stranger\.ipynb is not a notebook of format 4"):
+    with pytest.raises(InputError, match=r"other\.ipynb is not a notebook of format 4"):
         notebook_file.parse(content, HERE)
 
 

@@ -207,7 +207,7 @@ def test_what_is_said_of_a_restored_notebook() -> None:
     )  # fmt: skip
     told = restore.restore(found, changed=True)
     assert restore.summary(told, found) == [
-        "Restored 2 turns (1 stale) from stranger.ipynb as last saved. Nothing was sent.",
+        "Restored 2 turns (1 stale) from other.ipynb as last saved. Nothing was sent.",
         f"cell 1: {{{{ x }}}}: {restore.NOT_KEPT}",
         f"cell 2: {notebook_file.CHANGED}.",
         "cell 6: its record was left out: its values are not those of its prompt.",

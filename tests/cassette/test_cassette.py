@@ -244,30 +244,6 @@ def test_a_refresh_asks_again_and_drops_nothing(
     assert len(emulator.requests) == 6
 
 
-def test_an_error_takes_no_replys_place(
-    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A refresh without credits, and a changed talk in record; a retry takes the place then."""
-    session = mode(monkeypatch, "record")
-    session.ask("echo:one")
-    session.ask("echo:two")
-    before = Path(FILE).read_bytes()
-    emulator.settings = replace(FIXED, credits=0)
-    session = mode(monkeypatch, "refresh")
-    for prompt in ("echo:one", "echo:two"):
-        with pytest.raises(RateLimitError):
-            session.ask(prompt)
-    assert Path(FILE).read_bytes() == before
-    session = mode(monkeypatch, "record")
-    with pytest.raises(RateLimitError):
-        session.ask("echo:two")
-    assert [one.text for one in held()] == ["one", "two"]
-    emulator.settings = FIXED
-    session = mode(monkeypatch, "refresh")
-    session.ask("echo:one")
-    assert [one.text for one in held()] == ["one", "two"]
-
-
 def test_a_copy_takes_nothing_of_the_first_notebook(
     shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -469,36 +445,6 @@ def test_a_prompt_that_was_changed_three_times(
     other.do(NOTEBOOK)
     for prompt in ("one", "two", "three"):
         assert other.machine(f"%chat echo:{prompt}").texts == [prompt]
-
-
-def test_a_loop_without_history_is_recorded_three_times(shell: Shell) -> None:
-    """And nothing is asked when it runs again."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    loop = "for i in range(3):\n    %chat --no-history echo:same"
-    for _ in range(2):
-        shell.page(loop, "a")
-        assert prompts() == ["echo:same"] * 3
-    shell.page("%chat --no-history echo:other", "a")
-    assert prompts() == ["echo:other", *["echo:same"] * 3]
-    shell.page(loop, "a")
-    assert [one.superseded for one in held()] == [True, False, False, False]
-
-
-def test_a_loop_that_changes_at_its_beginning_keeps_its_end(
-    shell: Shell, emulator: Emulator
-) -> None:
-    """What is asked unchanged after it is not asked again, and stays in force."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    loop = "for word in {words}:\n    %chat --no-history -o got echo:{{{{ word }}}}"
-    shell.page(loop.format(words=["a", "b", "c"]), "a")
-    shell.page(loop.format(words=["x", "b", "c"]), "a")
-    assert [(one.prompt, one.superseded) for one in held()] == [
-        ("echo:x", False),
-        ("echo:a", True),
-        ("echo:b", False),
-        ("echo:c", False),
-    ]
-    assert asked(emulator) == ["echo:a", "echo:b", "echo:c", "echo:x"]
 
 
 def test_the_state_is_seen_and_not_saved(

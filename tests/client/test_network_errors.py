@@ -87,8 +87,8 @@ def test_a_certificate_that_is_none_here_needs_no_other_authority(
 @pytest.mark.usefixtures("tls")
 def test_a_certificate_of_an_unknown_authority_names_the_bundle() -> None:
     """There, another bundle is what helps."""
-    stranger = serving(trustme.CA().issue_cert("127.0.0.1"))
-    with Server(playing(WHOLE), stranger, handshakes_fail=None) as server:
+    untrusted = serving(trustme.CA().issue_cert("127.0.0.1"))
+    with Server(playing(WHOLE), untrusted, handshakes_fail=None) as server:
         error = failing(server.origin)
     assert "REQUESTS_CA_BUNDLE" in str(error.hint)
 

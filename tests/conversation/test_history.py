@@ -322,7 +322,7 @@ def test_a_record_of_nobody_here_changes_nothing() -> None:
     """Rule 13: another kernel's, or a turn without a cell."""
     talk = abc()
     ask(talk, "panel")
-    talk.follow(layout("abcx", x="stranger"))
+    talk.follow(layout("abcx", x="other"))
     assert prompts(talk) == ["a", "b", "c", "panel"]
 
 

@@ -322,7 +322,14 @@ CONTENTS = st.sampled_from(
     ]
 )
 ODD = LINES | st.sampled_from(
-    [b"event: error\n", b"event: ping\n", b"data: {\n", b'error: {"a":1}\n']
+    [
+        b"event: error\n",
+        b"event: ping\n",
+        b"data: {\n",
+        b'error: {"a":1}\n',
+        b'data: {"choices":[{"delta":{"content":"u"}}],"usage":{"total_tokens":7}}\n',
+        b'data: {"choices":[{"delta":{"content":"u"}}],"usage":{"total_tokens":"n"}}\n',
+    ]
 )
 
 

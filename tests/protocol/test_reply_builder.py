@@ -70,6 +70,14 @@ def test_a_delta_may_come_by_its_content_alone() -> None:
     assert builder.model == builder.reply("complete").model == "m"
 
 
+def test_a_usage_may_come_beside_a_content() -> None:
+    """The latest that tells a count is the reply's."""
+    builder = built()
+    for usage in ({"total_tokens": 1}, {"total_tokens": 2}, {"total_tokens": "n"}, "n", None):
+        builder.append("a", usage)
+    assert (builder.text, builder.facts.usage) == ("aaaaa", Usage(total_tokens=2))
+
+
 def test_a_refusal_comes_in_fragments() -> None:
     """They are joined, as the text's are."""
     assert built(Chunk(refusal="I "), Chunk(refusal="won't.")).facts.refusal == "I won't."

@@ -152,7 +152,7 @@ SAMPLES: dict[str, tuple[bytes, list[Event], bool]] = {
     ),
     "a name before a chunk": (
         (words("a") + "event: error\n" + words("a") + "data: 1\n").encode(),
-        [A_WORD, Payload(A_WORD.value, "error"), Payload(1)],
+        [A_WORD, "a", Payload(1)],
         False,
     ),
     "half a value between chunks": (

@@ -447,11 +447,13 @@ def test_what_json_has_no_word_for_is_refused() -> None:
         ({"choices": [{"index": 0, "delta": {"content": "a"}}], "model": "m"}, "a"),
         ({"choices": [{"delta": {"content": "a", "role": "assistant"}}], "id": 1}, "a"),
         ({"choices": [{"delta": {"content": "a"}}], "model": "n"}, ""),
-        ({"choices": [{"delta": {"content": "a"}}], "usage": {"total_tokens": 1}}, ""),
+        ({"choices": [{"delta": {"content": "a"}}], "usage": {"total_tokens": 1}}, "a"),
+        ({"choices": [{"delta": {"content": "a"}}, {"index": 1, "error": "b"}]}, "a"),
         ({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}, ""),
         ({"choices": [{"delta": {"content": "a", "refusal": "b"}}]}, ""),
         ({"choices": [{"delta": {"content": ["a"]}}]}, ""),
         ({"choices": [{"index": 1, "delta": {"content": "a"}}]}, ""),
+        ({"choices": [{"index": 1}, {"index": 0, "delta": {"content": "a"}}]}, ""),
         ({"choices": [{"delta": {"content": "a"}, "message": {"content": "b"}}]}, ""),
         ({"choices": [{"delta": {"content": "a"}, "error": "b"}]}, ""),
         ({"choices": [{"delta": {"content": "a"}, "usage": {"total_tokens": 1}}]}, ""),
@@ -465,5 +467,5 @@ def test_what_json_has_no_word_for_is_refused() -> None:
     ],
 )
 def test_a_plain_content_is_all_that_a_chunk_tells(value: dict[str, Any], content: str) -> None:
-    """Whatever else may count, the chunk is read in full."""
+    """But for its usage; whatever else may count, the chunk is read in full."""
     assert plain_content(value, "m") == content

@@ -302,8 +302,10 @@ def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: E
     assert [turn.owner for turn in session.conversation] == ["a", "b", "c"]
 
 
-def test_a_follower_can_stop_an_ask(session: Session) -> None:
+def test_a_follower_can_stop_an_ask(session: Session, emulator: Emulator) -> None:
     """From another thread, also an ask of Python; one that is over stops no other."""
+    # A reply that has come whole by then could not be stopped any more.
+    emulator.settings = replace(FIXED, fault="hold", fault_after=2)
     halts: list[Halt] = []
 
     def follow(event: Event) -> None:
@@ -319,6 +321,7 @@ def test_a_follower_can_stop_an_ask(session: Session) -> None:
     with pytest.raises(ChatInterrupted, match="what came is kept"):
         session.run(Ask("long"), Seen(at_fragment=stop))
     assert session.conversation.turns[0].state == "interrupted"
+    emulator.settings = FIXED
     assert session.run(Ask("echo:next"), Seen(at_fragment=stop)).reply.text == "next"
 
 

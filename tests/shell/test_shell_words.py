@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chatmagic.client import config
-from chatmagic.errors import ConnectError
-from chatmagic.protocol.error_mapping import ADDRESS_HINT, LESS_HINT
+from chatmagic.errors import LESS_HINT, ConnectError
+from chatmagic.protocol.error_mapping import ADDRESS_HINT
 from chatmagic.session.forms import KEPT
 from chatmagic.shell.shell_words import in_shell
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.record import Record
 
 
-HERE = Path("stranger.ipynb")
+HERE = Path("other.ipynb")
 NOON = timestamp("2026-01-01T12:00:00Z")
 
 
