@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.ASCII)
+_DIGEST: Final = "[0-9a-f]{64}"
+_TIMESTAMP: Final = r"(?a)\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}"
 _LONGEST_TIME: Final = 40
 """Characters of a time that is kept: of a day with many answers there is one reset."""
 
@@ -54,7 +54,7 @@ def timestamp(value: object) -> datetime | None:
 
     A timestamp without a zone is taken as UTC, as the interface says they are (fact 11).
     """
-    if not isinstance(value, str) or not _TIMESTAMP.match(text := value.strip().upper()):
+    if not isinstance(value, str) or not re.match(_TIMESTAMP, text := value.strip().upper()):
         return None
     return _time(text) if len(text) <= _LONGEST_TIME else _time.__wrapped__(text)
 
@@ -118,7 +118,7 @@ exact_count: Final = exact(whole_number)
 exact_number: Final = exact(finite_number)
 exact_time: Final = exact(timestamp)
 exact_digest: Final = exact(
-    lambda value: value if isinstance(value, str) and _DIGEST.fullmatch(value) else None
+    lambda value: value if isinstance(value, str) and re.fullmatch(_DIGEST, value) else None
 )
 
 
@@ -290,7 +290,6 @@ def decoder_of(text: str) -> json.JSONDecoder:
     return _OF_SHORT if len(text) < _LONG else DECODER
 
 
-_BETWEEN: Final = re.compile(r"\s*")
 _WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 # Of a letter that is written out, and of a number.
 _HALVES: Final = r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?"
@@ -320,14 +319,14 @@ def documents(text: str, end_marks: tuple[str, ...] = ()) -> Documents:
     """
     text = text.strip()
     values: list[Any] = []
-    at = 0
+    at, between = 0, re.compile(r"\s*")
     try:
         while at < len(text):
             if values and text.startswith(end_marks, at):
                 return Documents(values, done=True)
             value, at = DECODER.raw_decode(text, at)
             values += value if isinstance(value, list) and value else [value]
-            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it always matches
+            at = between.match(text, at).end()  # type: ignore[union-attr] # it always matches
     except ValueError as problem:
         return Documents(values, problem=problem)
     except RecursionError:

@@ -141,7 +141,10 @@ def key_shapes_in(text: str) -> list[str]:
 
 def _is_secret(name: str, value: str) -> bool:
     """Return whether a variable is a secret: by a part of its name, and by what its value is."""
-    parts = re.split(r"[^A-Z0-9]+", name.upper())
+    name = name.upper()
+    if not any(part in name for part in _SECRET_PARTS):
+        return False
+    parts = re.split(r"[^A-Z0-9]+", name)
     return (
         any(part.endswith(_SECRET_PARTS) for part in parts)
         and len(value) >= SHORTEST

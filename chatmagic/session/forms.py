@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, get_args
 
-from chatmagic import _json_reply
-from chatmagic._json_reply import NotJSONError
 from chatmagic._log import log_swallowed
 from chatmagic.conversation import formats
 from chatmagic.conversation.continuation import GOES_ON
@@ -76,10 +74,12 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
     Raises:
         ReplyFormatError: it is no JSON, or has another form.
     """
+    from chatmagic import _json_reply  # noqa: PLC0415 - few ask for JSON
+
     try:
         value = _json_reply.parse(reply.text)
         return replace(reply, parsed=value if schema is None else schema.read(value))
-    except NotJSONError as error:
+    except _json_reply.NotJSONError as error:
         what = f"The reply is no JSON: {error}."
     except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
         log_swallowed(error)

@@ -396,6 +396,23 @@ def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
     front.hears({"kind": "marks", "marks": {}})
 
 
+def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None:
+    """After a restart; not those below the last turn, nor one asked without the history."""
+    front.ask("c")
+    front.say(
+        "abcd",
+        opened=True,
+        a=owner_of("a"),
+        b=owner_of("b"),
+        c=owner_of("c"),
+        d=owner_of("d"),
+    )
+    front.hears({"kind": "marks", "marks": dict.fromkeys("ab", module.OLDER)})
+    front.ask("a", "%chat --no-history echo:a")
+    front.say("abcd", a=owner_of("a"), b=owner_of("b"), c=owner_of("c"), d=owner_of("d"))
+    front.hears({"kind": "marks", "marks": {"b": module.OLDER}})
+
+
 def test_history_names_the_notebooks(front: Front) -> None:
     """Where two have one kernel, and where there is one only, it names none."""
     front.ask("a")
