@@ -240,7 +240,7 @@ def in_full(title: str, prompt: str, turn: Turn) -> tuple[str, str]:
 def _summary(conversation: Conversation, order: str) -> str:
     count = len(conversation)
     if not count:
-        return "The conversation is empty."
+        return "The conversation is empty. %chat_load takes up what the saved notebook shows."
     stale = len(conversation.stale_turns())
     notes = f", {stale:,} stale (run their cells again)" if stale else ""
     return (

@@ -25,6 +25,15 @@ test("it tells the cells when it opens and when it is asked to", () => {
   stop();
 });
 
+test("a cell's record is found also where the cell shows something else behind it", () => {
+  const model = new Model();
+  const list = [{ metadata: { chatmagic: { owner: "1f2e" } } }, {}];
+  model.cells[0].outputs = { length: list.length, get: (at) => list[at] };
+  const { stop } = open(model);
+  assert.deepEqual(model.take()[0].cells, [["a", true, "1f2e"], ["b", true, null]]);
+  stop();
+});
+
 test("it speaks through one region; what a panel has said it does not repeat", () => {
   const { model, stop } = open();
   model.receive(SAY);

@@ -173,8 +173,10 @@ export class Bridge {
   /** Tell the kernel the cells. @param {boolean} opened */
   tell(opened) {
     const cells = cellList(this.cells).map(({ id, type, outputs }) => {
-      const last = outputs?.length && outputs.get(outputs.length - 1);
-      return [id, type === "code", (last && last.metadata?.chatmagic?.owner) ?? null];
+      // Behind the reply may stand what else the cell printed, or the error of its interrupt.
+      const all = Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at));
+      const owner = all.map((output) => output?.metadata?.chatmagic?.owner).findLast(Boolean);
+      return [id, type === "code", owner ?? null];
     });
     const notebook = this.notebook();
     const name = this.context.path.split("/").pop();
