@@ -41,7 +41,10 @@ _OF_OWN: Final = attrgetter(*_OWN)
 
 
 _Packed = tuple["Sequence[str]", "Mapping[str, Any]", bytes]
-"""What a record has beside its turn's facts: ``carried``, ``parameters`` and two digests."""
+"""What a record has beside its turn's facts: ``carried``, ``parameters`` and two digests.
+
+Of a list of digests that others share, it is the root.
+"""
 
 
 def _pack(turn: Turn, record: Record | None) -> Record | _Packed | None:
@@ -56,7 +59,12 @@ def _pack(turn: Turn, record: Record | None) -> Record | _Packed | None:
     is_told = len(record.request) == _DIGEST and all(map(is_, facts, turns))
     if not is_told or not isinstance(digests, bytes):
         return record
-    return record.carried, record.parameters, digests
+    carried = record.carried
+    if isinstance(carried, Digests):
+        if len(carried) != len(turn.carried):
+            return record
+        carried = carried.root
+    return carried, record.parameters, digests
 
 
 def _unpack(turn: Turn, kept: Record | _Packed | None) -> Record | None:
@@ -69,7 +77,7 @@ def _unpack(turn: Turn, kept: Record | _Packed | None) -> Record | None:
         **dict(zip((*_REPLY_FACTS, *_TURN_FACTS), facts, strict=True)),
         prompt=turn.as_typed,
         turn=turn._recorded,  # noqa: SLF001 - its own
-        carried=carried,
+        carried=carried.first(len(turn.carried)) if isinstance(carried, Digests) else carried,
         parameters=parameters,
         request=digests.hex()[:_DIGEST],
         reply=digests.hex()[_DIGEST:],
