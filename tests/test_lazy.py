@@ -138,8 +138,8 @@ behind = ("markdown_it", "nh3", "pygments.formatters.html", "ipywidgets", "anywi
           "chatmagic.cassette.matching", "chatmagic.jupyter.save_command",
           "chatmagic.render.markdown", "chatmagic.session.day_file", "chatmagic.archive.frame",
           "chatmagic.cassette.pruning", "chatmagic.jupyter.bridge")
-reading = ("chatmagic.client.response", "chatmagic.protocol.sse", "chatmagic.archive.output",
-           "chatmagic.protocol.error_mapping", "chatmagic.conversation.staleness")
+reading = ("chatmagic.client.response", "chatmagic.protocol.error_mapping",
+           "chatmagic.archive.output", "chatmagic.conversation.staleness")
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 for name in behind:
