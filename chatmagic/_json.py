@@ -14,8 +14,9 @@ from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
+from chatmagic._dataclass import dataclass
 from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -295,7 +296,8 @@ _WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _HALVES: Final = r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?"
 
 
-class Documents(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Documents:
     """Values that a body of JSON holds, and how reading it ended.
 
     Args:

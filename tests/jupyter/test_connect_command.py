@@ -327,3 +327,22 @@ def test_the_endpoint_is_shown(
     monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/{KEY}/v1")
     shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
     assert "/…/v1/chat/completions" in shell.do("%chat").printed
+
+
+def test_a_missing_key_is_told_with_what_to_do(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also that the environment has a key which belongs to another address."""
+    lines = bare.do("%chat_connect https://one.example").printed.splitlines()
+    assert lines == [
+        "Connected to https://one.example:443 (%chat_connect).",
+        "No key for this address yet: %chat_login asks for it.",
+        'For a server without keys: %config ChatMagics.auth = "none"',
+        "Nothing was sent; the first question shows whether it answers.",
+    ]
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    lines = bare.do("%chat_connect https://two.example").printed.splitlines()
+    assert lines[1] == (
+        "No key for this address yet (the environment's belongs to no address, as "
+        "CHATMAGIC_BASE_URL gives none): %chat_login asks for it."
+    )
