@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import _lazy, text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
+from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
@@ -173,7 +174,7 @@ def where(endpoint: Endpoint, *, of_key: bool = True) -> str:
         has = "" if elsewhere is None else f" (the environment's belongs to {elsewhere})"
         return (
             f"{at}.\nNo key for this address yet{has}: %chat_login asks for it.\n"
-            'For a server without keys: %config ChatMagics.auth = "none"'
+            f"For a server without keys: {SET_AUTH.format('none')}"
         )
     return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
+TOOK_SCHEMA: Final = (
+    "The question names no schema, so the nearest above it holds; --schema object takes any JSON."
+)
 NOT_A_TURN: Final = "Its text was paid for: its cell shows it, and it is the error's reply."
 
 

@@ -155,6 +155,7 @@ class AskSteps:
             options, ask.form, above, self.state.context.turns, self.session.environment.named
         )
         if value is not None and ask.again is None:
+            self.state.took_schema = name is not None and ask.schema is None
             self.state.ask = replace(
                 ask,
                 prompt=template.in_front([value], ask.prompt),

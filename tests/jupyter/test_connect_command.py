@@ -13,6 +13,7 @@ from logged import Emulator
 from loopback import Server, document, playing
 from shells import FIXED, KEY, Shell, bodies, models
 
+from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import (
     AuthenticationError,
     ConnectError,
@@ -337,7 +338,7 @@ def test_a_missing_key_is_told_with_what_to_do(
     assert lines == [
         "Connected to https://one.example:443 (%chat_connect).",
         "No key for this address yet: %chat_login asks for it.",
-        'For a server without keys: %config ChatMagics.auth = "none"',
+        f"For a server without keys: {SET_AUTH.format('none')}",
         "Nothing was sent; the first question shows whether it answers.",
     ]
     monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
