@@ -9,6 +9,7 @@ message of a page which comes in while a cell runs, so that it shows which pages
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # it has no types
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import Paint, Settled
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.reply_under_way import Drawn
-    from chatmagic.session.events import Answer, Ended
+    from chatmagic.session.events import Ended
 
 PAINTS: Final = "chatmagic.paints"
 """Target of the comm that a page has open while it paints replies."""
@@ -42,7 +43,7 @@ class Painting:
         self._send = send
         self._anew = False
         self._drawn: Drawn | None = None
-        self._ended: dict[str, Answer] = {}
+        self._ended: dict[str, Ended] = {}
         self._comms: dict[str, str] = {}
         """The newest comm of each notebook: a page that is loaded again opens another one."""
         get_comm_manager().register_target(PAINTS, self._open)
@@ -70,21 +71,22 @@ class Painting:
             self._send(drawn.anew if anew else drawn.message)
 
     def end(self, ended: Ended) -> None:
-        """Keep a reply that has ended, for a page that lacks its last state."""
-        if ended.answer is not None:
-            self._ended[ended.ask.live] = ended.answer
-            for live in [*self._ended][:-_MOST_KEPT]:
-                del self._ended[live]
+        """Keep how an ask has ended, for a page that lacks its last state."""
+        self._ended[ended.ask.live] = ended
+        for live in [*self._ended][:-_MOST_KEPT]:
+            del self._ended[live]
 
     def settle(self, live: object) -> None:
-        """Send the last state of a reply, if it has ended.
+        """Send the last state of a reply, or why there is none, if its ask has ended.
 
         Args:
             live: the name of its ask in pages, or whatever a page says.
         """
-        answer = self._ended.get(str(live))
-        if answer is not None:
-            data, metadata = output.of(answer.reply, answer.record)
+        ended = self._ended.get(str(live))
+        if ended is not None:
+            data, metadata = {"text/html": f"<p>{escape(ended.words)}</p>"}, dict[str, Any]()
+            if ended.answer is not None:
+                data, metadata = output.of(ended.answer.reply, ended.answer.record)
             self._send({"kind": "settled", "live": str(live), "data": data, "metadata": metadata})
 
     def _open(self, comm: Any, message: Any) -> None:

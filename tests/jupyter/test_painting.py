@@ -9,6 +9,7 @@ import pytest
 from comm.base_comm import BaseComm
 
 from chatmagic.conversation.turn import Turn
+from chatmagic.errors import ServiceError
 from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.jupyter.painting import PAINTS, Painting
 from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
@@ -114,8 +115,6 @@ def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
         page.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
         page.told("Words")
         page.painting.settle(page.reply.ask.live)
-        page.painting.end(Ended(Ask("another?"), None, None))
-        page.painting.settle(page.reply.ask.live)
         page.painting.end(Ended(page.reply.ask, answer, None))
         lives.append(page.reply.ask.live)
     assert page.sent == []
@@ -126,6 +125,15 @@ def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
     assert settled["live"] == lives[2]
     assert settled["data"]["text/plain"] == "Words 2."
     assert settled["metadata"]["chatmagic"]["prompt"] == "p"
+
+
+def test_a_page_that_waits_for_a_reply_is_sent_why_there_is_none(page: Page) -> None:
+    """It was loaded again before the request failed, and would show that it waits for ever."""
+    page.painting.end(Ended(page.reply.ask, None, ServiceError("No <b>. Nothing came.")))
+    page.painting.settle(page.reply.ask.live)
+    (settled,) = page.sent
+    assert settled["kind"] == "settled"
+    assert settled["data"] == {"text/html": "<p>No &lt;b&gt;. Nothing came.</p>"}
 
 
 def test_a_page_that_is_loaded_again_takes_its_own_place(page: Page) -> None:
