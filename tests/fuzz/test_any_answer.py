@@ -332,7 +332,7 @@ ODD = LINES | st.sampled_from([NAME, b"event: ping\n", HALF, b'error: {"a":1}\n'
 WORDS = [(0, '"a"'), (0, '"b"')]
 
 
-def _odd(*odd: tuple[int, bytes], contents: list[tuple[int, str]] = WORDS) -> Any:
+def _odd(*odd: tuple[int, bytes], contents: list[tuple[int, str]] = WORDS) -> example:
     """Return an example of few chunks, with lines between them."""
     how: dict[str, Any] = {"end": "\n", "odd": list(odd), "wrong": [], "places": []}
     return example(forms=(PLAIN, MESSAGE), contents=contents, **how)
