@@ -14,8 +14,9 @@ from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
+from chatmagic._dataclass import dataclass
 from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}", re.ASCII)
+_DIGEST: Final = "[0-9a-f]{64}"
+_TIMESTAMP: Final = r"(?a)\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}"
 _LONGEST_TIME: Final = 40
 """Characters of a time that is kept: of a day with many answers there is one reset."""
 
@@ -54,7 +55,7 @@ def timestamp(value: object) -> datetime | None:
 
     A timestamp without a zone is taken as UTC, as the interface says they are (fact 11).
     """
-    if not isinstance(value, str) or not _TIMESTAMP.match(text := value.strip().upper()):
+    if not isinstance(value, str) or not re.match(_TIMESTAMP, text := value.strip().upper()):
         return None
     return _time(text) if len(text) <= _LONGEST_TIME else _time.__wrapped__(text)
 
@@ -118,7 +119,7 @@ exact_count: Final = exact(whole_number)
 exact_number: Final = exact(finite_number)
 exact_time: Final = exact(timestamp)
 exact_digest: Final = exact(
-    lambda value: value if isinstance(value, str) and _DIGEST.fullmatch(value) else None
+    lambda value: value if isinstance(value, str) and re.fullmatch(_DIGEST, value) else None
 )
 
 
@@ -218,6 +219,9 @@ def turn_digest(prompt: str, reply: str) -> str:
 
     It is that of the JSON array of the two.
     """
+    if len(prompt) + len(reply) <= _HASHED_AT_ONCE:
+        whole = b'["%b","%b"]' % (_quoted(prompt), _quoted(reply))
+        return hashlib.sha256(whole).hexdigest()
     quoted, replied = (map(_quoted, _parts(text)) for text in (prompt, reply))
     return _sha256(chain([b'["'], quoted, [b'","'], replied, [b'"]']))
 
@@ -287,13 +291,13 @@ def decoder_of(text: str) -> json.JSONDecoder:
     return _OF_SHORT if len(text) < _LONG else DECODER
 
 
-_BETWEEN: Final = re.compile(r"\s*")
 _WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 # Of a letter that is written out, and of a number.
 _HALVES: Final = r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?"
 
 
-class Documents(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Documents:
     """Values that a body of JSON holds, and how reading it ended.
 
     Args:
@@ -317,14 +321,14 @@ def documents(text: str, end_marks: tuple[str, ...] = ()) -> Documents:
     """
     text = text.strip()
     values: list[Any] = []
-    at = 0
+    at, between = 0, re.compile(r"\s*")
     try:
         while at < len(text):
             if values and text.startswith(end_marks, at):
                 return Documents(values, done=True)
             value, at = DECODER.raw_decode(text, at)
             values += value if isinstance(value, list) and value else [value]
-            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it always matches
+            at = between.match(text, at).end()  # type: ignore[union-attr] # it always matches
     except ValueError as problem:
         return Documents(values, problem=problem)
     except RecursionError:

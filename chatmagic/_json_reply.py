@@ -8,19 +8,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from chatmagic.text import FENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from chatmagic.text import fences
 
 DEEPEST: Final = 100
 """How many lists and objects may stand within one another."""
 INDENT: Final = 2
 
 _LONGEST: Final = 1_000
-_BETWEEN: Final = re.compile(r"\s*")
+_BETWEEN: Final = r"\s*"
 # A text, which may hold such a word, or the word itself. A text without an end is taken to the
 # end, too: looked for from each quotation mark in it, it would take a minute.
 _NO_JSON: Final = r'(?s)"(?:[^"\\]|\\.)*"?|NaN|-?Infinity'
@@ -58,10 +55,10 @@ def parse(text: str) -> Any:
     except NotJSONError as error:
         problem = error
     values: list[Any] = []
-    blocks = list(_blocks(text))
-    for start, end in blocks:
+    blocks = list(fences(text))
+    for opened, closed in blocks:
         try:
-            values.append(_value(text, start, end))
+            values.append(_value(text, opened.end(), closed.start() if closed else len(text)))
         except NotJSONError as error:
             # A reply with one block is wrong where the block is.
             problem = error if len(blocks) == 1 else problem
@@ -99,7 +96,7 @@ def _value(text: str, start: int, end: int) -> Any:
 
 
 def _after_space(text: str, at: int) -> int:
-    return _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it always matches
+    return re.compile(_BETWEEN).match(text, at).end()  # type: ignore[union-attr] # it always matches
 
 
 def _at_the_word(text: str, start: int, reason: str) -> NotJSONError:
@@ -123,19 +120,6 @@ def _is_deeper(value: Any, most: int) -> bool:
         if not level:
             return False
     return True
-
-
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the content of each code block begins and ends."""
-    opened: re.Match[str] | None = None
-    for match in re.finditer(FENCE, text):
-        if opened is None:
-            opened = match
-        elif match[1].startswith(opened[1]) and not match[2].strip():
-            yield opened.end(), match.start()
-            opened = None
-    if opened is not None:
-        yield opened.end(), len(text)
 
 
 def _constant(word: str) -> NoReturn:

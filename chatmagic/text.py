@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Patterns are compiled with their first use: the extension loads this, and uses none.
 FENCE: Final = r"(?m)^ {0,3}(`{3,}|~{3,})([^\n]*)$"
@@ -149,15 +149,25 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def open_fence(text: str) -> re.Match[str] | None:
-    """Return the fence of the block of code that a text leaves open: its marks, and the rest."""
+def fences(text: str) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
+    """Yield for each block of code the fence that opens it, and that which closes it, if any.
+
+    A fence has two groups: its marks, and what stands behind them.
+    """
     opened: re.Match[str] | None = None
     for match in re.finditer(FENCE, text):
         if opened is None:
             opened = match
         elif match[1].startswith(opened[1]) and not match[2].strip():
+            yield opened, match
             opened = None
-    return opened
+    if opened is not None:
+        yield opened, None
+
+
+def open_fence(text: str) -> re.Match[str] | None:
+    """Return the fence of the block of code that a text leaves open: its marks, and the rest."""
+    return next((opened for opened, closed in fences(text) if closed is None), None)
 
 
 def fence(text: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatmagic import _json
-from chatmagic._json import documents, is_cut
+from chatmagic._json import Documents, documents, is_cut
 from chatmagic.protocol import sse
 from chatmagic.text import without_lone_surrogates
 
@@ -173,13 +173,13 @@ class TestDigests:
 )
 def test_a_document_is_one_value_or_several(text: str, values: list[object]) -> None:
     """A list is its items; raw control characters in a string are let through."""
-    assert documents(text) == (values, False, None)
+    assert documents(text) == Documents(values)
 
 
 @pytest.mark.parametrize("mark", ["[DONE]", "data: [DONE]", "data:[DONE]\n\n", "[DONE] more"])
 def test_an_end_mark_ends_the_values(mark: str) -> None:
     """What follows it does not count; before it there is a value at least."""
-    assert documents(f'{{"a": 1}}\n{mark}', sse.END_MARKS) == ([{"a": 1}], True, None)
+    assert documents(f'{{"a": 1}}\n{mark}', sse.END_MARKS) == Documents([{"a": 1}], done=True)
     assert documents(mark, sse.END_MARKS).problem is not None
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from chatmagic.text import (
     JOINER,
+    columns,
     counted,
     fence,
     is_json_escaped,
@@ -132,6 +133,12 @@ def test_a_number_with_its_noun() -> None:
         "1 turn",
         "2,000 turns",
     ]
+
+
+def test_columns_begin_at_one_place() -> None:
+    """As wide as their widest cell, without white space at the end; none without rows."""
+    assert columns([("a", "bb", "c"), ("aaa", "", "")]) == ["a    bb  c", "aaa"]
+    assert columns([]) == []
 
 
 def test_the_places_of_a_noun() -> None:

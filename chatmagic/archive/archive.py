@@ -8,10 +8,10 @@ a value that ``{{ }}`` put in only the expression, the size and the digest, unle
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, get_args
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, get_args
 
 from chatmagic._json import whole_number
 from chatmagic.archive.carried import CarriedTurns
@@ -30,32 +30,42 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.text import fence, open_fence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from chatmagic.conversation.slots import Item
     from chatmagic.conversation.standings import Standing
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 KIND: Final = "conversation"
 _ENTRIES: Final = {entry: entry for entry in get_args(Entry)}
 """A file has its own copy of each."""
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Let the garbage collector rest: it would go through all turns again and again.
+def _uncollected(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Return a function that lets the garbage collector rest while it runs.
 
-    What is made here holds no circles, of which alone the collector frees memory.
+    It would go through all turns again and again. What is made here holds no circles, of which
+    alone the collector frees memory.
     """
-    was_on = gc.isenabled()
-    try:
-        gc.disable()
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+
+    @wraps(function)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        put_back = gc.enable if gc.isenabled() else gc.disable
+        try:
+            try:
+                gc.disable()
+                return function(*args, **kwargs)
+            finally:
+                put_back()
+        finally:
+            put_back()  # an interrupt may come just before the first one
+
+    return run
 
 
-@_uncollected()
+@_uncollected
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
     """Return a conversation's live turns, and what steers them, as JSON, in their order.
 
@@ -81,7 +91,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
     return seal.sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
 
 
-@_uncollected()
+@_uncollected
 def load(value: object) -> Conversation:
     """Return the conversation in the JSON of :func:`dump`.
 
@@ -184,7 +194,7 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
             if not numbers.shares(before) or len(before) > len(numbers):
                 before, above = numbers.first(0), Digests()
             above = above.followed_by(carried.digests(numbers[len(before) :]))
-            placed = replace(carried.carrying(item, numbers, above), number=number)
+            placed = carried.carrying(item, numbers, above, number)
             listed = None if placed.record is None else placed.record.carried
             if isinstance(listed, Digests) and listed == above:
                 above = listed  # the list that records share

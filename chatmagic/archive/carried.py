@@ -41,13 +41,14 @@ class CarriedTurns:
         self._last = grown(self._last, digests, Digests)
         return self._last
 
-    def carrying(self, turn: Turn, context: Sequence[int], above: Digests) -> Turn:
+    def carrying(self, turn: Turn, context: Sequence[int], above: Digests, number: int = 0) -> Turn:
         """Return a turn with the numbers of those that it carried; 0 is one that is not known.
 
         Args:
             turn: the turn.
             context: numbers of those that stand above it.
             above: their digests.
+            number: its own number, if it has one.
         """
         now, stand = newest(context, turn.last), newest(above, turn.last)
         record = self.listed(cast("Record", turn.record))
@@ -58,7 +59,7 @@ class CarriedTurns:
         carried = now if record.carried == stand else self._known(record.carried, stand, now)
         # One 0 stands for all those that no digest tells.
         carried = (0, *carried) if record.earlier else carried
-        return replace(turn, carried=carried, record=record)
+        return replace(turn, number=number, carried=carried, record=record)
 
     def listed(self, record: Record) -> Record:
         """Return a record with all turns that its request carried, where these can be known.

@@ -12,6 +12,7 @@ from chatmagic._version import __version__
 from chatmagic.conversation.instructions import in_words
 from chatmagic.conversation.seal import sealed
 from chatmagic.render import gauge
+from chatmagic.render.live_box import QUIET, frame
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def note(
 def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the output of what steers the turns below: its data, and its metadata."""
     words = item.in_words
-    html = f'<p style="{gauge.QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
+    html = f'<p style="{QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
     if item.text:
         html = _folded(escape(plain.visible(words)), item.text)
     box = f'class="chatmagic {plain.UNTYPESET}" role="group" aria-label="{item.kind.capitalize()}"'
@@ -105,7 +106,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         for line in state_lines(reply)
     )
     answered = _answered(record)
-    head = answered and f'<p style="{gauge.QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
+    head = answered and f'<p style="{QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
     text = reply.text if record is None or not record.block else f"{record.block}\n{reply.text}"
     # The rest of a JSON is none.
     format = "text" if record is not None and record.continues and format == "json" else format
@@ -158,15 +159,6 @@ def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
     from chatmagic.render import reply_parts  # noqa: PLC0415 - as in `bundle`
 
     return tuple(part for part in reply_parts.parts(reply.text) if not isinstance(part, str))
-
-
-def frame(html: str) -> str:
-    """Return a reply's HTML as a named group.
-
-    Args:
-        html: safe HTML.
-    """
-    return f'<div class="chatmagic {plain.UNTYPESET}" role="group" aria-label="Reply">{html}</div>'
 
 
 def state_lines(reply: Reply) -> list[str]:

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import log_swallowed
-from chatmagic.batch.bar import Bar
 from chatmagic.batch.job import NAP, is_alive
+from chatmagic.batch.progress import Bar
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.text import counted
 
@@ -97,7 +97,7 @@ class MapHandle:
         """
         bar = Bar(self.total, is_watched=is_watched)
         try:
-            self._run(lambda: bar.show(self._job))
+            self._run(lambda: bar.show(self._job.progress, self.credits_left))
         finally:
             bar.close()
         return self._collect()

@@ -37,7 +37,8 @@ class Rows:
             return
         raise InputError(
             f"The rows are a table, a list or another iterable, not {type(self.source).__name__}. "
-            "Nothing was sent."
+            "Nothing was sent.",
+            hint='The template stands first: chatmagic.map("Classify: {{ it }}", rows).',
         )
 
     @property

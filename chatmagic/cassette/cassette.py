@@ -131,7 +131,12 @@ class Cassette:
             if changed:
                 self.save()
         if interaction is None:
-            notes = self._recording_notes(query, is_emulator=is_emulator())
+            try:
+                notes = self._recording_notes(query, is_emulator=is_emulator())
+            except ChatError as error:
+                empty = "" if self.interactions else ", which is empty"
+                error.message = f"This request is not in {self.config.name}{empty}. {error.message}"
+                raise
             return Lookup("service", query, (*notes, *warnings))
         self._answered += 1
         note = f"not sent: answered from {self.config.name}, where it is recorded"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.text import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -74,4 +76,4 @@ def _addresses(put_in: str) -> list[str]:
 
 
 def _count(turns: Sequence[Turn], kind: str = "") -> str:
-    return f"{len(turns):,}{kind and f' {kind}'} turn{'' if len(turns) == 1 else 's'}"
+    return counted(len(turns), f"{kind} turn".lstrip())

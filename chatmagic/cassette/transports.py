@@ -49,17 +49,15 @@ class Outcome:
 
 
 def through(
-    lookup: Lookup | None, cassette: Cassette | None, outcome: Callable[[], Outcome]
-) -> Callable[[Transport], Transport] | None:
+    lookup: Lookup, cassette: Cassette, outcome: Callable[[], Outcome]
+) -> Callable[[Transport], Transport]:
     """Return a function that puts a replaying or recording transport before a client's own.
 
     Args:
-        lookup: what answers; ``None`` without a cassette.
+        lookup: what answers.
         cassette: the active cassette.
         outcome: called at the end of an answer; returns what the client made of it.
     """
-    if lookup is None or cassette is None:
-        return None
     if (interaction := lookup.interaction) is not None:
         return lambda _: ReplayTransport(interaction)
     if lookup.source == "emulator":

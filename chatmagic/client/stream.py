@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic import _lazy
 from chatmagic._json import shared
-from chatmagic.client import advice, config
+from chatmagic.client import config
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -230,5 +230,7 @@ class ReplyStream:
 
     def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
         """Add what can be done about the connection to the error of an answer."""
+        from chatmagic.client import advice  # noqa: PLC0415 - with the first error
+
         model, replayed = self._request.extra.get("model"), exchange.origin == "replay"
         return advice.advised(error, self._endpoint, model, replayed=replayed)

@@ -18,6 +18,7 @@ from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from collections.abc import Set as AbstractSet
 
 _T = TypeVar("_T")
 _NAME: Final = 60  # characters of a notebook's name
@@ -135,6 +136,27 @@ class Pages:
         return frozenset(
             name for name, cell in cells.items() if cell.owner != name and cell.owner in cells
         )
+
+    def unheard(self, known: AbstractSet[str | None], live: AbstractSet[str | None]) -> set[str]:
+        """Return the cells whose outputs hold a record that is older than the kernel.
+
+        Only those above a live turn: a notebook that is run from top to bottom has none of them.
+
+        Args:
+            known: hashes of the cells that have run in this kernel, or have a place in its
+                conversation.
+            live: hashes of the cells that own its live turns.
+        """
+        found: set[str] = set()
+        for report in self.reports:
+            above: list[str] = []
+            for name, cell in report.cells.items():
+                if name in live:
+                    found.update(above)
+                    above = []
+                elif cell.owner is not None and name not in known and cell.owner not in known:
+                    above.append(name)
+        return found
 
     def names(self, owners: Collection[str]) -> dict[str, str]:
         """Return the notebooks that cells stand in, in words; nothing where all are in one."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _WORD: Final = re.compile(r"\S+")
-_LIKE_AN_OPTION: Final = re.compile(r"--?[A-Za-z]|--\Z")
+_LIKE_AN_OPTION: Final = r"--?[A-Za-z]|--\Z"
 _SHOWN: Final = 40
 _SHORT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"-m": "model"})
 _UNSENT: Final = "Nothing was sent."
@@ -74,7 +74,7 @@ def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
     fields: dict[str, Any] = {option.dest: _default(option, defaults) for option in OPTIONS}
     words = list(_WORD.finditer(line))
     at = 0
-    while at < len(words) and _LIKE_AN_OPTION.match(words[at][0]):
+    while at < len(words) and re.match(_LIKE_AN_OPTION, words[at][0]):
         word, at = words[at][0], at + 1
         if word == "--":
             break
@@ -84,7 +84,7 @@ def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
             raise _unknown(flag, defaults)
         if option.convert is not None and value is None and at < len(words):
             following = words[at][0]
-            if not _LIKE_AN_OPTION.match(following):
+            if not re.match(_LIKE_AN_OPTION, following):
                 value, at = following, at + 1
         fields[option.dest] = _value(option, flag, value)
     prompt = line[words[at].start() :].rstrip() if at < len(words) else ""
@@ -116,11 +116,11 @@ def end(line: str) -> LineEnd:
     last = words.pop() if line[-1:].strip() else ""
     option = None
     for word in words:
-        is_value = option is not None and not _LIKE_AN_OPTION.match(word)
-        if not is_value and (word == "--" or not _LIKE_AN_OPTION.match(word)):
+        is_value = option is not None and not re.match(_LIKE_AN_OPTION, word)
+        if not is_value and (word == "--" or not re.match(_LIKE_AN_OPTION, word)):
             return LineEnd(last, in_prompt=True)
         option = None if is_value else _waiting(*_flag(word))
-    if last == "-" or _LIKE_AN_OPTION.match(last):
+    if last == "-" or re.match(_LIKE_AN_OPTION, last):
         flag, value = _flag(last)
         option = BY_FLAG.get(flag)
         has_value = value is not None and option is not None and option.convert is not None

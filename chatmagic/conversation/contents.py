@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from chatmagic.conversation import alternatives, history
 from chatmagic.conversation.history import Snapshot
-from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import Replies, of_execution, with_slot
-from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.standings import Above, above, of_thread, standings
 from chatmagic.conversation.turn import Context, Turn, newest, visible
 from chatmagic.errors import InputError
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item, Slot
+    from chatmagic.conversation.staleness import Causes
     from chatmagic.conversation.standings import Standing
 
 
@@ -206,11 +205,15 @@ class ConversationContents:
             layout: how the cells stand, for what would be if the conversation followed it,
                 which it does not yet.
         """
+        from chatmagic.conversation.marks import marks  # noqa: PLC0415 - an ask needs none
+
         now = self._all if layout is None else history.followed(self._all, layout)[0]
         return marks(now, self.causes(layout))
 
     def causes(self, layout: Layout | None = None) -> Causes:
         """Return what made live turns stale (rule 9); the layout is as :meth:`marks` has it."""
+        from chatmagic.conversation.staleness import Causes  # noqa: PLC0415 - as above
+
         now = self._whole or self._all
         now = now if layout is None else history.followed(now, layout)[0]
         return Causes(now, self.cells, self.label)

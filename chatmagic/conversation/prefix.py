@@ -108,17 +108,23 @@ Known = dict[int, tuple[Prefix[_T], Prefix[_T]]]
 class Digests(Prefix[str]):
     """Digests of turns that a request carries, and the chain digests of the first of them."""
 
-    __slots__ = ("_chains",)
+    __slots__ = ("_chains", "_root")
 
     def __init__(self, items: Iterable[str] = ()) -> None:
         """Begin a list."""
         super().__init__(items)
         self._chains: list[str | None] = [None]
+        self._root: Self | None = None
 
     def _share(self, count: int) -> Self:
         other = super()._share(count)
-        other._chains = self._chains  # noqa: SLF001 - its own
+        other._chains, other._root = self._chains, self.root  # noqa: SLF001 - its own
         return other
+
+    @property
+    def root(self) -> Self:
+        """The one with which the list began; all others are made of it by :meth:`first`."""
+        return self if self._root is None else self._root
 
     def chain(self, count: int) -> str | None:
         """Return the chain digest of the first digests; each is worked out once for all lists."""

@@ -39,7 +39,7 @@ VERSION: Final = 1
 
 Did = Literal["undo", "redo", "reset"]
 
-_OWNER: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_OWNER: Final = "[0-9A-Za-z_-]{1,64}"
 
 
 class NewerVersionError(ValueError):
@@ -52,7 +52,7 @@ def owner_from(value: object) -> str:
     Raises:
         ValueError: it is none.
     """
-    if not isinstance(value, str) or not _OWNER.fullmatch(value):
+    if not isinstance(value, str) or not re.fullmatch(_OWNER, value):
         raise ValueError("not an owner")
     return sys.intern(value)  # a saved turn has it in three places
 

@@ -61,7 +61,7 @@ def refuse_dividing(source: str) -> None:
     Raises:
         InputError: it does both.
     """
-    is_prompt = re.match(r"\s*%%chat", source) is not None
+    is_prompt = source.lstrip().startswith("%%chat")
     if not is_prompt and all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS)):
         raise InputError(
             "A cell that begins a thread asks nothing beside it. Nothing was sent.",
@@ -104,7 +104,7 @@ def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
     Raises:
         InputError: it begins with ``# NBVAL_…`` or ``#| …``.
     """
-    comment = re.match(COMMENT, body)
+    comment = re.match(COMMENT, body) if body.lstrip().startswith("#") else None
     if comment is not None:
         shown = one_line(comment[1])
         raise InputError(
@@ -139,7 +139,7 @@ def merged(asked: RequestFacts) -> list[str]:
     """Return a note that a command stands within the prompt, as where a page merged two cells."""
     if asked.entry != "cell":
         return []
-    lines = asked.as_typed.splitlines()
+    lines = [line for line in asked.as_typed.splitlines() if line.startswith("%")]
     match = next((match for line in lines if (match := re.match(_MAGIC_LINE, line))), None)
     if match is None:
         return []

@@ -41,7 +41,10 @@ _OF_OWN: Final = attrgetter(*_OWN)
 
 
 _Packed = tuple["Sequence[str]", "Mapping[str, Any]", bytes]
-"""What a record has beside its turn's facts: ``carried``, ``parameters`` and two digests."""
+"""What a record has beside its turn's facts: ``carried``, ``parameters`` and two digests.
+
+Of a list of digests that others share, it is the root.
+"""
 
 
 def _pack(turn: Turn, record: Record | None) -> Record | _Packed | None:
@@ -56,7 +59,12 @@ def _pack(turn: Turn, record: Record | None) -> Record | _Packed | None:
     is_told = len(record.request) == _DIGEST and all(map(is_, facts, turns))
     if not is_told or not isinstance(digests, bytes):
         return record
-    return record.carried, record.parameters, digests
+    carried = record.carried
+    if isinstance(carried, Digests):
+        if len(carried) != len(turn.carried):
+            return record
+        carried = carried.root
+    return carried, record.parameters, digests
 
 
 def _unpack(turn: Turn, kept: Record | _Packed | None) -> Record | None:
@@ -64,12 +72,12 @@ def _unpack(turn: Turn, kept: Record | _Packed | None) -> Record | None:
     if not isinstance(kept, tuple):
         return kept
     carried, parameters, digests = kept
+    facts = *_OF_REPLY(turn.reply), *_OF_TURN(turn)
     return Record(
-        **dict(zip(_REPLY_FACTS, _OF_REPLY(turn.reply), strict=True)),
-        **dict(zip(_TURN_FACTS, _OF_TURN(turn), strict=True)),
+        **dict(zip((*_REPLY_FACTS, *_TURN_FACTS), facts, strict=True)),
         prompt=turn.as_typed,
         turn=turn._recorded,  # noqa: SLF001 - its own
-        carried=carried,
+        carried=carried.first(len(turn.carried)) if isinstance(carried, Digests) else carried,
         parameters=parameters,
         request=digests.hex()[:_DIGEST],
         reply=digests.hex()[_DIGEST:],
@@ -200,7 +208,7 @@ class Context:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The turns' messages, oldest first."""
-        return tuple(chain.from_iterable([turn.messages for turn in self.turns]))
+        return tuple(chain.from_iterable(turn.messages for turn in self.turns))
 
     @property
     def places(self) -> list[tuple[int, Turn]]:

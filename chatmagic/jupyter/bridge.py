@@ -69,6 +69,10 @@ MARKS: Final[Mapping[Mark, str]] = {
 COPIED: Final = (
     "Not in the conversation: this output came with a copy of its cell. Run the cell to renew it."
 )
+OLDER: Final = (
+    "Not in the conversation: this output is older than the kernel. Save the notebook, and "
+    "%chat_load takes up what it shows, without asking; or run the cell again."
+)
 STARTED: Final = "Reply started."
 STOP: Final = "chatmagic.stop"
 """Target of the comm that a page opens to end the reply in the background.
@@ -290,8 +294,10 @@ class Bridge:
         marks = conversation.marks(layout)
         causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}
         self._publish_below(causes, opened=opened)
-        copies = self.pages.copies() - {turn.owner for turn in conversation}
-        words = dict.fromkeys(copies, COPIED)
+        live = {turn.owner for turn in conversation}
+        known = {owner for owner, _ in conversation.slots}.union(conversation.cells)
+        words = dict.fromkeys(self.pages.unheard(known, live), OLDER)
+        words |= dict.fromkeys(self.pages.copies() - live, COPIED)
         for cell, mark in marks.items():
             if mark == "replaced":
                 words[cell] = _in_force(cell, conversation)

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.mode import CassetteOptions, resolve
-from chatmagic.client import config, extras, keystore
+from chatmagic.client import config, extras
 from chatmagic.client.endpoint import ServiceSetup
 from chatmagic.errors import ChatError
 from chatmagic.jupyter.addresses import Addresses
@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.endpoint import Endpoint
+    from chatmagic.client.keystore import KeyStore
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.settings import KernelSettings
+
+
+def _open_store() -> KeyStore:
+    from chatmagic.client.keystore import open_store  # noqa: PLC0415 - where no key is set
+
+    return open_store()
 
 
 class ConfiguredEnvironment:
@@ -143,7 +150,7 @@ class ConfiguredEnvironment:
             [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,
-            open_store=keystore.open_store,
+            open_store=_open_store,
         )
 
     def model(self) -> str | None:

@@ -152,11 +152,11 @@ def login(kernel: Kernel, line: str) -> None:
 
 
 def where(endpoint: Endpoint, *, of_key: bool = True) -> str:
-    """Return where a session asks and where its key comes from, in a line without the key.
+    """Return where a session asks and where its key comes from, in words without the key.
 
     Args:
         endpoint: where it asks.
-        of_key: whether the line says where the key comes from.
+        of_key: whether they say where the key comes from.
     """
     if endpoint.is_emulator:
         return (
@@ -170,9 +170,11 @@ def where(endpoint: Endpoint, *, of_key: bool = True) -> str:
     if endpoint.auth == "none":
         return f"{at}, without a key."
     if endpoint.key is None:
+        elsewhere = endpoint.elsewhere
+        has = "" if elsewhere is None else f" (the environment's belongs to {elsewhere})"
         return (
-            f"{at}. No key for this address yet: %chat_login asks for it; for a server without "
-            f"keys: {SET_AUTH.format('none')}"
+            f"{at}.\nNo key for this address yet{has}: %chat_login asks for it.\n"
+            f"For a server without keys: {SET_AUTH.format('none')}"
         )
     return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
 

@@ -208,6 +208,7 @@ class ReplyUnderWay:
             self._paint_due = now + _PAINTED_WITHIN
             self._sent += _ENVELOPE + sum(len(block.encode()) for block in drawn.message["blocks"])
         is_much = self._sent > _MOST_TIMES * self._bytes + _AT_FIRST
+        is_much = is_much or (drawn.whole and drawn.is_painted)  # two messages at once
         self._not_before = begin + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
         if self._reply is None:
             _lazy.begin(RENDERER)

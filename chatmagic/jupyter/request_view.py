@@ -12,7 +12,7 @@ from chatmagic.conversation.request_parts import TokenRate, parts_of
 from chatmagic.jupyter import transcript
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.render import gauge
+from chatmagic.render.live_box import QUIET
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _shown(
         f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Request">'
         + "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
         + transcript.grid(heads, cells, "Parts of the request", first=tag, others=tag)
-        + "".join(f'<p style="{gauge.QUIET}">{escape(visible(line))}</p>' for line in end)
+        + "".join(f'<p style="{QUIET}">{escape(visible(line))}</p>' for line in end)
         + f"<details><summary>The request, {counted(len(body), 'character')} as JSON</summary>"
         f'<pre dir="auto" style="{PROSE}">{escape(visible(shown))}</pre></details></div>'
     )

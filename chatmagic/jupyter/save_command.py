@@ -23,7 +23,7 @@ from chatmagic.jupyter.command_line import read
 from chatmagic.text import counted, one_line, to_terminal, unlinked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.jupyter.kernel import Kernel
@@ -83,8 +83,12 @@ def load(kernel: Kernel, line: str) -> None:
     here = this_notebook(kernel.shell.user_ns, os.environ)
     path = path or here
     if path is None:
+        former = next(_named(kernel.shell.user_ns, os.environ), None)
         raise InputError(
-            "This front end does not tell which notebook this is.",
+            "This front end does not tell which notebook this is."
+            if former is None
+            else f"{_name(Path(former))} is not there. This notebook had that name when its kernel "
+            "started.",
             hint="Save it, and give its name: %chat_load NOTEBOOK.ipynb.",
         )
     suffix = path.suffix.lower()
@@ -108,14 +112,20 @@ def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> P
         variables: the user's variables, among which VS Code puts the path.
         environ: the environment, in which a Jupyter server puts it.
     """
+    for name in _named(variables, environ):
+        # A server may name it from its own folder; a kernel starts beside its notebook.
+        for path in (Path(name), Path(Path(name).name)):
+            with swallowed(OSError, ValueError):
+                if path.is_file():
+                    return path
+    return None
+
+
+def _named(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
+    """Go through the paths that front ends name; one that was renamed has its name no more."""
     for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
         if isinstance(name, str) and name.endswith(".ipynb"):
-            # A server may name it from its own folder; a kernel starts beside its notebook.
-            for path in (Path(name), Path(Path(name).name)):
-                with swallowed(OSError, ValueError):
-                    if path.is_file():
-                        return path
-    return None
+            yield name
 
 
 def _arguments(line: str, magic: str) -> tuple[Path | None, bool]:

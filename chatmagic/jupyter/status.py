@@ -20,6 +20,7 @@ from chatmagic.jupyter.thread_command import place
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
+from chatmagic.render.live_box import QUIET
 from chatmagic.session.reservation import EMULATOR, service_of
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Status:
         html = gauge.large_html(state.credits, state.took, now=now, clock_off=off)
         words = gauge.large_words(state.credits, state.took, now=now, clock_off=off)
         for note in self._notes(state, now - (off or timedelta())):
-            html += f'<p style="{gauge.QUIET}">{escape(note)}</p>'
+            html += f'<p style="{QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         return html, words
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from chatmagic.archive import output
 from chatmagic.conversation.turn import MAIN
 from chatmagic.jupyter.panel.snapshot import prompt_html
-from chatmagic.render import gauge, markdown, reply_forms
+from chatmagic.render import markdown, reply_forms
+from chatmagic.render.live_box import QUIET
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def in_full(title: str, prompt: str, turn: Turn) -> tuple[str, str]:
 def _summary(conversation: Conversation, order: str) -> str:
     count = len(conversation)
     if not count:
-        return "The conversation is empty."
+        return "The conversation is empty. %chat_load takes up what the saved notebook shows."
     stale = len(conversation.stale_turns())
     notes = f", {stale:,} stale (run their cells again)" if stale else ""
     return (
@@ -294,7 +295,7 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     html = "".join(part for part, _ in parts)
     words = AS_SAVED if parts else NOTHING_SAVED
     text = "\n\n".join([words, *(part for _, part in parts)])
-    line = f'<p style="{gauge.QUIET}">{escape(words)}</p>'
+    line = f'<p style="{QUIET}">{escape(words)}</p>'
     kinds = f"chatmagic chatmagic-saved {UNTYPESET}"
     box = f'class="{kinds}" role="group" aria-label="Saved conversation"'
     return f"<div {box}>{line}{html}</div>", text

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.jupyter import transcript
 from chatmagic.protocol import credits as crediting
-from chatmagic.render import gauge, usage_plot
+from chatmagic.render import usage_plot
+from chatmagic.render.live_box import QUIET
 from chatmagic.render.usage_plot import Bar
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.estimate import FEWEST, LATELY, rounded
@@ -130,9 +131,9 @@ def _html(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
     key = f"{about}. Full: alone; dashed: with others; ?: not known; {OTHERS}."
     cells = [_cells(row) for row in rows[-MOST_SHOWN:]]
     return (
-        f'{begin}{usage_plot.svg(bars, about)}<p style="{gauge.QUIET}">{key}</p>'
+        f'{begin}{usage_plot.svg(bars, about)}<p style="{QUIET}">{key}</p>'
         + transcript.grid(_HEADS, cells, "Requests", first="<td>", others="<td>")
-        + f'<p style="{gauge.QUIET}">{escape(_caption(rows))}</p></div>'
+        + f'<p style="{QUIET}">{escape(_caption(rows))}</p></div>'
     )
 
 

@@ -10,27 +10,29 @@ from __future__ import annotations
 
 import contextvars
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic.archive import output
+from chatmagic import _lazy
 from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.jupyter.reply_under_way import Drawn
-from chatmagic.render import gauge
-from chatmagic.render.live_box import live_box, live_mark
+from chatmagic.render.live_box import QUIET, frame, live_box, live_mark
 from chatmagic.session.events import HELD_BACK, View, failure
 from chatmagic.session.paced import Paced
 from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import ModuleType
 
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.events import Answer, Ask, Event
 
+_OUTPUT: Final = "chatmagic.archive.output"
 WAITING: Final = "… waiting for the reply"
-NOTE_STYLE: Final = f"{gauge.QUIET} margin: 0 0 0.4em;"
+NOTE_STYLE: Final = f"{QUIET} margin: 0 0 0.4em;"
 
 
 class Once(View):
@@ -38,7 +40,7 @@ class Once(View):
 
     def ended(self, answer: Answer) -> None:
         """Show the reply."""
-        data, metadata = output.of(answer.reply, answer.record)
+        data, metadata = _output().of(answer.reply, answer.record)
         display(data, metadata=metadata, raw=True)
 
 
@@ -70,7 +72,7 @@ class Live(View):
     def began(self, notes: Sequence[str]) -> None:
         """Show the waiting mark, and what came as it is drawn."""
         self._notes = _notes(notes)
-        self._show(output.frame(self._notes + self._mark("Waiting for the reply.")))
+        self._show(frame(self._notes + self._mark("Waiting for the reply.")))
         self._drawing.join(self._hear)
 
     def sent(self) -> None:
@@ -88,7 +90,7 @@ class Live(View):
         """Show the last state."""
         self._drawing.draw()
         self._drawing.leave(self._hear)
-        data, metadata = output.of(answer.reply, answer.record)
+        data, metadata = _output().of(answer.reply, answer.record)
         if self._handle is None:
             self._handle = DisplayHandle()
             self._handle.display(data, metadata=metadata, raw=True)
@@ -107,9 +109,7 @@ class Live(View):
 
     def _mark(self, words: str) -> str:
         """Return the waiting mark in the box of the reply, by which a page knows whose it is."""
-        mark = (
-            f'<p class="chatmagic-waiting" style="{gauge.QUIET} margin: 0;">… {escape(words)}</p>'
-        )
+        mark = f'<p class="chatmagic-waiting" style="{QUIET} margin: 0;">… {escape(words)}</p>'
         return live_box(mark, "auto", live_mark(self._ask.live))
 
     def _show(self, html: str, text: str | None = None) -> None:
@@ -123,7 +123,7 @@ class Live(View):
     def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""
         if isinstance(event, Drawn) and event.whole and event.ask is self._ask:
-            self._context.run(self._show, output.frame(self._notes + event.update))
+            self._context.run(self._show, frame(self._notes + event.update))
 
 
 class Printed(View):
@@ -178,6 +178,7 @@ class Printed(View):
         reply = answer.reply
         if self._once:
             _print(self._safe(reply.text))
+        output = _output()
         lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
         if reply.held_back and not self._in_page:
             lines.append(HELD_BACK)  # what is printed into a page is saved
@@ -202,12 +203,12 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
         text: the same in words.
         record: what a notebook should remember of it.
     """
-    show(*output.note(html, text, record))
+    show(*_output().note(html, text, record))
 
 
 def show_change(words: str, record: dict[str, Any]) -> None:
     """Show what was done to the conversation, with a record for the notebook."""
-    html = f'<p class="chatmagic-said {UNTYPESET}" style="{gauge.QUIET}">{escape(words)}</p>'
+    html = f'<p class="chatmagic-said {UNTYPESET}" style="{QUIET}">{escape(words)}</p>'
     show_html(html, words, record)
 
 
@@ -223,10 +224,10 @@ def show_until_known(html: str, text: str) -> Callable[[str, str], None]:
     handle, context = DisplayHandle(), contextvars.copy_context()
 
     def put(html: str, text: str) -> None:
-        data, metadata = output.note(html, text)
+        data, metadata = _output().note(html, text)
         context.run(handle.update, data, metadata=metadata, raw=True)
 
-    data, metadata = output.note(html, text)
+    data, metadata = _output().note(html, text)
     handle.display(data, metadata=metadata, raw=True)
     return put
 
@@ -239,6 +240,12 @@ def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:
         metadata: with its record, if it has one.
     """
     display(data, metadata=metadata, raw=True)
+
+
+def _output() -> ModuleType:
+    """Return what makes an output's data: it comes with the first one, behind the request."""
+    _lazy.load(_OUTPUT)
+    return import_module(_OUTPUT)
 
 
 def _notes(notes: Sequence[str]) -> str:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from chatmagic import _json
+from chatmagic._dataclass import dataclass
 from chatmagic.models import Credits
 from chatmagic.text import counted
 
@@ -83,7 +84,8 @@ def date(headers: Headers) -> datetime | None:
     return _header(headers, "date", _http_date)
 
 
-class Wait(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Wait:
     """Time to wait before the next request.
 
     Args:

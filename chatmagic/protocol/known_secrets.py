@@ -48,12 +48,24 @@ KEY_SHAPES: Final = (
 _SHAPES: Final = "(?a)" + "|".join(
     rf"{begin}(?<![\w-]{begin}){rest}()" for _, begin, rest in KEY_SHAPES
 )
-# What each beginning says before and behind its choice of letters. Most texts hold none of them;
-# that is found faster than by a pattern, and the shapes take long to compile.
-_HINTS: Final = [
-    [part.rpartition("]")[2].replace("\\", "") for part in begin.split("[")]
-    for _, begin, _ in KEY_SHAPES
-]
+_RARE: Final = "_-JzGI"
+
+
+def _hints() -> dict[str, str]:
+    """Return patterns of the beginnings, by a rare character that each of them has and begins with.
+
+    Most texts lack most of these characters, which is found at once; a pattern that begins with
+    one character is searched for fast. The shapes take longer, and long to compile.
+    """
+    hints: dict[str, list[str]] = {}
+    for _, begin, _ in KEY_SHAPES:
+        rare = next(character for character in _RARE if character in begin)
+        before, _, behind = begin.partition(rare)
+        hints.setdefault(rare, []).append(f"(?<={before}{rare}){behind}")
+    return {rare: f"{rare}(?:{'|'.join(patterns)})" for rare, patterns in hints.items()}
+
+
+_HINTS: Final = _hints()
 # What manuals, and models, write where a key is to stand.
 _PLACEHOLDER: Final = r"(?i)example|x{4}|your|0{8}|12345678"
 
@@ -79,11 +91,14 @@ class SecretVariable:
 
     def is_in(self, text: str) -> bool:
         """Return whether a text holds the value, as it is or as JSON, Python or a table has it."""
-        if self.value in text or json.dumps(self.value)[1:-1] in text:
+        if self.value in text:
             return True
         # What quotes a value puts backslashes into it, each its own.
         bare = self.value.replace("\\", "")
-        return len(bare) >= SHORTEST and bare in text.replace("\\", "")
+        if "\\" not in text:
+            return bare != self.value and len(bare) >= SHORTEST and bare in text
+        is_quoted = json.dumps(self.value)[1:-1] in text
+        return is_quoted or (len(bare) >= SHORTEST and bare in text.replace("\\", ""))
 
 
 def secret_variables(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:
@@ -102,18 +117,23 @@ def secret_in(text: str, variables: Iterable[SecretVariable] = ()) -> str | None
         text: any text.
         variables: the variables whose values are secrets.
     """
-    variable = next((variable for variable in variables if variable.is_in(text)), None)
-    if variable is not None:
-        return f"the value of the environment variable {variable.name}"
-    return next((f"what looks like {name}" for name in key_shapes_in(text)), None)
+    for variable in variables:
+        if variable.is_in(text):
+            return f"the value of the environment variable {variable.name}"
+    names = key_shapes_in(text)
+    return f"what looks like {names[0]}" if names else None
 
 
 def key_shapes_in(text: str) -> list[str]:
     """Return the names of the keys that a text seems to hold, each once, in order."""
-    is_hinted = any(all(part in text for part in parts) for parts in _HINTS)
+    for rare, hint in _HINTS.items():
+        if rare in text and re.search(hint, text):
+            break
+    else:
+        return []
     shapes = (
         KEY_SHAPES[(match.lastindex or 1) - 1][0]
-        for match in (re.finditer(_SHAPES, text) if is_hinted else ())
+        for match in re.finditer(_SHAPES, text)
         if not re.search(_PLACEHOLDER, match[0])
     )
     return [*dict.fromkeys(shapes)]
@@ -121,7 +141,10 @@ def key_shapes_in(text: str) -> list[str]:
 
 def _is_secret(name: str, value: str) -> bool:
     """Return whether a variable is a secret: by a part of its name, and by what its value is."""
-    parts = re.split(r"[^A-Z0-9]+", name.upper())
+    name = name.upper()
+    if not any(part in name for part in _SECRET_PARTS):
+        return False
+    parts = re.split(r"[^A-Z0-9]+", name)
     return (
         any(part.endswith(_SECRET_PARTS) for part in parts)
         and len(value) >= SHORTEST

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
 from chatmagic.protocol import credits as crediting
+from chatmagic.render.live_box import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +32,6 @@ _COLOURS: Final = {
         "empty": "var(--jp-error-color1, var(--vscode-charts-red, currentColor))",
     }.items()
 }
-QUIET: Final = (
-    "color: var(--jp-ui-font-color2, color-mix(in srgb, currentColor 75%, transparent)); "
-    "font-size: 85%;"
-)
 
 
 def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
@@ -156,8 +153,7 @@ def _clock(off: timedelta | None) -> list[str]:
 def _age(seconds: int) -> str:
     for unit, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= unit:
-            count = seconds // unit
-            return f"{count:,} {name}{'s' if count > 1 else ''}"
+            return text.counted(seconds // unit, name)
     return f"{seconds} s"
 
 

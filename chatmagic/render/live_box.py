@@ -11,7 +11,20 @@ REPLY: Final = f"chatmagic-reply {UNTYPESET}"
 """The classes of a reply's box."""
 # No formula may be drawn over what stands around the reply, and no word makes the page wider.
 CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
+QUIET: Final = (
+    "color: var(--jp-ui-font-color2, color-mix(in srgb, currentColor 75%, transparent)); "
+    "font-size: 85%;"
+)
 _MOST: Final = 1_500  # characters that are shown; the renderer comes soon
+
+
+def frame(html: str) -> str:
+    """Return a reply's HTML as a named group.
+
+    Args:
+        html: safe HTML.
+    """
+    return f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Reply">{html}</div>'
 
 
 def live_box(html: str, side: str, mark: str) -> str:

@@ -91,11 +91,15 @@ class LiveReply:
     def plain_box(self, mark: str) -> str:
         """Return all that came as one piece of text, which a page lays out in no time.
 
+        A page that puts something else in its place at once does not lay it out at all.
+
         Args:
             mark: as for :meth:`box`.
         """
         text = escape(visible("".join(self._text)), quote=False)
-        return live_box(f'<pre style="{PROSE}">{text}</pre>', self._blocks.side, mark)
+        return live_box(
+            f'<pre style="{PROSE} content-visibility: auto;">{text}</pre>', self._blocks.side, mark
+        )
 
 
 def to_markdown(text: str, format: str) -> str:

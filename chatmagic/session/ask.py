@@ -55,6 +55,7 @@ class AskState:
         request: the request, once it is made.
         digest: the request's digest.
         lookup: what the cassette says of the request.
+        took_schema: whether the question's schema is that of a turn above.
         notes: what to say while the reply is awaited, a line each.
         added: how many turns had been added to the conversation before.
         sent_to: where the request goes; ``None`` where the cassette answers it.
@@ -74,6 +75,7 @@ class AskState:
     request: Request = field(init=False, repr=False)
     digest: str = ""
     lookup: Lookup | None = None
+    took_schema: bool = False
     notes: list[str] = field(default_factory=list)
     added: int = 0
     sent_to: Endpoint | None = None
@@ -195,6 +197,8 @@ class AskState:
         try:
             reply = forms.parsed(self.answer.kept, self.ask.form, kept=self.ask.history)
         except ReplyFormatError as problem:
+            if self.took_schema:
+                problem.hint = f"{problem.hint} {forms.TOOK_SCHEMA}"
             self.problem = problem
             return
         if self.answer.whole is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, get_args
 
-from chatmagic import _json_reply
-from chatmagic._json_reply import NotJSONError
 from chatmagic._log import log_swallowed
 from chatmagic.conversation import formats
 from chatmagic.conversation.continuation import GOES_ON
@@ -23,6 +21,9 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
+TOOK_SCHEMA: Final = (
+    "The question names no schema, so the nearest above it holds; --schema object takes any JSON."
+)
 NOT_A_TURN: Final = "Its text was paid for: its cell shows it, and it is the error's reply."
 
 
@@ -76,10 +77,12 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
     Raises:
         ReplyFormatError: it is no JSON, or has another form.
     """
+    from chatmagic import _json_reply  # noqa: PLC0415 - few ask for JSON
+
     try:
         value = _json_reply.parse(reply.text)
         return replace(reply, parsed=value if schema is None else schema.read(value))
-    except NotJSONError as error:
+    except _json_reply.NotJSONError as error:
         what = f"The reply is no JSON: {error}."
     except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
         log_swallowed(error)

@@ -7,9 +7,9 @@ and is what a request is begun and ended with; nothing else writes to it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chatmagic._dataclass import DIGEST, dataclass
 from chatmagic.conversation.request_facts import Entry as AskEntry
@@ -71,7 +71,8 @@ class LedgerRow:
     error: str | None = None
 
 
-class Cost(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Cost:
     """Cost of one request, as far as the answers tell it.
 
     Args:
@@ -95,7 +96,8 @@ class Cost(NamedTuple):
     is_priced: bool = True
 
 
-class Figures(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Figures:
     """Latest figures of an account's credits.
 
     Args:
@@ -182,7 +184,7 @@ class Meter:
         each = took if is_alone else -(-self.fallen // self.figures)
         late = self.unpriced * max(each - 1, 0)
         self.advance = self.unpriced = 0
-        return cost._replace(each=each, sure="alone" if is_alone else "several", late=late)
+        return replace(cost, each=each, sure="alone" if is_alone else "several", late=late)
 
     def is_blind(self, dearest: int | None) -> bool:
         """Return whether the answers so far do not tell what a request takes.

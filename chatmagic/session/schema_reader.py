@@ -76,18 +76,6 @@ def name_of(value: object) -> str:
     return one_line(named) if isinstance(named, str) and named.strip() else "Reply"
 
 
-def given(value: object) -> tuple[str | None, Schema | None]:
-    """Return the name and the schema of an object; ``None`` twice for ``None``.
-
-    Raises:
-        InputError: as :func:`read`.
-    """
-    if value is None:
-        return None, None
-    name = name_of(value)
-    return name, read(value, name)
-
-
 def problem(error: Exception) -> str:
     """Return in one line what is wrong with a value that a schema did not take.
 

@@ -73,16 +73,20 @@ class SecretCheck:
             self._went, self._passed, self._about = (), set(), about
         passed, messages, before = self._passed, context.messages, self._went
         # Most requests carry all that the one before them carried.
-        carries = messages[: len(before)] == before
-        texts = [message.content for message in messages[len(before) if carries else 0 :]]
-        if instructions is not None:
-            texts.append(instructions.text or "")
+        if messages[: len(before)] != before:
+            passed.update(hash(message.content) for message in before)
+            before = ()
+        texts = [message.content for message in messages[len(before) :]]
         # A hash of 64 bits with the process's own secret does as well as a digest, for less.
-        carried = {hash(text): text for text in texts}
+        others = [ask.prompt, *([] if instructions is None else [instructions.text or ""])]
+        new = {hash(text): text for text in (*texts, *others[1:])}
         fields = json.dumps({**request.extra}, ensure_ascii=False)
-        new = [text for key, text in carried.items() if key not in passed]
-        for text in () if ask.allow_secrets else (ask.prompt, fields, *new):
+        own = ask.prompt, fields
+        looked_at = [*own, *(text for key, text in new.items() if key not in passed)]
+        for text in () if ask.allow_secrets else looked_at:
             if (secret := secret_in(text, variables)) is not None:
+                if text not in own and any(text == message.content for message in before):
+                    continue
                 # What must not go at all is said first.
                 refuse_keys([request.encode().decode()], endpoint.known_keys)
                 place = "extra_body" if text is fields else _place(text, ask, above, variables)
@@ -92,7 +96,8 @@ class SecretCheck:
                     f"{_HINTS[ask.entry]}.",
                 )
         if is_sent:
-            passed.update(carried, [hash(ask.prompt)])
+            passed.difference_update(map(hash, texts))  # what went holds them
+            passed.update(map(hash, others))
             self._went = messages
 
     def allow(self, text: str) -> None:

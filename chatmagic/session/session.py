@@ -343,4 +343,5 @@ def _given(schema: object) -> tuple[str | None, Schema | None]:
         return None, None
     from chatmagic.session import schema_reader  # noqa: PLC0415 - few ask by one
 
-    return schema_reader.given(schema)
+    name = schema_reader.name_of(schema)
+    return name, schema_reader.read(schema, name)

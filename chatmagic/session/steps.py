@@ -155,6 +155,7 @@ class AskSteps:
             options, ask.form, above, self.state.context.turns, self.session.environment.named
         )
         if value is not None and ask.again is None:
+            self.state.took_schema = name is not None and ask.schema is None
             self.state.ask = replace(
                 ask,
                 prompt=template.in_front([value], ask.prompt),
@@ -253,13 +254,13 @@ class AskSteps:
         client = session.clients.client(
             source, lambda: state.service or setup_for(source, session.environment, state.cassette)
         )
-        through = None
-        if state.lookup is not None:
+        through, cassette = None, session.cassette.current
+        if state.lookup is not None and cassette is not None:
             from chatmagic.cassette import transports  # noqa: PLC0415 - with the cassette
 
             through = transports.through(
                 state.lookup,
-                session.cassette.current,
+                cassette,
                 lambda: transports.Outcome(
                     session.spending.settled(session.request, stream.reply), client.endpoint.key
                 ),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import json
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,8 @@ from chatmagic.errors import InputError
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from chatmagic.conversation.slots import Item
 
 texts = st.text(max_size=12)
@@ -364,6 +368,47 @@ def test_turns_below_a_hiding_carry_what_they_carried() -> None:
     assert carried == [tuple(turn.carried) for turn in talk]
     assert carried[3:] == [(1, 3), (1, 3, 4), (1, 3, 4)]
     assert again.stale_turns() == ()
+
+
+def load_struck(place: int) -> None:
+    """Load nothing, and strike at one of the lines that it comes to around the loading itself."""
+    lines: list[int] = []
+
+    def watch(frame: FrameType, what: str, _: object) -> Any:
+        if frame.f_code.co_filename == archive.__file__ and frame.f_code is not inner:
+            if what == "line":
+                lines.append(frame.f_lineno)
+                if len(lines) - 1 == place:
+                    raise KeyboardInterrupt
+            return watch
+        return None
+
+    inner = inspect.unwrap(archive.load).__code__
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        archive.load(None)
+    finally:
+        sys.settrace(before)
+
+
+def test_an_interrupt_at_any_line_leaves_the_collector_on() -> None:
+    """Also just before it is put back."""
+    is_on = gc.isenabled()
+    try:
+        gc.enable()
+        count = 0
+        while True:
+            try:
+                load_struck(count)
+            except KeyboardInterrupt:
+                assert gc.isenabled(), count
+                count += 1
+            except ValueError:
+                break
+        assert count >= 5
+    finally:
+        (gc.enable if is_on else gc.disable)()
 
 
 @pytest.mark.parametrize("was_on", [True, False])

@@ -55,8 +55,13 @@ def test_lists_and_iterables() -> None:
 @pytest.mark.parametrize("source", ["text", b"bytes", {"a": 1}, 7, None])
 def test_what_is_no_collection_of_rows(source: Any) -> None:
     """A text would be asked letter by letter."""
-    with pytest.raises(InputError, match=r"list or another iterable, not \w+\. Nothing was sent"):
+    with pytest.raises(
+        InputError, match=r"list or another iterable, not \w+\. Nothing was sent"
+    ) as caught:
         Rows(source)
+    assert caught.value.hint == (
+        'The template stands first: chatmagic.map("Classify: {{ it }}", rows).'
+    )
 
 
 def test_parts_are_read_one_at_a_time() -> None:

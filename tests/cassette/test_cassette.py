@@ -101,13 +101,20 @@ def test_in_replay_a_client_by_itself_sends_nothing(
 def test_what_is_recorded_needs_no_service(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who records is answered from the file before anybody is looked for."""
+    """Who records is answered from the file first; what is not in it says so."""
     mode(monkeypatch, "record").ask("echo:one")
     no_service(monkeypatch)
     session = mode(monkeypatch, "record")
     assert session.ask("echo:one").text == "one"
-    with pytest.raises(ConnectError, match="No address is set"):
+    with pytest.raises(
+        ConnectError, match=r"^This request is not in talk\.jsonl\. No address is set"
+    ):
         session.ask("echo:two")
+    empty = mode(monkeypatch, "record", "other.jsonl")
+    with pytest.raises(
+        ConnectError, match=r"^This request is not in other\.jsonl, which is empty\. "
+    ):
+        empty.ask("echo:one")
     assert len(emulator.requests) == 1
 
 

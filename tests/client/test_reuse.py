@@ -18,6 +18,7 @@ from loopback import (
     Server,
     answer,
     event,
+    leaving,
     playing,
     stream,
     wait_for,
@@ -362,17 +363,12 @@ def test_an_interrupt_in_the_watch_closes_the_connection(monkeypatch: pytest.Mon
     gone = queue.Queue[bool]()
     watched: list[socket.socket] = []
 
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(REPLY)
-        gone.put(peer.gone())
-
     def interrupted(sock: socket.socket, _: float) -> None:
         watched.append(sock)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("chatmagic.client.reuse.wait_for_read", interrupted)
-    with Server(script) as server, asking(server) as ask:
+    with Server(leaving(gone, REPLY)) as server, asking(server) as ask:
         ask()
         with pytest.raises(KeyboardInterrupt):
             ask()

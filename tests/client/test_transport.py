@@ -27,6 +27,7 @@ from loopback import (
     chunked,
     event,
     head,
+    leaving,
     once,
     playing,
     wait_for,
@@ -314,12 +315,7 @@ def test_a_server_that_keeps_the_stream_open_does_not_hold_the_caller(
     """After the end mark the caller waits a moment at most; then the connection is closed."""
     gone = queue.Queue[bool]()
 
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=FRAMES["chunked"]), chunked(DONE))
-        gone.put(peer.gone())
-
-    with Server(script) as server:
+    with Server(leaving(gone, head(headers=FRAMES["chunked"]), chunked(DONE))) as server:
         transport = connect(server)
         for _ in range(2):
             exchange = send(transport)
@@ -380,12 +376,7 @@ def test_to_close_a_transport_closes_what_it_keeps(connect: Callable[..., HttpTr
     """At once, while everything of it is still held; and it can be used again."""
     gone = queue.Queue[bool]()
 
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(ANSWERS["length"])
-        gone.put(peer.gone())
-
-    with Server(script) as server:
+    with Server(leaving(gone, ANSWERS["length"])) as server:
         transport = connect(server)
         for _ in range(2):
             exchange = send(transport)
@@ -408,12 +399,7 @@ def test_abort_closes_at_once_and_is_harmless_after_the_end(
     """The server sees the close while the client still holds everything."""
     gone = queue.Queue[bool]()
 
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=FRAMES["chunked"]), chunked(b"some"))
-        gone.put(peer.gone())
-
-    with Server(script) as server:
+    with Server(leaving(gone, head(headers=FRAMES["chunked"]), chunked(b"some"))) as server:
         exchange = send(connect(server))
         assert exchange.read() == b"some"
         exchange.close(ended=False)
@@ -559,15 +545,10 @@ def test_an_interrupt_in_the_drain_closes_the_connection(
     """Even the last moment of a reply can be interrupted, and leaves nothing open."""
     gone = queue.Queue[bool]()
 
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=FRAMES["chunked"]), chunked(DONE))
-        gone.put(peer.gone())
-
     def interrupted(*_: object, **__: object) -> bytes:
         raise KeyboardInterrupt
 
-    with Server(script) as server:
+    with Server(leaving(gone, head(headers=FRAMES["chunked"]), chunked(DONE))) as server:
         exchange = send(connect(server))
         assert exchange.read() == DONE
         monkeypatch.setattr(socket.SocketIO, "readinto", interrupted)
@@ -583,11 +564,6 @@ def test_an_interrupt_between_answer_and_exchange_closes_the_connection(
     """The answer has begun, and nobody holds it yet."""
     gone = queue.Queue[bool]()
 
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(BEGUN)
-        gone.put(peer.gone())
-
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -600,7 +576,7 @@ def test_an_interrupt_between_answer_and_exchange_closes_the_connection(
         return held[-1]
 
     monkeypatch.setattr(requests.adapters.HTTPAdapter, "build_response", holding)
-    with Server(script) as server:
+    with Server(leaving(gone, BEGUN)) as server:
         with pytest.raises(KeyboardInterrupt):
             send(connect(server))
         assert gone.get(timeout=PATIENCE)

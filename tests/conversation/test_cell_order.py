@@ -108,6 +108,20 @@ def test_a_copy_holds_the_record_of_a_cell_that_is_there() -> None:
     assert Pages().copies() == frozenset()
 
 
+def test_an_output_that_is_older_than_the_kernel() -> None:
+    """It stands above a live turn, and its cell has neither run here nor a place here."""
+    cells = {name: PageCell(name, owner=name) for name in (A, B, C, D)}
+    pages = Pages().with_report(PageReport("p", "n", cells))
+    assert pages.unheard({C}, {C}) == {A, B}
+    assert pages.unheard({B, C}, {C}) == {A}
+    assert pages.unheard({A}, {A}) == set()
+    assert pages.unheard(set(), set()) == set()
+    moved = {A: PageCell("a", owner=D), B: PageCell("b"), C: PageCell("c", owner=C)}
+    pages = Pages().with_report(PageReport("p", "n", moved))
+    assert pages.unheard({C, D}, {C}) == set()
+    assert pages.unheard({C}, {C}) == {A}
+
+
 def test_notebooks_are_named_where_there_are_two() -> None:
     """A cell that no page ever had is another notebook's; one that is gone is nobody's."""
     one = told(word("p", "ab", opened=True, name="x.ipynb"), word("p", "a", name="x.ipynb"))

@@ -69,6 +69,7 @@ TOLD: Final = Turn(
     values=(Value.of("x", "1"),),
     owner="o",
     temperature=1,
+    carried=(1,),
     reply=Reply("r", model="m", took=2, usage=USAGE, credits=CREDITS, state="cut off"),
 )
 OTHER_KIND: Final[Any] = 15.0
@@ -88,6 +89,11 @@ CHANGES: Final[list[dict[str, Any]]] = [
     {"picked": True},
     {"continues": "ef" * 32},
     {"earlier": 3},
+    {"carried": ("ab" * 32,)},
+    {"carried": ()},
+    {"carried": Digests(["ab" * 32, "cd" * 32])},
+    {"carried": Digests(["ab" * 32, "cd" * 32]).first(1)},
+    {"carried": Digests(["ab" * 32]).followed_by(["cd" * 32])},
 ]
 RECORD: Final = TOLD.to_record(Digests(["ab" * 32]), "cd" * 32)
 

@@ -396,6 +396,23 @@ def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
     front.hears({"kind": "marks", "marks": {}})
 
 
+def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None:
+    """After a restart; not those below the last turn, nor one asked without the history."""
+    front.ask("c")
+    front.say(
+        "abcd",
+        opened=True,
+        a=owner_of("a"),
+        b=owner_of("b"),
+        c=owner_of("c"),
+        d=owner_of("d"),
+    )
+    front.hears({"kind": "marks", "marks": dict.fromkeys("ab", module.OLDER)})
+    front.ask("a", "%chat --no-history echo:a")
+    front.say("abcd", a=owner_of("a"), b=owner_of("b"), c=owner_of("c"), d=owner_of("d"))
+    front.hears({"kind": "marks", "marks": {"b": module.OLDER}})
+
+
 def test_history_names_the_notebooks(front: Front) -> None:
     """Where two have one kernel, and where there is one only, it names none."""
     front.ask("a")
@@ -427,10 +444,13 @@ def test_a_reply_in_the_background_is_stopped_from_its_page(
 ) -> None:
     """The page is told which cell it is, before a reply begins, and when there is none left."""
     service.settings = Settings(fault="hold", fault_after=-1)
-    for _ in range(2):
+    for count in (1, 2):
         front.ask("a", "%%chat --background\necho:one two")
         front.asks("a")
         assert front.widget.state["first"] == ""
+        # The cell ends when its request is about to go; stopped before it has come, none comes.
+        looks = (threading.Event().wait(0.01) for _ in range(6_000))
+        assert any(len(service.requests) == count for _ in looks)
         comm.get_comm_manager().targets[module.STOP](front.widget, {})
         front.asks("")
     front.shell.kernel.background.wait()  # type: ignore[union-attr]

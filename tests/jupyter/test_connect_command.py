@@ -13,6 +13,7 @@ from logged import Emulator
 from loopback import Server, document, playing
 from shells import FIXED, KEY, Shell, bodies, models
 
+from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import (
     AuthenticationError,
     ConnectError,
@@ -327,3 +328,22 @@ def test_the_endpoint_is_shown(
     monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/{KEY}/v1")
     shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
     assert "/…/v1/chat/completions" in shell.do("%chat").printed
+
+
+def test_a_missing_key_is_told_with_what_to_do(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also that the environment has a key which belongs to another address."""
+    lines = bare.do("%chat_connect https://one.example").printed.splitlines()
+    assert lines == [
+        "Connected to https://one.example:443 (%chat_connect).",
+        "No key for this address yet: %chat_login asks for it.",
+        f"For a server without keys: {SET_AUTH.format('none')}",
+        "Nothing was sent; the first question shows whether it answers.",
+    ]
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    lines = bare.do("%chat_connect https://two.example").printed.splitlines()
+    assert lines[1] == (
+        "No key for this address yet (the environment's belongs to no address, as "
+        "CHATMAGIC_BASE_URL gives none): %chat_login asks for it."
+    )

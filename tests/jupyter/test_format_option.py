@@ -167,6 +167,23 @@ def test_a_follow_up_takes_the_nearest_schema_and_one_without_asks_for_prose(
     assert bodies(emulator)[5:] == bodies(emulator)[:5]
 
 
+def test_a_follow_up_of_another_form_says_whose_schema_it_was(shell: Shell) -> None:
+    """The cell itself names none; one that takes any JSON is named like any other."""
+    shell.do(PERSON)
+    shell.machine('%%chat --schema Person\necho:{"name": "Ada"}')
+    ran = shell.fails("%%chat --format json\necho:[1]", person=False)
+    assert isinstance(ran.error, ReplyFormatError)
+    assert ran.error.hint == (
+        "Its text was paid for and is kept as a turn: %chat_history shows it. The question names "
+        "no schema, so the nearest above it holds; --schema object takes any JSON."
+    )
+    ran = shell.fails("%%chat --schema Person\necho:[1]", person=False)
+    assert isinstance(ran.error, ReplyFormatError)
+    assert "nearest" not in str(ran.error.hint)
+    shell.machine("%%chat --schema object -o any\necho:[1]")
+    assert shell["any"] == [1]
+
+
 def test_a_form_is_set_for_every_question_and_taken_back_for_one(
     shell: Shell, emulator: Emulator
 ) -> None:

@@ -85,7 +85,9 @@ def test_run_all_twice(shell: Shell, emulator: Emulator, name: str) -> None:
 
 def test_history(shell: Shell) -> None:
     """One line a turn, one turn in full, everything, and one clear line for anything else."""
-    assert shell.do("%chat_history").texts == ["The conversation is empty."]
+    assert shell.do("%chat_history").texts == [
+        "The conversation is empty. %chat_load takes up what the saved notebook shows."
+    ]
     assert "number once there is one." in shell.fails("%chat_history 1").traceback[0]
     assert shell.do("%chat_history word").texts == ["0 of 0 turns hold “word”."]
     shell.machine("%%chat\necho:first *words*")

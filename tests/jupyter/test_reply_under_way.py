@@ -131,7 +131,10 @@ def test_a_whole_update_for_a_page_that_paints_is_plain_text() -> None:
     drawn = reply.draw(1.0)
     assert drawn is not None
     assert drawn.whole
-    assert f'>\n<pre style="{STYLED}"># A &lt;b&gt;\n\nword word' in drawn.update
+    assert (
+        f'>\n<pre style="{STYLED} content-visibility: auto;"># A &lt;b&gt;\n\nword word'
+        in drawn.update
+    )
     assert f' chatmagic-live-{reply.ask.live}" dir=' in drawn.update
 
 

@@ -314,6 +314,11 @@ def test_this_notebook_is_found_where_the_front_end_tells_it(
     assert "1 turn from" in shell.page("%chat_load", "load").printed
     monkeypatch.setenv("JPY_SESSION_NAME", "console-1")
     shell.fails("%chat_load", cell="load")
+    monkeypatch.setenv("JPY_SESSION_NAME", "folder/renamed.ipynb")
+    words = (
+        "folder/renamed.ipynb is not there. This notebook had that name when its kernel started."
+    )
+    assert words in str(shell.fails("%chat_load", cell="load").error)
     shell.shell.user_ns["__vsc_ipynb_file__"] = str(tmp_path / "paper.ipynb")
     assert "1 turn from" in shell.page("%chat_load", "load").printed
     assert save_command.this_notebook({"__vsc_ipynb_file__": "a\0.ipynb"}, {}) is None

@@ -53,8 +53,14 @@ def ask(
 def test_an_empty_conversation() -> None:
     """It is said to be empty, whichever way it is asked for."""
     made = Conversation()
-    assert transcript.table(made)[1] == "The conversation is empty."
-    assert transcript.whole(made, ())[1] == "The conversation is empty."
+    assert (
+        transcript.table(made)[1]
+        == "The conversation is empty. %chat_load takes up what the saved notebook shows."
+    )
+    assert (
+        transcript.whole(made, ())[1]
+        == "The conversation is empty. %chat_load takes up what the saved notebook shows."
+    )
     assert "<table" not in transcript.table(made)[0]
 
 

@@ -25,6 +25,15 @@ test("it tells the cells when it opens and when it is asked to", () => {
   stop();
 });
 
+test("a cell's record is found also where the cell shows something else behind it", () => {
+  const model = new Model();
+  const list = [{ metadata: { chatmagic: { owner: "1f2e" } } }, {}];
+  model.cells[0].outputs = { length: list.length, get: (at) => list[at] };
+  const { stop } = open(model);
+  assert.deepEqual(model.take()[0].cells, [["a", true, "1f2e"], ["b", true, null]]);
+  stop();
+});
+
 test("it speaks through one region; what a panel has said it does not repeat", () => {
   const { model, stop } = open();
   model.receive(SAY);
@@ -136,6 +145,39 @@ test("an output that shows a reply as under way is settled when nothing more com
   assert.deepEqual(asked().map(({ live }) => live), ["ba9876543210"]);
   stop();
   pass(5000);
+});
+
+test("of a kernel that has ended, what came of its replies is left as partial", () => {
+  const model = new Model();
+  const [live, waiting] = ["ba9876543210", "ab0123456789"];
+  const box = (name, more) => `<div class="chatmagic-reply mathjax_ignore chatmagic-live chatmagic-live-${name}${more}" dir="auto">`;
+  const frame = '<div class="chatmagic"><p>A note.</p>';
+  const htmls = [
+    `${frame}${box(live, " chatmagic-at-0")}\n<p>On</p>\n</div></div>`,
+    `${box(waiting, "")}\n<p class="chatmagic-waiting" style="">… Waiting.</p></div>`,
+    "<p>Another.</p>",
+  ];
+  const list = htmls.map((html) => ({ output_type: "display_data", data: { "text/html": html } }));
+  const get = (at) => ({ toJSON: () => list[at] });
+  model.cells[0].outputs = { length: list.length, get, set: (at, output) => { list[at] = output; } };
+  const kernel = { status: "busy" };
+  let changed;
+  const statusChanged = { connect: (listener) => { changed = listener; }, disconnect() { changed = undefined; } };
+  model.widget_manager.context.sessionContext = { session: { id: "s", kernel }, statusChanged };
+  open(model);
+  model.receive({ kind: "paint", live, serial: 0, keep: 0, blocks: ["<p>One.</p>\n", "<p>T</p>\n"] });
+  model.receive({ kind: "paint", live, serial: 1, keep: 1, blocks: ["<p>Two</p>\n"] });
+  changed();
+  assert.deepEqual(list.map(({ data }) => data["text/html"]), htmls);
+  kernel.status = "restarting";
+  changed();
+  const left = list.map(({ data }) => data["text/html"].split("<p><em>Not complete"));
+  const plain = '<div class="chatmagic-reply mathjax_ignore" dir="auto">';
+  assert.deepEqual(left.map(([html]) => html), [
+    `${frame}${plain}\n<p>One.</p>\n<p>Two</p>\n</div></div>`, `${plain}\n</div>`, htmls[2],
+  ]);
+  assert.deepEqual(left.map(({ length }) => length), [2, 2, 1]);
+  assert.equal(changed, undefined);
 });
 
 test("a page in the background, which draws no frame, asks for the last state all the same", (t) => {

@@ -359,7 +359,9 @@ def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
     assert retry_after(headers, fast) == RESET
     assert retry_after({"Retry-After": headers["Retry-After"]}, NOW) == RESET
     later = {"Date": DATE, "Retry-After": "5"}
-    assert crediting.retry_after(pairs_of(later), fast) == (fast + timedelta(seconds=5), 5)
+    assert crediting.retry_after(pairs_of(later), fast) == crediting.Wait(
+        fast + timedelta(seconds=5), 5
+    )
 
 
 @pytest.mark.parametrize(

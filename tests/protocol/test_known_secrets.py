@@ -87,5 +87,9 @@ def test_each_shape_of_a_key_is_known() -> None:
         assert secret_in(f"key='{key}'.") == f"what looks like {name}", begin
         assert key_shapes_in(f"{key} and {key}") == [name]
         assert key_shapes_in(f"a{key}") == []
+        # A character by which some beginning is searched for may stand anywhere before it.
+        for noise in ("_ - J z G I", "sk gh xox eyI AIz A_IA SG pypi", "-" * 9, "_" * 9):
+            assert key_shapes_in(f"{noise} {key} {noise}") == [name]
+            assert key_shapes_in(noise) == []
     for text in ("AKIAIOSFODNN7EXAMPLE", f"sk-{'x' * 30}", "sk-learn", "sk-your-key-here-please-1"):
         assert secret_in(text) is None

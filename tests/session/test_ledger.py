@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ def test_an_answer_without_figures_is_charged_once() -> None:
 
 def test_each_account_has_figures_of_its_own() -> None:
     """Those of another one are not compared; what a request takes is known of both."""
-    meter, later = Meter(), seen(40)._replace(came_at=NOW + timedelta(1))
+    meter, later = Meter(), replace(seen(40), came_at=NOW + timedelta(1))
     assert meter.credits is None
     for account, figures, cost in [
         ("a", seen(97), (None, "unknown", 1)),

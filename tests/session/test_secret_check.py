@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -132,6 +133,35 @@ def test_what_is_allowed_is_allowed_for_one_ask(session: Session, emulator: Emul
     )
     session.environment = GivenEnvironment(service=lambda: type(service)(moved))
     assert "of turn 1 holds" in str(refused(session, Ask("echo:three")))
+
+
+def test_what_went_goes_again_wherever_it_stands(session: Session, emulator: Emulator) -> None:
+    """Also where another turn says the same, and where a request between carried less."""
+    session.ask(f"echo:{VALUE}", allow_secrets=True)
+    session.ask("echo:two")
+    first, second = session.conversation.turns
+    session.ask("echo:three", last=0)
+    again = replace(first, number=0, carried=(), owner="again", execution="again")
+    session.change(lambda conversation: conversation.add(replace(second, owner="between")))
+    session.change(lambda conversation: conversation.add(again))
+    session.ask("echo:four")
+    session.ask("echo:five", last=1)
+    session.ask("echo:six")
+    said = [message["content"] for message in emulator.requests[-1].body["messages"]]
+    assert said.count(f"echo:{VALUE}") == said.count(VALUE) == 2
+    other = replace(again, reply=Reply(f"It is {VALUE}."), owner="other", execution="other")
+    session.change(lambda conversation: conversation.add(other))
+    assert "The reply of turn" in str(refused(session, Ask("echo:seven")))
+
+
+def test_a_request_that_carries_less_is_looked_at_whole(session: Session) -> None:
+    """What it carries was in no request, though that of before carried more."""
+    for prompt in ("echo:one", "echo:two"):
+        session.ask(prompt)
+    turn = replace(session.conversation.turns[0], number=0, carried=(), reply=Reply(TOKEN))
+    session.change(lambda conversation: conversation.reset())
+    session.change(lambda conversation: conversation.add(turn))
+    assert "The reply of turn 1 holds" in str(refused(session, Ask("echo:three")))
 
 
 def test_each_message_is_scanned_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
+    import queue
     from collections.abc import Callable, Iterator
 
     import trustme
@@ -286,6 +287,17 @@ def once(*pieces: bytes) -> Callable[[Peer], None]:
     def script(peer: Peer) -> None:
         if peer.request():
             peer.send(*pieces)
+
+    return script
+
+
+def leaving(gone: queue.Queue[bool], *pieces: bytes) -> Callable[[Peer], None]:
+    """Make the script that answers one request in these pieces, and tells when the client left."""
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(*pieces)
+        gone.put(peer.gone())
 
     return script
 

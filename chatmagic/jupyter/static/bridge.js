@@ -5,7 +5,7 @@
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { make } from "./dom.js";
-import { BRIDGE, cellList, keepHearing, liveOutputs, panelViews, settleOutputs, shownIndex, tagKept } from "./notebook.js";
+import { BRIDGE, cellList, endOutputs, keepHearing, liveOutputs, panelViews, settleOutputs, shownIndex, tagKept } from "./notebook.js";
 import { Painter } from "./paint.js";
 import { PromptStyle } from "./prompts.js";
 import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
@@ -23,6 +23,8 @@ const READ_MS = 200;
 const STOP = "chatmagic.stop";
 const PAINTS = "chatmagic.paints";
 const SUBSHELL_MS = 3000;
+/** The states of a kernel that has ended. */
+const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating"]);
 /** After how long a reply has its last state, unless the page was loaded again while it came. */
 const SETTLED_MS = 5000;
 
@@ -86,6 +88,7 @@ export class Bridge {
     this.model = model;
     this.context = context;
     this.cells = context.model.cells;
+    this.kernel = context.sessionContext?.session?.kernel;
     this.page = Math.random().toString(36).slice(2);
     /** @type {Map<string, string>} words by the cell's id */
     this.marks = new Map();
@@ -111,6 +114,8 @@ export class Bridge {
     this.runAgain = this.runAgain.bind(this);
     this.stopReply = this.stopReply.bind(this);
     this.stop = this.stop.bind(this);
+    this.lose = this.lose.bind(this);
+    this.look = this.look.bind(this);
     this.receive = this.receive.bind(this);
     this.cells.changed.connect(this.changed);
     context.disposed?.connect(this.stop);
@@ -118,8 +123,9 @@ export class Bridge {
     model.on("change:keep_output", this.draw);
     model.on("change:asking", this.draw);
     // What is shown here was said by another kernel.
-    model.on("comm_live_update", this.stop);
-    context.sessionContext?.kernelChanged?.connect(this.stop);
+    model.on("comm_live_update", this.lose);
+    context.sessionContext?.kernelChanged?.connect(this.lose);
+    context.sessionContext?.statusChanged?.connect(this.look);
     this.sayFirst();
     this.prompts.watch(cellList(this.cells));
     this.tell(true);
@@ -173,8 +179,10 @@ export class Bridge {
   /** Tell the kernel the cells. @param {boolean} opened */
   tell(opened) {
     const cells = cellList(this.cells).map(({ id, type, outputs }) => {
-      const last = outputs?.length && outputs.get(outputs.length - 1);
-      return [id, type === "code", (last && last.metadata?.chatmagic?.owner) ?? null];
+      // Behind the reply may stand what else the cell printed, or the error of its interrupt.
+      const all = Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at));
+      const owner = all.map((output) => output?.metadata?.chatmagic?.owner).findLast(Boolean);
+      return [id, type === "code", owner ?? null];
     });
     const notebook = this.notebook();
     const name = this.context.path.split("/").pop();
@@ -274,6 +282,23 @@ export class Bridge {
     this.draw();
   }
 
+  /** Return whether the kernel has ended, or the notebook has another one. */
+  isLost() {
+    const kernel = this.context.sessionContext?.session?.kernel;
+    return kernel !== this.kernel || ENDED.has(kernel?.status ?? "");
+  }
+
+  /** Stop; of a kernel that has ended nothing more comes. */
+  lose() {
+    if (this.stopped) return;
+    if (this.isLost()) endOutputs(cellList(this.cells), (live) => this.painter.painted(live));
+    this.stop();
+  }
+
+  look() {
+    if (this.isLost()) this.lose();
+  }
+
   /** Leave the page as it was. */
   stop() {
     if (this.stopped) return;
@@ -281,10 +306,11 @@ export class Bridge {
     this.model.off("msg:custom", this.receive);
     this.model.off("change:keep_output", this.draw);
     this.model.off("change:asking", this.draw);
-    this.model.off("comm_live_update", this.stop);
+    this.model.off("comm_live_update", this.lose);
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);
-    this.context.sessionContext?.kernelChanged?.disconnect(this.stop);
+    this.context.sessionContext?.kernelChanged?.disconnect(this.lose);
+    this.context.sessionContext?.statusChanged?.disconnect(this.look);
     this.observer.disconnect();
     this.views.disconnect();
     this.outputs.disconnect();

@@ -20,7 +20,8 @@ import { make } from "./dom.js";
  * @property {NotebookModel} model
  * @property {string} path
  * @property {string} [localPath]
- * @property {{session?: {id: string}, kernelChanged?: Signal}} [sessionContext]
+ * @property {{session?: {id: string, kernel?: {status: string}}, kernelChanged?: Signal,
+ *   statusChanged?: Signal}} [sessionContext]
  * @property {Signal} [disposed]
  * @typedef {{open: (data?: object) => void, subshellStarted?: Promise<void>}} Comm
  * @typedef {object} WidgetManager
@@ -42,6 +43,8 @@ import { make } from "./dom.js";
  */
 
 export const BRIDGE = Symbol.for("chatmagic.bridge");
+const WAITING = /<p class="chatmagic-waiting"[^>]*>[^<]*<\/p>/;
+const PARTIAL = "<p><em>Not complete: the kernel ended while this reply came. Run the cell again to ask anew.</em></p>";
 /** The tag by which nbstripout leaves a cell's outputs. */
 const KEPT = "keep_output";
 /** The characters of an output behind which no box of a reply under way begins. */
@@ -127,6 +130,25 @@ export function liveOutputs(cells) {
 export function settleOutputs(cells, { live, data, metadata }) {
   for (const { outputs, at } of liveOutputs(cells).filter((each) => each.live === live)) {
     outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
+  }
+}
+
+/**
+ * Leave what came of the replies under way as partial: their kernel has ended.
+ * @param {Cell[]} cells
+ * @param {(live: string) => string} painted the blocks that were painted of one; empty for none
+ */
+export function endOutputs(cells, painted) {
+  for (const { outputs, at, live } of liveOutputs(cells)) {
+    const output = outputs?.get(at).toJSON();
+    const html = String(output.data["text/html"]);
+    const begin = html.indexOf('<div class="chatmagic-reply ');
+    const end = html.indexOf(">", begin) + 1;
+    const head = html.slice(0, begin) + html.slice(begin, end).replace(/ chatmagic-(live|at)[^" ]*/g, "");
+    const open = head.split("<div").length - head.split("</div").length;
+    const blocks = painted(live);
+    const rest = blocks ? `\n${blocks}${"</div>".repeat(open)}` : html.slice(end).replace(WAITING, "");
+    outputs?.set(at, { ...output, data: { "text/html": head + rest + PARTIAL } });
   }
 }
 

@@ -54,6 +54,12 @@ export class Painter {
     this.boxes.clear();
   }
 
+  /** Return all that came of a reply; empty where that is not known. @param {string} live */
+  painted(live) {
+    const blocks = live === this.live ? this.blocks.map(({ html }) => html) : [];
+    return blocks.includes("") ? "" : blocks.join("");
+  }
+
   /** Take what is new of a reply. @param {import("./messages.js").Paint} message */
   take({ live, serial, keep, blocks, same = 0, last = false }) {
     if (live !== this.live) this.forget();
