@@ -28,7 +28,7 @@ TOGETHER: Final = 50
 """Events in one chunk, where a chunk has many."""
 
 
-def event(content: str, number: int = 0) -> bytes:
+def event(content: str, number: int = 0, **more: object) -> bytes:
     """Return an event with a fragment of the reply, and a number in another field."""
     choice = {"index": 0, "delta": {"content": content}, "logprobs": None, "finish_reason": None}
     value = {
@@ -39,6 +39,7 @@ def event(content: str, number: int = 0) -> bytes:
         "service_tier": "default",
         "system_fingerprint": "fp_44709d6fcb",
         "choices": [choice],
+        **more,
     }
     return f"data: {json.dumps(value, separators=(',', ':'))}\n\n".encode()
 
@@ -52,10 +53,14 @@ def chunk(piece: bytes) -> bytes:
 def pieces(framing: str, fragments: int) -> tuple[str, list[bytes]]:
     """Return a body's headers, and the body in the pieces that are written one by one."""
     words = itertools.islice(itertools.cycle(WORDS), fragments)
-    changing = framing == "changing"
-    events = [event(f" {word}", at * changing) for at, word in enumerate(words)]
+    events = [
+        event(f" {word}", usage={"prompt_tokens": 9, "completion_tokens": at})
+        if framing == "usage"
+        else event(f" {word}", at * (framing == "changing"))
+        for at, word in enumerate(words)
+    ]
     events.append(b"data: [DONE]\n\n")
-    if framing in ("chunked", "changing"):
+    if framing in ("chunked", "changing", "usage"):
         return "Transfer-Encoding: chunked", [*map(chunk, events), b"0\r\n\r\n"]
     if framing == "many":
         groups = (events[at : at + TOGETHER] for at in range(0, len(events), TOGETHER))

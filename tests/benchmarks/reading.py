@@ -24,6 +24,7 @@ ROUNDS: Final = 5
 FRAMINGS: Final = {
     "chunked": "one event a chunk",
     "changing": "one event a chunk, each with another time",
+    "usage": "one event a chunk, each with its usage",
     "many": f"{framing_server.TOGETHER} events a chunk",
     "close": "until close",
     "length": "Content-Length",
@@ -40,7 +41,7 @@ def rows() -> Iterator[Row]:
             ask = f"{framing} {FRAGMENTS} 0"
             costs = by_turns({n: partial(_cost, r, ask) for n, r in taking.items()}, ROUNDS)
             base = RAW if RAW in taking else "read1"
-            target = "≤ 2.00" if framing == "chunked" else "least of all peers"
+            target = "≤ 2.00" if framing in ("chunked", "usage") else "least of all peers"
             what = f"CPU a fragment, {words}"
             yield Row(what, {n: 1e6 * c for n, c in costs.items()}, "µs", base, target)
         for rate in (50, 600):

@@ -279,13 +279,15 @@ def test_what_came_before_a_fault_is_kept(answer: Answer, places: list[int], fau
 
 
 # One chunk's JSON, with a place for the content, which is not always what the reply takes.
+PLAIN = '{"choices":[{"delta":{"content":%s}}]}'
+MESSAGE = '{"choices":[{"message":{"content":%s}}]}'
 FORMS_OF_CHUNK = st.sampled_from(
     [
-        '{"choices":[{"delta":{"content":%s}}]}',
+        PLAIN,
+        MESSAGE,
         '{"model":"m","choices":[{"index":0,"delta":{"content": %s },"finish_reason":null}]}',
         '{"choices":[{"delta":{"content":%s},"finish_reason":"stop"}],"usage":{"total_tokens":3}}',
         '{"choices":[{"delta":{"content":%s},"message":{"content":"whole"}}]}',
-        '{"choices":[{"message":{"content":%s}}]}',
         '{"choices":[{"delta":{"content":"a","content":%s}}]}',
         '{"choices":[{"delta":{"content":%s,"cont\\u0065nt":"b"}}]}',
         '{"choices":[{"index":1,"delta":{"content":%s}},{"index":0,"delta":{"role":"r"}}]}',
@@ -321,21 +323,29 @@ CONTENTS = st.sampled_from(
         '"a"}}],"x":[{"y":{"z":"b"',
     ]
 )
-ODD = LINES | st.sampled_from(
-    [
-        b"event: error\n",
-        b"event: ping\n",
-        b"data: {\n",
-        b'error: {"a":1}\n',
-        b'data: {"choices":[{"delta":{"content":"u"}}],"usage":{"total_tokens":7}}\n',
-        b'data: {"choices":[{"delta":{"content":"u"}}],"usage":{"total_tokens":"n"}}\n',
-    ]
+NAME, HALF = b"event: error\n", b"data: {\n"
+USAGE, NO_USAGE = (
+    b'data: {"choices":[{"delta":{"content":"u"}}],"usage":{"total_tokens":%b}}\n' % total
+    for total in (b"7", b'"n"')
 )
+ODD = LINES | st.sampled_from([NAME, b"event: ping\n", HALF, b'error: {"a":1}\n', USAGE, NO_USAGE])
+WORDS = [(0, '"a"'), (0, '"b"')]
 
 
+def _odd(*odd: tuple[int, bytes], contents: list[tuple[int, str]] = WORDS) -> example:
+    """Return an example of few chunks, with lines between them."""
+    how: dict[str, Any] = {"end": "\n", "odd": list(odd), "wrong": [], "places": []}
+    return example(forms=(PLAIN, MESSAGE), contents=contents, **how)
+
+
+@_odd((1, NAME), (3, HALF))
+@_odd((1, HALF))
+@_odd((1, USAGE), (2, NO_USAGE))
+@_odd(contents=[(0, '"a"'), (0, '"a","content":"b"')])
+@_odd(contents=[(1, '"a"'), *WORDS, (1, '"aabc"')])
 @given(
-    form=FORMS_OF_CHUNK,
-    contents=st.lists(CONTENTS, min_size=2, max_size=12),
+    forms=st.tuples(FORMS_OF_CHUNK, FORMS_OF_CHUNK),
+    contents=st.lists(st.tuples(st.integers(0, 1), CONTENTS), min_size=2, max_size=12),
     end=st.sampled_from(["\n\n", "\n", "\r\n\r\n"]),
     odd=st.lists(st.tuples(st.integers(0, 12), ODD), max_size=2),
     wrong=st.lists(st.tuples(st.integers(0, 2_000), st.binary(max_size=2)), max_size=1),
@@ -343,15 +353,15 @@ ODD = LINES | st.sampled_from(
 )
 def test_the_short_ways_of_plain_chunks_read_the_same(
     *,
-    form: str,
-    contents: list[str],
+    forms: tuple[str, str],
+    contents: list[tuple[int, str]],
     end: str,
     odd: list[tuple[int, bytes]],
     wrong: list[tuple[int, bytes]],
     places: list[int],
 ) -> None:
     """Whatever a stream holds, and wherever it is cut, as if each chunk were read in full."""
-    lines = [f"data: {form % content}{end}".encode() for content in contents]
+    lines = [f"data: {forms[form] % content}{end}".encode() for form, content in contents]
     for place, line in odd:
         lines.insert(place, line)
     body = b"".join(lines)
