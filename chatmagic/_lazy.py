@@ -36,7 +36,10 @@ def begin(name: str) -> bool:
         _threads[name] = thread = threading.Thread(
             target=_import, args=[name], name="chatmagic-load", daemon=True
         )
-        thread.start()
+        # Where no thread can begin any more, whoever imports the module loads it: an answer
+        # that is paid for may wait for it.
+        with swallowed(RuntimeError):
+            thread.start()
     return thread is None or not thread.is_alive()
 
 

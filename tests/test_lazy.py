@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import subprocess
 import sys
@@ -81,6 +82,21 @@ def test_an_error_is_the_importers(slow: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys.modules[__name__], "at_import", fail)
     _lazy.load(slow)
     assert slow not in sys.modules
+
+
+def test_without_another_thread_the_importer_loads(
+    slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends, or has all it may have, begins none; its answer is read all the same."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        assert _lazy.begin(slow)
+        _lazy.load(slow)
+    assert importlib.import_module(slow).by == threading.current_thread().name
 
 
 def test_what_only_begins_to_load_is_not_waited_for(

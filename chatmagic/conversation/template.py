@@ -28,6 +28,8 @@ LONGEST: Final = 10_000
 
 _RAW: Final = "--raw sends the text as typed."
 _MESSAGE_SHOWN: Final = 200
+# As Python, NumPy, decimal and pandas write a missing value, which no text is.
+_MISSING: Final = {"None", "nan", "NaN", "NaT", "<NA>"}
 
 
 def fill(
@@ -81,11 +83,11 @@ def refill(text: str, values: Sequence[Value]) -> str:
     return in_front(front, _put_in(text, expressions, put_in))
 
 
-def fill_row(text: str, row: Mapping[str, object]) -> str:
+def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
     """Return a template with the values of one row: ``{{ name }}`` gives way to a value, whole.
 
     Names alone stand between the braces: nothing is evaluated, and no value's text is ever
-    looked at for more names.
+    looked at for more names. Beside it stands the first name whose value is missing, if any.
 
     Args:
         text: the template as typed.
@@ -95,6 +97,7 @@ def fill_row(text: str, row: Mapping[str, object]) -> str:
         InputError: the template names something else, or nothing, or a value has no text.
     """
     pieces: list[str] = []
+    missing: str | None = None
     end = 0
     last_close = text.rfind(CLOSE)
     while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
@@ -106,14 +109,17 @@ def fill_row(text: str, row: Mapping[str, object]) -> str:
                 f"{{{{ {one_line(name)} }}}} is no name of a row. Nothing was sent.",
                 hint=f"There is {names}; a template takes names, and no expressions.",
             )
-        pieces += [text[end:start], _value(name, row.__getitem__, hint=None)]
+        value = _value(name, row.__getitem__, hint=None)
+        if missing is None and value in _MISSING and not isinstance(row[name], str):
+            missing = name
+        pieces += [text[end:start], value]
         end = close + len(CLOSE)
     if not end:
         raise InputError(
             "The template names nothing of a row, so each would send the same. Nothing was sent.",
             hint="{{ it }} stands for the row, {{ name }} for one of its columns.",
         )
-    return "".join([*pieces, text[end:]])
+    return "".join([*pieces, text[end:]]), missing
 
 
 def in_front(values: Sequence[Value], text: str) -> str:

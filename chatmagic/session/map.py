@@ -32,6 +32,7 @@ from chatmagic.protocol.url import EMULATOR
 from chatmagic.session import forms
 from chatmagic.session.environment import setup_for
 from chatmagic.session.row_asker import RowAsker
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -133,15 +134,20 @@ class RowPrompts:
             InputError: the template does not go with the row.
         """
         try:
-            prompt = template.fill_row(self.ask.prompt, row)
+            prompt, missing = template.fill_row(self.ask.prompt, row)
             ask = replace(self.ask, prompt=template.in_front(self._front, prompt))
             request = ask.request((), self._extra)
         except ValueError as error:
             what = error.message if isinstance(error, InputError) else f"{error}. Nothing was sent."
             raise InputError(f"Row {number:,}: {what}", hint=getattr(error, "hint", None)) from None
-        return request, self._problem(number, prompt)
+        return request, self._problem(number, prompt, missing)
 
-    def _problem(self, number: int, prompt: str) -> InputError | None:
+    def _problem(self, number: int, prompt: str, missing: str | None) -> InputError | None:
+        if missing is not None:
+            return InputError(
+                f"Row {number:,} has no value for {{{{ {one_line(missing)} }}}}, so it is not "
+                "sent: fill the value in, or leave the row out."
+            )
         if not prompt.strip():
             return InputError(f"Row {number:,} makes an empty prompt, which is not sent.")
         if self.ask.allow_secrets or (secret := secret_in(prompt, self._variables)) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
@@ -300,7 +301,23 @@ def test_python_warns_only_where_it_is_evaluated() -> None:
 )
 def test_a_row_is_put_in_by_name(text: str, filled: str) -> None:
     """Its values are whole, and looked at for nothing; all else is as typed."""
-    assert fill_row(text, {"it": 7, "two words": "{{ it }}"}) == filled
+    assert fill_row(text, {"it": 7, "two words": "{{ it }}"}) == (filled, None)
+
+
+class Missing:
+    """A missing value of a library that is not imported."""
+
+    def __str__(self) -> str:
+        """Return what pandas writes."""
+        return "<NA>"
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), Decimal("nan"), Missing()], ids=str)
+def test_a_missing_value_of_a_row(value: object) -> None:
+    """It is named where the template names it; a text that reads so is a value."""
+    row = {"it": {"t": value}, "t": value, "n": str(value)}
+    assert fill_row("{{ n }} {{ t }}", row) == (f"{value} {value}", "t")
+    assert fill_row("{{ n }} {{ it }}", row) == (f"{value} {row['it']}", None)
 
 
 @pytest.mark.parametrize(

@@ -281,6 +281,30 @@ def test_a_row_with_a_secret_is_not_sent(
     assert allowed[1].text == "IT IS CORRECT-HORSE-7"
 
 
+def test_a_row_without_a_value_is_not_sent(asking: Session, service: RowService) -> None:
+    """It would be asked about the word nan; what the template does not name may be missing."""
+    pandas, numpy = library("pandas"), library("numpy")
+    missing = [numpy.nan, None, pandas.NaT, pandas.NA, numpy.float32("nan")]
+    table = pandas.DataFrame(
+        {"a column": [*missing, "a"], "other": None}, index=range(10, 16), dtype=object
+    )
+    error = (
+        "Row {} has no value for {{{{ a column }}}}, so it is not sent: "
+        "fill the value in, or leave the row out."
+    )
+    with pytest.raises(InputError) as caught:
+        asking.map("Rate {{ a column }}", table)
+    assert f"5 rows will not be sent: {error.format(0)}" in str(caught.value)
+    replies = asking.map("Rate {{ a column }}", table, yes=True)
+    assert [*replies.error[:5]] == [*map(error.format, range(5))]
+    assert service.prompts == ["Rate a"]
+    asking.map("Rate {{ a column }}", table.fillna("none"), yes=True)
+    assert sorted(service.prompts[1:]) == ["Rate none"] * 5
+    asking.map("{{ t }}", library("polars").DataFrame({"t": [None, "of polars"]}), yes=True)
+    asking.map("{{ it }}", [None, "of a list"], yes=True)
+    assert service.prompts[6:] == ["of polars", "of a list"]
+
+
 def test_the_question_says_what_is_not_sent(asking: Session) -> None:
     """Before anything is."""
     with pytest.raises(InputError, match=r"1 row will not be sent: Row 1 makes an empty prompt"):
