@@ -88,11 +88,19 @@ class _Sample:
 
 
 _SAMPLE: Final[Any] = _Sample
-_KIND: Final = _SAMPLE.__dataclass_fields__["field"]._field_type  # noqa: SLF001
+_NOTED: Final = {
+    name: getattr(_SAMPLE.__dataclass_fields__["field"], name)
+    for name in Field.__slots__
+    if name.startswith("_")
+}
 
 
 def _declared(plain: type, *, kw_only: bool) -> dict[str, Field[Any]]:
-    """Return the fields that a class declares itself, in their order."""
+    """Return the fields that a class declares itself, in their order.
+
+    Raises:
+        ValueError: a default can change, and would be the same for all instances.
+    """
     own: dict[str, Any] = {}
     for name, hint in vars(plain).get("__annotations__", {}).items():
         if hint == "KW_ONLY":
@@ -100,9 +108,13 @@ def _declared(plain: type, *, kw_only: bool) -> dict[str, Field[Any]]:
         elif not hint.startswith("ClassVar"):
             value = vars(plain).get(name, MISSING)
             item: Any = value if isinstance(value, Field) else field(default=value)
+            if item.default.__class__.__hash__ is None:
+                raise ValueError(f"{name} of {plain.__qualname__} wants a default_factory")
             own[name] = item
-            item.name, item.type, item._field_type = name, hint, _KIND  # noqa: SLF001 - as there
+            item.name, item.type = name, hint
             item.kw_only = kw_only if item.kw_only is MISSING else item.kw_only
+            for noted in _NOTED.items():
+                setattr(item, *noted)
     return own
 
 

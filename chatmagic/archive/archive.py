@@ -52,15 +52,17 @@ def _uncollected(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        put_back = gc.enable if gc.isenabled() else gc.disable
+        was_on = gc.isenabled()
         try:
             try:
                 gc.disable()
                 return function(*args, **kwargs)
             finally:
-                put_back()
+                if was_on:  # another thread may have turned it off, and turns it on again
+                    gc.enable()
         finally:
-            put_back()  # an interrupt may come just before the first one
+            if was_on:  # an interrupt may come just before the first one
+                gc.enable()
 
     return run
 

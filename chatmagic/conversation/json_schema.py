@@ -17,8 +17,6 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-"""The most characters of a name or a value that a message repeats."""
-
 KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),

@@ -96,9 +96,9 @@ class SecretCheck:
                     f"{_HINTS[ask.entry]}.",
                 )
         if is_sent:
+            self._went = messages
             passed.difference_update(map(hash, texts))  # what went holds them
             passed.update(map(hash, others))
-            self._went = messages
 
     def allow(self, text: str) -> None:
         """Let the reply to an ask that was allowed go along: it may repeat the secret."""

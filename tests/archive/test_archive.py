@@ -7,12 +7,14 @@ import gc
 import inspect
 import json
 import sys
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loopback import wait_for
 from talks import ask, prompts
 
 from chatmagic._json import digest
@@ -432,3 +434,36 @@ def test_the_collector_rests_while_turns_are_made(was_on: bool) -> None:
     finally:
         (gc.enable if is_on else gc.disable)()
     assert set(seen) == {False}
+
+
+def test_two_threads_that_load_at_once_leave_the_collector_on() -> None:
+    """The one that ends last had found it off."""
+    first_reads, second_reads, first_is_done = (threading.Event() for _ in range(3))
+
+    class Waiting(dict[str, Any]):
+        def __init__(self, saved: Any, reads: threading.Event, goes_on: threading.Event) -> None:
+            super().__init__(saved)
+            self.reads, self.goes_on = reads, goes_on
+
+        def get(self, name: str, default: object = None) -> Any:
+            self.reads.set()
+            wait_for(self.goes_on)
+            return super().get(name, default)
+
+    saved = archive.dump(Conversation())
+    first = threading.Thread(target=archive.load, args=[Waiting(saved, first_reads, second_reads)])
+    second = threading.Thread(
+        target=archive.load, args=[Waiting(saved, second_reads, first_is_done)]
+    )
+    is_on = gc.isenabled()
+    try:
+        gc.enable()
+        first.start()
+        wait_for(first_reads)
+        second.start()
+        first.join()
+        first_is_done.set()
+        second.join()
+        assert gc.isenabled()
+    finally:
+        (gc.enable if is_on else gc.disable)()
