@@ -133,6 +133,7 @@ class Bridge:
         if ended is not None:
             self._to_say.append({"kind": "say", "text": ended, "first": True})
         self._began = began
+        self._asked = set[str | None]() if began is None else {began.ask.owner}
         self._marked: dict[str, str] | None = None
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
@@ -248,6 +249,7 @@ class Bridge:
         match event:
             case Began(ask):
                 self._began = event
+                self._asked.add(ask.owner)
                 self._quiet = ask.entry == "panel"
             case Fragment() if not self._quiet:
                 self._quiet = True
@@ -295,7 +297,7 @@ class Bridge:
         causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}
         self._publish_below(causes, opened=opened)
         live = {turn.owner for turn in conversation}
-        known = {owner for owner, _ in conversation.slots}.union(conversation.cells)
+        known = self._asked.union(dict(conversation.slots), conversation.cells)
         words = dict.fromkeys(self.pages.unheard(known, live), OLDER)
         words |= dict.fromkeys(self.pages.copies() - live, COPIED)
         for cell, mark in marks.items():

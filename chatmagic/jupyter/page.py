@@ -83,6 +83,7 @@ class LivePage:
             # The renderer comes first. Just behind a drawing the page has time.
             is_loaded = _lazy.begin(RENDERER) and _lazy.begin(_BRIDGE)
             if is_loaded and isinstance(event, Drawn):
+                self.drawing.leave(open_behind)
                 context.run(self.open_bridge, None, begins[-1])
 
         unfollow = self._session.follow(follow)

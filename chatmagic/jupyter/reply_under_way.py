@@ -154,7 +154,7 @@ class ReplyUnderWay:
         self.due = None
         is_plain = self._serial >= 0 and self._reply is None
         is_rendered = self._reply is not None or self._can_render()
-        if is_plain and not (is_rendered or self._new):
+        if is_plain and not (is_rendered or self._new or last):
             self.due = now + SECONDS_BETWEEN  # it is loaded soon
             return None
         if not self._has_words or not (self._new or last or is_plain):

@@ -408,6 +408,10 @@ def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None
         d=owner_of("d"),
     )
     front.hears({"kind": "marks", "marks": dict.fromkeys("ab", module.OLDER)})
+    ask = Ask("x", owner=owner_of("a"))
+    current_session().followers.tell(Began(ask, (), (), Halt()))
+    front.hears({"kind": "marks", "marks": {"b": module.OLDER}})
+    current_session().followers.tell(Ended(ask, None, ServiceError("Not complete.")))
     front.ask("a", "%chat --no-history echo:a")
     front.say("abcd", a=owner_of("a"), b=owner_of("b"), c=owner_of("c"), d=owner_of("d"))
     front.hears({"kind": "marks", "marks": {"b": module.OLDER}})
@@ -459,6 +463,26 @@ def test_a_reply_in_the_background_is_stopped_from_its_page(
     service.settings = Settings()
     front.ask("b")
     comm.get_comm_manager().targets[module.STOP](front.widget, {})
+
+
+def test_a_bridge_that_cannot_open_is_tried_once_a_reply(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reply is drawn to its end, and the log is not filled with the same error."""
+    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
+    tried: list[Ask] = []
+
+    def fail(*_: object, began: Began, **__: object) -> None:
+        tried.append(began.ask)
+        raise OSError("no widgets")
+
+    monkeypatch.setattr(module, "Bridge", fail)
+    page, ask, drawn = front.shell.kernel.page, Ask("x"), list[Drawn]()
+    page.drawing.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
+    assert len([*first_reply(page, ask)]) == 2
+    assert drawn[-1].last
+    assert len(drawn) > 1
+    assert tried == [ask]
 
 
 def test_a_page_is_sent_what_there_is_to_paint(

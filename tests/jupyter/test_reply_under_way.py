@@ -203,6 +203,9 @@ def test_first_words_wait_for_no_renderer(monkeypatch: pytest.MonkeyPatch) -> No
     assert {*begun} == {name}
     assert reply.due is not None
     assert reply.draw(reply.due) is None  # nothing new
+    last = reply.draw(0.05, last=True)
+    assert last is not None
+    assert (last.last, last.blocks) == (True, first.blocks)
     reply.add(" so")
     more = reply.draw(reply_under_way.SECONDS_BETWEEN)
     assert more is not None
