@@ -134,8 +134,13 @@ class Cassette:
             try:
                 notes = self._recording_notes(query, is_emulator=is_emulator())
             except ChatError as error:
-                empty = "" if self.interactions else ", which is empty"
-                error.message = f"This request is not in {self.config.name}{empty}. {error.message}"
+                if self.config.mode == "record":
+                    what = (
+                        f"This request is not in {self.config.name}"
+                        if self._file.exists()
+                        else f"There is no cassette {self.config.name} yet"
+                    )
+                    error.message = f"{what}. {error.message}"
                 raise
             return Lookup("service", query, (*notes, *warnings))
         self._answered += 1

@@ -110,11 +110,14 @@ def test_what_is_recorded_needs_no_service(
         ConnectError, match=r"^This request is not in talk\.jsonl\. No address is set"
     ):
         session.ask("echo:two")
-    empty = mode(monkeypatch, "record", "other.jsonl")
+    misspelled = mode(monkeypatch, "record", "other.jsonl")
     with pytest.raises(
-        ConnectError, match=r"^This request is not in other\.jsonl, which is empty\. "
+        ConnectError, match=r"^There is no cassette other\.jsonl yet\. No address is set"
     ):
-        empty.ask("echo:one")
+        misspelled.ask("echo:one")
+    refreshing = mode(monkeypatch, "refresh")
+    with pytest.raises(ConnectError, match=r"^No address is set"):
+        refreshing.ask("echo:one")
     assert len(emulator.requests) == 1
 
 
