@@ -147,16 +147,16 @@ class Pages:
                 conversation.
             live: hashes of the cells that own its live turns.
         """
-        found: set[str] = set()
+        older: set[str] = set()
         for report in self.reports:
             above: list[str] = []
             for name, cell in report.cells.items():
                 if name in live:
-                    found.update(above)
+                    older.update(above)
                     above = []
                 elif cell.owner is not None and name not in known and cell.owner not in known:
                     above.append(name)
-        return found
+        return older
 
     def names(self, owners: Collection[str]) -> dict[str, str]:
         """Return the notebooks that cells stand in, in words; nothing where all are in one."""
