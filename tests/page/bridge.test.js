@@ -172,12 +172,21 @@ test("of a kernel that has ended, what came of its replies is left as partial", 
   kernel.status = "restarting";
   changed();
   const left = list.map(({ data }) => data["text/html"].split("<p><em>Not complete"));
-  const plain = '<div class="chatmagic-reply mathjax_ignore" dir="auto">';
+  const named = (name) => `<div class="chatmagic-reply mathjax_ignore chatmagic-live-${name}" dir="auto">`;
   assert.deepEqual(left.map(([html]) => html), [
-    `${frame}${plain}\n<p>One.</p>\n<p>Two</p>\n</div></div>`, `${plain}\n</div>`, htmls[2],
+    `${frame}${named(live)}\n<p>One.</p>\n<p>Two</p>\n</div></div>`, `${named(waiting)}\n</div>`, htmls[2],
   ]);
   assert.deepEqual(left.map(({ length }) => length), [2, 2, 1]);
   assert.equal(changed, undefined);
+  const marked = structuredClone(list);
+  open(model);
+  changed();
+  assert.deepEqual(list, marked);
+  // The page had only lost it: the kernel has the reply.
+  const settled = samples("to the bridge").find(({ kind }) => kind === "settled");
+  open(model);
+  model.receive({ ...settled, live });
+  assert.deepEqual(list[0].data, settled.data);
 });
 
 test("a page in the background, which draws no frame, asks for the last state all the same", (t) => {

@@ -134,7 +134,8 @@ export function settleOutputs(cells, { live, data, metadata }) {
 }
 
 /**
- * Leave what came of the replies under way as partial: their kernel has ended.
+ * Leave what came of the replies under way as partial: their kernel has ended. They keep their
+ * names, by which a page that is loaded again has the last state where a kernel was only lost.
  * @param {Cell[]} cells
  * @param {(live: string) => string} painted the blocks that were painted of one; empty for none
  */
@@ -142,9 +143,10 @@ export function endOutputs(cells, painted) {
   for (const { outputs, at, live } of liveOutputs(cells)) {
     const output = outputs?.get(at).toJSON();
     const html = String(output.data["text/html"]);
+    if (html.endsWith(PARTIAL)) continue;
     const begin = html.indexOf('<div class="chatmagic-reply ');
     const end = html.indexOf(">", begin) + 1;
-    const head = html.slice(0, begin) + html.slice(begin, end).replace(/ chatmagic-(live|at)[^" ]*/g, "");
+    const head = html.slice(0, begin) + html.slice(begin, end).replace(/ chatmagic-(live|at-\d+)(?=[" ])/g, "");
     const open = head.split("<div").length - head.split("</div").length;
     const blocks = painted(live);
     const rest = blocks ? `\n${blocks}${"</div>".repeat(open)}` : html.slice(end).replace(WAITING, "");
