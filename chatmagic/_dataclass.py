@@ -11,15 +11,19 @@ type checker, :func:`dataclasses.fields` and :func:`dataclasses.replace` there i
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from functools import partial
 from itertools import count
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from chatmagic._fields import SAMPLE, Fields, declared
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from dataclasses import dataclass
+
+    from chatmagic._fields import Declaration
 
 __all__ = ["DIGEST", "dataclass", "to_bytes"]
 
@@ -43,33 +47,29 @@ def _dataclass(
     """Return a decorator, as :func:`dataclasses.dataclass` with the same arguments does."""
 
     def decorate(plain: type) -> type:
-        own = _declared(plain, kw_only=kw_only)
-        cls = _slotted(plain, own) if slots else _unslotted(plain, own)
-        every: dict[str, Field[Any]] = {}
-        for base in reversed(cls.__mro__):
-            every |= vars(base).get("__dataclass_fields__", {})
-        every |= own
-        by_place = [name for name, item in every.items() if item.init and not item.kw_only]
+        own = declared(plain, kw_only=kw_only)
+        its = Fields(plain, own)
         made: dict[str, object] = {
-            "__dataclass_fields__": every,
-            "__dataclass_params__": _SAMPLE.__dataclass_params__,
-            "__match_args__": tuple(by_place),
+            "__dataclass_fields__": its,
+            "__dataclass_params__": SAMPLE.__dataclass_params__,
+            "__match_args__": its.by_place,
             "__replace__": dataclasses.replace,
-            "__init__": _Init(cls, _PUT if frozen else _SET),
+            "__init__": _Init(its, _PUT if frozen else _SET),
         }
         if repr:
             made["__repr__"] = _repr
         if eq:
-            equal, hashed = _comparing(cls, [name for name in every if every[name].compare])
+            equal, hashed = _comparing(its)
             made |= {"__eq__": equal, "__hash__": hashed if frozen else None}
         if frozen:
             made |= {"__setattr__": _refuse, "__delattr__": _refuse}
         if frozen and slots:
             made |= {"__getstate__": _state, "__setstate__": _restore}
-        for name in made.keys() - vars(plain).keys():
-            setattr(cls, name, made[name])
-        for name, each in own.items():
-            if (packing := each.metadata.get("packing")) and name in vars(cls):
+        cls = _slotted(plain, own, made) if slots else _unslotted(plain, own, made)
+        its.cls = cls
+        for name, (_, value, _) in own.items():
+            packing = value.metadata.get("packing") if isinstance(value, Field) else None
+            if packing and name in vars(cls):
                 setattr(cls, name, _packed(vars(cls)[name], *packing))
         return cls
 
@@ -80,62 +80,28 @@ if not TYPE_CHECKING:
     dataclass = _dataclass
 
 
-@dataclasses.dataclass(init=False, repr=False, eq=False)
-class _Sample:
-    """Class that the standard library has made, for what it notes and does not document."""
-
-    field: int
-
-
-_SAMPLE: Final[Any] = _Sample
-_NOTED: Final = {
-    name: getattr(_SAMPLE.__dataclass_fields__["field"], name)
-    for name in Field.__slots__
-    if name.startswith("_")
-}
-
-
-def _declared(plain: type, *, kw_only: bool) -> dict[str, Field[Any]]:
-    """Return the fields that a class declares itself, in their order.
-
-    Raises:
-        ValueError: a default can change, and would be the same for all instances.
-    """
-    own: dict[str, Any] = {}
-    for name, hint in vars(plain).get("__annotations__", {}).items():
-        if hint == "KW_ONLY":
-            kw_only = True
-        elif not hint.startswith("ClassVar"):
-            value = vars(plain).get(name, MISSING)
-            item: Any = value if isinstance(value, Field) else field(default=value)
-            if item.default.__class__.__hash__ is None:
-                raise ValueError(f"{name} of {plain.__qualname__} wants a default_factory")
-            own[name] = item
-            item.name, item.type = name, hint
-            item.kw_only = kw_only if item.kw_only is MISSING else item.kw_only
-            for noted in _NOTED.items():
-                setattr(item, *noted)
-    return own
-
-
-def _slotted(plain: type, own: Mapping[str, Field[Any]]) -> type:
+def _slotted(plain: type, own: Mapping[str, object], made: Mapping[str, object]) -> type:
     """Return a class with slots for its own fields; slots are given to a new class alone."""
     inherited = {name for base in plain.__mro__[1:] for name in vars(base).get("__slots__", ())}
     left_out = {*own, "__dict__", "__weakref__"}
     body = {name: value for name, value in vars(plain).items() if name not in left_out}
     body["__slots__"] = tuple([name for name in own if name not in inherited])
-    cls = type(plain)(plain.__name__, plain.__bases__, body)
+    # What a class is made with costs a fifth of what it is given later.
+    cls = type(plain)(plain.__name__, plain.__bases__, {**made, **body})
     cls.__qualname__ = plain.__qualname__
     return cls
 
 
-def _unslotted(plain: type, own: Mapping[str, Field[Any]]) -> type:
+def _unslotted(plain: type, own: Mapping[str, Declaration], made: Mapping[str, object]) -> type:
     """Return a class with the defaults of its own fields in place of their declarations."""
-    for name in [name for name in own if isinstance(vars(plain).get(name), Field)]:
-        if own[name].default is MISSING:
-            delattr(plain, name)
-        else:
-            setattr(plain, name, own[name].default)
+    for name in made.keys() - vars(plain).keys():
+        setattr(plain, name, made[name])
+    for name, (_, value, _) in own.items():
+        if isinstance(value, Field):
+            if value.default is MISSING:
+                delattr(plain, name)
+            else:
+                setattr(plain, name, value.default)
     return plain
 
 
@@ -178,13 +144,13 @@ class _Init:
     """``__init__`` of a class, which is compiled when some instances were made: most have few.
 
     Args:
-        cls: the class.
+        its: the fields of the class.
         put: a statement that gives an attribute its value.
     """
 
-    def __init__(self, cls: type, put: str) -> None:
+    def __init__(self, its: Fields, put: str) -> None:
         """Compile nothing yet."""
-        self._cls = cls
+        self._its = its
         self._put = put
         self._made = 0
 
@@ -192,36 +158,38 @@ class _Init:
         """Return the method of an instance, or the function."""
         self._made += 1
         # To tell the arguments, Python 3.13 asks with the class as an instance.
-        if isinstance(instance, self._cls) and self._made <= UNCOMPILED:
+        if isinstance(instance, self._its.cls) and self._made <= UNCOMPILED:
             return partial(self._fill, instance)
         return self._compiled().__get__(instance, owner)
 
     def _compiled(self) -> Any:
-        init = _compiled(self._cls, self._put)
-        type.__setattr__(self._cls, "__init__", init)
+        init = _compiled(self._its.cls, self._put)
+        type.__setattr__(self._its.cls, "__init__", init)
         return init
 
     def _fill(self, instance: Any, /, *args: object, **named: object) -> None:
         """Give an instance its values, as the function does."""
-        every, values = fields(self._cls), dict[str, object]()
-        by_place = [each.name for each in every if each.init and not each.kw_only]
+        by_place, values = self._its.by_place, dict[str, object]()
         given = dict(zip(by_place, args, strict=False))
         is_wrong = len(args) > len(by_place) or bool(given.keys() & named.keys())
         given |= named
-        for each in every:
-            if each.init and each.name in given:
-                values[each.name] = given.pop(each.name)
-            elif each.default_factory is not MISSING:
-                values[each.name] = each.default_factory()
-            elif each.default is not MISSING:
-                values[each.name] = each.default
+        for name, (_, value, _) in self._its.declared.items():
+            is_init, default = True, value
+            if isinstance(value, Field):
+                is_init, default = value.init, value.default
+            if is_init and name in given:
+                values[name] = given.pop(name)
+            elif default is not MISSING:
+                values[name] = default
+            elif value is not MISSING and value.default_factory is not MISSING:
+                values[name] = value.default_factory()
             else:
-                is_wrong = is_wrong or each.init
+                is_wrong = is_wrong or is_init
         if is_wrong or given:
             self._compiled()(instance, *args, **named)  # it says what is wrong
         for name, value in values.items():
             object.__setattr__(instance, name, value)
-        if hasattr(self._cls, "__post_init__"):
+        if hasattr(self._its.cls, "__post_init__"):
             instance.__post_init__()
 
 
@@ -258,26 +226,25 @@ def _compiled(cls: type, put: str) -> Any:
     return init
 
 
-def _comparing(
-    cls: type, names: Sequence[str]
-) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
+def _comparing(its: Fields) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
     """Return ``__eq__`` and ``__hash__`` of a class, which are compiled when some calls were made.
 
     Compiled ones take a third of the time, and give the same hash.
 
     Args:
-        cls: the class.
-        names: the fields that are compared.
+        its: the fields of the class.
     """
     calls = count(1)
 
     def values(it: object) -> tuple[Any, ...]:
         if next(calls) == _CALLS:
             compile_them()
-        return tuple([getattr(it, name) for name in names])
+        return tuple([getattr(it, name) for name in its.compared])
 
     def compile_them() -> None:
-        mine, others = ("".join(f"{it}.{name}, " for name in names) for it in ("self", "other"))
+        mine, others = (
+            "".join(f"{it}.{name}, " for name in its.compared) for it in ("self", "other")
+        )
         code = f"""def __eq__(self, other):
  return ({mine}) == ({others}) if other.__class__ is self.__class__ else NotImplemented
 def __hash__(self):
@@ -285,9 +252,9 @@ def __hash__(self):
         scope: dict[str, Any] = {}
         exec(code, scope)  # noqa: S102 - as above
         for name, plain in (("__eq__", equal), ("__hash__", hashed)):
-            if vars(cls).get(name) is plain:
-                scope[name].__qualname__ = f"{cls.__qualname__}.{name}"
-                type.__setattr__(cls, name, scope[name])
+            if vars(its.cls).get(name) is plain:
+                scope[name].__qualname__ = f"{its.cls.__qualname__}.{name}"
+                type.__setattr__(its.cls, name, scope[name])
 
     def equal(self: object, other: object) -> Any:
         return values(self) == values(other) if type(self) is type(other) else NotImplemented

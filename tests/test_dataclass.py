@@ -148,20 +148,6 @@ def test_a_class_of_the_standard_librarys_may_derive_from_one() -> None:
     assert [each.name for each in fields(named)] == ["value", "title"]
 
 
-@pytest.mark.parametrize("dataclass", [_dataclass.dataclass, dataclasses.dataclass])
-@pytest.mark.parametrize("default", [[], {}, field(default=set())])
-def test_a_default_that_can_change_is_refused(dataclass: Any, default: Any) -> None:
-    """All instances would share it."""
-
-    class Plain:
-        """It has such a default."""
-
-        parts: Any = default
-
-    with pytest.raises(ValueError, match=r"parts .*default_factory"):
-        dataclass(slots=True)(Plain)
-
-
 @pytest.mark.parametrize(
     "change", [lambda it: setattr(it, "cell", 1), lambda it: delattr(it, "row")]
 )

@@ -27,6 +27,7 @@ TOP = frozenset(
         "models",
         "text",
         "_dataclass",
+        "_fields",
         "_json",
         "_json_reply",
         "_lazy",
