@@ -126,9 +126,10 @@ def test_an_interrupt_while_the_reader_is_loaded_closes_the_connection(
         raise KeyboardInterrupt
 
     with served(endless(gone)) as (client, server):
+        replying = client.stream(ASK)
         monkeypatch.setattr("chatmagic._lazy.load", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            ask(client, streaming=True)
+            replying.__enter__()
         wait_for(gone)
     assert len(server.asked) == 1
 
