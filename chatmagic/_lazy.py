@@ -7,6 +7,7 @@ long to load, while a person may interrupt it, is loaded in another one.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from importlib import import_module
@@ -44,5 +45,16 @@ def begin(name: str) -> bool:
 
 
 def _import(name: str) -> None:
-    with swallowed():
-        import_module(name)
+    """Import a module while the garbage collector rests: what is loaded stays."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        with swallowed():
+            import_module(name)
+    finally:
+        if was_on:
+            # It would go through all that is new, some of it three times, only to let it grow old.
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()

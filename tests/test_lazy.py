@@ -117,6 +117,67 @@ def test_what_only_begins_to_load_is_not_waited_for(
     assert slow in sys.modules
 
 
+def test_the_collector_rests_while_a_module_is_loaded(tmp_path: Path) -> None:
+    """What is loaded goes to the oldest objects unseen; what a person set up stays as it is."""
+    (tmp_path / "slow.py").write_text("import gc\nmade, is_on = [[1]], gc.isenabled()\n")
+    code = """
+import gc, sys
+from chatmagic import _lazy
+def load():
+    before = gc.isenabled(), gc.get_freeze_count() > 0
+    sys.modules.pop("slow", None)
+    _lazy._threads.clear()
+    _lazy.load("slow")
+    made = sys.modules["slow"].made
+    is_oldest = any(each is made for each in gc.get_objects(generation=2))
+    is_as_before = before == (gc.isenabled(), gc.get_freeze_count() > 0)
+    print(sys.modules["slow"].is_on, is_oldest, is_as_before)
+load()
+gc.disable()
+load()
+gc.enable()
+gc.freeze()
+load()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    lines = "False True True", "False False True", "False False True"
+    assert ran.stdout.splitlines() == [*lines]
+
+
+def test_the_first_ask_loads_nothing_in_the_main_thread_before_it_is_sent() -> None:
+    """An interrupt would come in the midst of it, and the garbage collector would not rest."""
+    code = """
+import os, sys, threading
+seen = []
+class Finder:
+    def find_spec(self, name, *_):
+        if threading.current_thread() is threading.main_thread():
+            seen.append(name)
+def hook(event, _):
+    if event == "socket.connect":
+        print(seen, flush=True)
+        os._exit(0)
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "chatmagic")
+sys.meta_path.insert(0, Finder())
+sys.addaudithook(hook)
+os.environ |= {"CHATMAGIC_BASE_URL": "http://127.0.0.1:9", "CHATMAGIC_AUTH": "none"}
+shell.run_cell_magic("chat", "", "hello")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert ran.stdout.splitlines() == ["[]"]
+
+
 def test_the_first_ask_loads_nothing_heavy_in_the_main_thread() -> None:
     """Neither requests nor markdown-it nor the commands: all are looked for in other threads."""
     code = """

@@ -49,6 +49,7 @@ class ClientPool:
             return self.given
         # requests comes with the first question, not with the extension.
         _lazy.load("chatmagic.client.transport")
+        _lazy.load("chatmagic.client.client")
         from chatmagic.client.client import Client  # noqa: PLC0415
 
         new, client = setup(), self._made.get(source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from chatmagic import _lazy
 from chatmagic.client import kernel_hook
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def current_session() -> Session:
     with _lock:
         if _current is None:
             # The session and all below it come with the first use, not with the extension.
+            _lazy.load("chatmagic.session.session")
             from chatmagic.session.session import Session  # noqa: PLC0415
 
             _current = Session(environment=kernel_hook.find_kernel and kernel_hook.find_kernel())
