@@ -11,7 +11,7 @@ import gc
 import sys
 import threading
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from chatmagic._log import swallowed
 
@@ -42,6 +42,23 @@ def begin(name: str) -> bool:
         with swallowed(RuntimeError):
             thread.start()
     return thread is None or not thread.is_alive()
+
+
+class Later:
+    """Module that is loaded by :func:`load` when something of it is used for the first time.
+
+    Args:
+        name: the module, which the importer has for a type checker under this one's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Load nothing yet."""
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Return an attribute of the module."""
+        load(self._name)
+        return getattr(import_module(self._name), attribute)
 
 
 def _import(name: str) -> None:
