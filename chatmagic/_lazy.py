@@ -15,6 +15,9 @@ from typing import Any, Final
 
 from chatmagic._log import swallowed
 
+_FROZEN: Final = 1_000
+"""A person has frozen objects where there are more; Python 3.12 begins with 375."""
+
 _threads: Final[dict[str, threading.Thread]] = {}
 
 
@@ -71,7 +74,7 @@ def _import(name: str) -> None:
     finally:
         if was_on:
             # It would go through all that is new, some of it three times, only to let it grow old.
-            if not gc.get_freeze_count():
+            if gc.get_freeze_count() < _FROZEN:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
