@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIGEST", "dataclass", "to_bytes"]
 
-UNCOMPILED: Final = 12
+UNCOMPILED: Final = 40
 """How many instances of a class are made without a method of its own."""
 _CALLS: Final = 20
 """How many values are compared or hashed before that is compiled; most classes have less."""

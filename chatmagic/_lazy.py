@@ -11,9 +11,12 @@ import gc
 import sys
 import threading
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from chatmagic._log import swallowed
+
+_FROZEN: Final = 1_000
+"""A person has frozen objects where there are more; Python 3.12 begins with 375."""
 
 _threads: Final[dict[str, threading.Thread]] = {}
 
@@ -44,6 +47,23 @@ def begin(name: str) -> bool:
     return thread is None or not thread.is_alive()
 
 
+class Later:
+    """Module that is loaded by :func:`load` when something of it is used for the first time.
+
+    Args:
+        name: the module, which the importer has for a type checker under this one's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Load nothing yet."""
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Return an attribute of the module."""
+        load(self._name)
+        return getattr(import_module(self._name), attribute)
+
+
 def _import(name: str) -> None:
     """Import a module while the garbage collector rests: what is loaded stays."""
     was_on = gc.isenabled()
@@ -54,7 +74,7 @@ def _import(name: str) -> None:
     finally:
         if was_on:
             # It would go through all that is new, some of it three times, only to let it grow old.
-            if not gc.get_freeze_count():
+            if gc.get_freeze_count() < _FROZEN:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

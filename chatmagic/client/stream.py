@@ -8,8 +8,8 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chatmagic import _lazy
 from chatmagic._json import shared
+from chatmagic._lazy import Later
 from chatmagic.client import config
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
@@ -22,7 +22,6 @@ from chatmagic.errors import (
     InputError,
 )
 from chatmagic.models import BodyFacts
-from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import KeyCheck
 from chatmagic.protocol.reply_builder import ReplyBuilder
@@ -30,12 +29,19 @@ from chatmagic.protocol.reply_builder import ReplyBuilder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from chatmagic.client import advice, response
     from chatmagic.client.credit_tracker import CreditState, CreditTracker
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.response import ResponseReader
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Credits, Reply, State
+    from chatmagic.protocol import credits as crediting
     from chatmagic.protocol.wire import Request
+else:
+    # What only reads an answer comes behind the request, and advice with the first error.
+    advice = Later("chatmagic.client.advice")
+    crediting = Later("chatmagic.protocol.credits")
+    response = Later("chatmagic.client.response")
 
 _NOTHING_CAME: Final = (
     f"{COST_UNKNOWN} Ask again to try once more; if the conversation is long, it may fill the "
@@ -114,10 +120,6 @@ class ReplyStream:
             self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
-            _lazy.load("chatmagic.client.response")
-            # What only reads an answer comes behind the request, whoever sent it.
-            from chatmagic.client import response  # noqa: PLC0415
-
             self._reader = response.ResponseReader(
                 self._exchange, self._builder, self._halt, self._endpoint, sent
             )
@@ -230,7 +232,5 @@ class ReplyStream:
 
     def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
         """Add what can be done about the connection to the error of an answer."""
-        from chatmagic.client import advice  # noqa: PLC0415 - with the first error
-
         model, replayed = self._request.extra.get("model"), exchange.origin == "replay"
         return advice.advised(error, self._endpoint, model, replayed=replayed)

@@ -15,7 +15,7 @@ from chatmagic.conversation.turn import Turn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.conversation.history import Change, Kind, Snapshot
+    from chatmagic.conversation.changes import Change, Kind, Snapshot
     from chatmagic.conversation.slots import Item, Replies
 
 

@@ -9,7 +9,6 @@ but keeps no prompt as it is.
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.options import Option
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-_WORD: Final = re.compile(r"\S+")
-_LIKE_AN_OPTION: Final = r"--?[A-Za-z]|--\Z"
 _SHOWN: Final = 40
 _SHORT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"-m": "model"})
 _UNSENT: Final = "Nothing was sent."
@@ -72,22 +69,20 @@ def parse(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
         InputError: an option does not exist, or its value is missing or wrong.
     """
     fields: dict[str, Any] = {option.dest: _default(option, defaults) for option in OPTIONS}
-    words = list(_WORD.finditer(line))
-    at = 0
-    while at < len(words) and re.match(_LIKE_AN_OPTION, words[at][0]):
-        word, at = words[at][0], at + 1
+    prompt = line.strip()
+    while _is_like_an_option(word := _first(prompt)[0]):
+        prompt = _first(prompt)[1]
         if word == "--":
             break
         flag, value = _flag(word)
         option = BY_FLAG.get(flag)
         if option is None:
             raise _unknown(flag, defaults)
-        if option.convert is not None and value is None and at < len(words):
-            following = words[at][0]
-            if not re.match(_LIKE_AN_OPTION, following):
-                value, at = following, at + 1
+        if option.convert is not None and value is None:
+            following, behind = _first(prompt)
+            if following and not _is_like_an_option(following):
+                value, prompt = following, behind
         fields[option.dest] = _value(option, flag, value)
-    prompt = line[words[at].start() :].rstrip() if at < len(words) else ""
     return ParsedLine(**fields, prompt=prompt)
 
 
@@ -112,20 +107,31 @@ def end(line: str) -> LineEnd:
     Args:
         line: what stands after the magic's name, up to the cursor.
     """
-    words = _WORD.findall(line)
+    words = line.split()
     last = words.pop() if line[-1:].strip() else ""
     option = None
     for word in words:
-        is_value = option is not None and not re.match(_LIKE_AN_OPTION, word)
-        if not is_value and (word == "--" or not re.match(_LIKE_AN_OPTION, word)):
+        is_value = option is not None and not _is_like_an_option(word)
+        if not is_value and (word == "--" or not _is_like_an_option(word)):
             return LineEnd(last, in_prompt=True)
         option = None if is_value else _waiting(*_flag(word))
-    if last == "-" or re.match(_LIKE_AN_OPTION, last):
+    if last == "-" or _is_like_an_option(last):
         flag, value = _flag(last)
         option = BY_FLAG.get(flag)
         has_value = value is not None and option is not None and option.convert is not None
         return LineEnd(value or "", option) if has_value else LineEnd(last)
     return LineEnd(last, option, in_prompt=bool(last) and option is None)
+
+
+def _first(text: str) -> tuple[str, str]:
+    """Return the first word of a text, and what stands behind it; both may be empty."""
+    word, *behind = text.split(maxsplit=1) or [""]
+    return word, "".join(behind)
+
+
+def _is_like_an_option(word: str) -> bool:
+    letter = word[1:].removeprefix("-")[:1]
+    return word.startswith("-") and (word == "--" or (letter.isascii() and letter.isalpha()))
 
 
 def _waiting(flag: str, value: str | None) -> Option | None:

@@ -9,8 +9,8 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from chatmagic.conversation import alternatives, history
-from chatmagic.conversation.history import Snapshot
+from chatmagic._lazy import Later
+from chatmagic.conversation.changes import Snapshot
 from chatmagic.conversation.slots import Replies, of_execution, with_slot
 from chatmagic.conversation.standings import Above, above, of_thread, standings
 from chatmagic.conversation.turn import Context, Turn, newest, visible
@@ -19,12 +19,16 @@ from chatmagic.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from chatmagic.conversation import alternatives, history
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item, Slot
     from chatmagic.conversation.staleness import Causes
     from chatmagic.conversation.standings import Standing
+else:
+    alternatives = Later("chatmagic.conversation.alternatives")
+    history = Later("chatmagic.conversation.history")
 
 
 def _in_notebook(_cell: str) -> str:

@@ -1,16 +1,17 @@
-"""Changes of a conversation, and how each is taken back and done again.
+"""How a conversation is changed, and how each change is taken back and done again.
 
-Each function takes the snapshot before a change as ``now``, and returns the one after it with
-the :class:`Change`, or with ``None`` where nothing changed. The rules that they name are those of
-:mod:`chatmagic.conversation.conversation`, whose methods say what the other arguments are.
+Each function takes the snapshot before a change as ``now``, and returns the one after it with the
+:class:`~chatmagic.conversation.changes.Change`, or with ``None`` where nothing changed. The rules
+that they name are those of :mod:`chatmagic.conversation.conversation`, whose methods say what the
+other arguments are.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from chatmagic._dataclass import dataclass
+from chatmagic.conversation.changes import Change, Snapshot, Step
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import (
     STEERING,
@@ -24,79 +25,20 @@ from chatmagic.conversation.slots import (
     with_turns,
 )
 from chatmagic.conversation.standings import standings
-from chatmagic.conversation.steering import Kind as Steers
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.changes import Kind
     from chatmagic.conversation.prefix import Known
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item
 
-_Asking = Literal["ask", "re-run", "retry", "pick"]
-Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | Steers
-
 IN_NOTEBOOK: Final = "a cell of the notebook"
 UNDO_DEPTH: Final = 1000
 """How many changes can be taken back; older ones are final."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Effect of one step on the live turns, for a message about it.
-
-    Args:
-        kind: the kind of change that was done, taken back, or done again.
-        went: the turns that were live before the step and are not now, in their order.
-        came: the turns that are live since the step, in their order.
-        steered: the kinds of what steers the turns of which other items are live since the step.
-    """
-
-    kind: Kind
-    went: tuple[Turn, ...]
-    came: tuple[Turn, ...]
-    steered: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A change that can be gone back over: the items of the slots that it touched, by key.
-
-    ``held`` are the keys, each with the slot's items before and after it. A load also changes
-    the order; ``orders`` is the slots' keys before and after it.
-    """
-
-    kind: Kind
-    held: tuple[tuple[int, tuple[Item, ...], tuple[Item, ...]], ...]
-    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-
-    @property
-    def before(self) -> dict[int, tuple[Item, ...]]:
-        """The slots' items before it, by key."""
-        return {key: before for key, before, _ in self.held}
-
-    @property
-    def after(self) -> dict[int, tuple[Item, ...]]:
-        """The slots' items after it, by key."""
-        return {key: after for key, _, after in self.held}
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """State of a conversation, whole.
-
-    ``void`` counts the undos that had nothing to take back and await a redo (rule 8);
-    ``away`` are the cells that are gone, and whose turns have been set aside (rule 12).
-    """
-
-    slots: tuple[Slot, ...] = ()
-    done: tuple[Step, ...] = ()
-    undone: tuple[Step, ...] = ()
-    void: int = 0
-    next_number: int = 1
-    away: frozenset[str] = frozenset()
 
 
 def added(now: Snapshot, item: Item, order: Sequence[str] | None) -> tuple[Snapshot, Change]:

@@ -11,7 +11,7 @@ from chatmagic.conversation.turn import Turn
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chatmagic.conversation.history import Snapshot
+    from chatmagic.conversation.changes import Snapshot
     from chatmagic.conversation.slots import Replies, Slot
     from chatmagic.conversation.staleness import Causes
     from chatmagic.conversation.steering import Kind

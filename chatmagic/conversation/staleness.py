@@ -18,7 +18,7 @@ from chatmagic.conversation.turn import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from chatmagic.conversation.history import Snapshot
+    from chatmagic.conversation.changes import Snapshot
     from chatmagic.conversation.standings import Standing
     from chatmagic.conversation.turn import Turn
 

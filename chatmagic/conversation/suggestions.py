@@ -62,7 +62,9 @@ def refuse_dividing(source: str) -> None:
         InputError: it does both.
     """
     is_prompt = source.lstrip().startswith("%%chat")
-    if not is_prompt and all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS)):
+    if is_prompt or "%chat_thread" not in source:
+        return
+    if all(re.search(pattern, source) for pattern in (_DIVIDES, _ASKS)):
         raise InputError(
             "A cell that begins a thread asks nothing beside it. Nothing was sent.",
             hint="Put %chat_thread into a cell of its own; or ask with --thread NAME.",

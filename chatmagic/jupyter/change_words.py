@@ -8,7 +8,7 @@ from chatmagic.conversation.slots import STEERING
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.turn import Turn
 
 CHANGES: Final = {

@@ -29,6 +29,7 @@ STEPS: Final = (
     "chatmagic.client.client",
     "chatmagic.client.keystore",
     "chatmagic.client.response",
+    "chatmagic.conversation.history",
     "chatmagic.conversation.marks",
     "chatmagic.conversation.staleness",
     "chatmagic.archive.output",

@@ -24,8 +24,8 @@ from chatmagic.session.events import Ask
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
+    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel

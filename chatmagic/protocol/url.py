@@ -25,12 +25,12 @@ EMULATOR: Final = "emulator"
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
-_NEVER: Final = re.compile(r"[\s\x00-\x1f\x7f\\]")
-_NAME: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+_NEVER: Final = frozenset("\\\x7f" + "".join(map(chr, range(ord(" ")))))
+"""What no address holds; neither does one hold white space."""
+_DIGITS: Final = "0123456789"
+_NAME: Final = frozenset("abcdefghijklmnopqrstuvwxyz_-." + _DIGITS)
 _SHOWN: Final = 300
 _WHOLE: Final = "/chat/completions"
-# A version is "v" and a digit; Google's compatible paths have "openai" after it.
-_VERSIONED: Final = re.compile(r"/v[0-9][^/]*(?:/openai)?\Z")
 
 
 def request_url(base_url: str) -> str:
@@ -47,7 +47,7 @@ def request_url(base_url: str) -> str:
     """
     parts = _split(base_url)
     path = parts.path.rstrip("/")
-    if _VERSIONED.search(path):
+    if _is_versioned(path):
         path += _WHOLE
     elif not path.endswith(_WHOLE):
         path += PATH
@@ -144,7 +144,8 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
     word = url.strip()
     try:
         # Two readers of a URL must not differ about its host: what they differ on is refused.
-        parts = urlsplit("" if _NEVER.search(word) else word)
+        is_odd = len(word.split()) > 1 or not _NEVER.isdisjoint(word)
+        parts = urlsplit("" if is_odd else word)
         good = parts.scheme in DEFAULT_PORTS and parts.port != 0 and _is_a_host(parts)
     except ValueError:
         parts, good = urlsplit(""), False
@@ -164,6 +165,13 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
     return parts
 
 
+def _is_versioned(path: str) -> bool:
+    """Return whether a path ends in a version, such as ``/v1``, or in ``/openai`` behind one."""
+    # Google's compatible paths have "openai" there.
+    name = path.removesuffix("/openai").rpartition("/")[2]
+    return name.startswith("v") and name[1:2] in {*_DIGITS}
+
+
 def _may_have_query(parts: SplitResult) -> bool:
     """Return whether an address is a whole endpoint, with a query that holds no secret."""
     if not parts.path.rstrip("/").endswith(_WHOLE) or looks_like_a_key(unquote(parts.query)):
@@ -180,9 +188,9 @@ def _is_a_host(parts: SplitResult) -> bool:
     if rest.startswith("["):
         ipaddress.IPv6Address(host)
         return "%" not in host and re.fullmatch(r"\[[0-9a-f:.]+\](?::[0-9]*)?", rest) is not None
-    return (
-        _NAME.fullmatch(host) is not None and re.fullmatch(r"[^:]+(?::[0-9]*)?", rest) is not None
-    )
+    name, _, port = rest.partition(":")
+    is_name = _NAME.issuperset(host) and "" not in host.split(".")
+    return is_name and name != "" and not port.strip(_DIGITS)
 
 
 def _host(parts: SplitResult) -> str:

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from chatmagic import _json
+from chatmagic import _json, _lazy
 from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
 from chatmagic.conversation import continuation
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.history import Change
     from chatmagic.conversation.record import Record
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
@@ -241,6 +241,7 @@ def read(stream: ReplyStream, show: Callable[[str], object]) -> BaseException | 
     """Send a request and show its reply to the end; return what ended it early, if anything."""
     try:
         with stream as fragments:
+            _lazy.begin("chatmagic.conversation.history")  # it keeps what comes now
             for fragment in fragments:
                 show(fragment)
     except ChatInterrupted as error:

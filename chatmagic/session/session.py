@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
+    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.history import Change
     from chatmagic.conversation.json_schema import Schema
     from chatmagic.conversation.request_facts import Format
     from chatmagic.conversation.steering import Steering

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.history import Change
     from chatmagic.conversation.turn import Turn
     from chatmagic.session.events import Ask, View
     from chatmagic.session.preview import Preview

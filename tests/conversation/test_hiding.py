@@ -9,9 +9,9 @@ import pytest
 from talks import abc, ask, carries, layout, prompts
 
 from chatmagic._json import digest
+from chatmagic.conversation.changes import Change
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.history import Change
 
 FIRST = Hiding(1, digest("any"), turn=1, owner="h", execution="1")
 

@@ -12,8 +12,8 @@ from talks import abc, ask, carries, layout, prompts
 
 from chatmagic.conversation import history
 from chatmagic.conversation.cell_order import AS_RUN
+from chatmagic.conversation.changes import Change
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.history import Change
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply

@@ -10,8 +10,8 @@ from talks import abc, ask, layout, prompts
 
 from chatmagic.conversation import instructions
 from chatmagic.conversation.cell_order import AS_RUN
+from chatmagic.conversation.changes import Change
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.history import Change
 from chatmagic.conversation.instructions import Instructions, instructed
 from chatmagic.conversation.request_facts import Value
 from chatmagic.models import Message

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from talks import abc, ask, go_on
 
+from chatmagic.conversation.changes import Snapshot
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import Slot

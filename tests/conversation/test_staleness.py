@@ -9,9 +9,9 @@ import pytest
 from talks import abc, again, ask, go_on, layout
 
 from chatmagic._json import digest
+from chatmagic.conversation.changes import Snapshot
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.history import Snapshot
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import Replies, Slot

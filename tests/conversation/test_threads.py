@@ -8,8 +8,8 @@ import pytest
 from talks import abc, ask, carries, layout, prompts
 
 from chatmagic.conversation import threads
+from chatmagic.conversation.changes import Change
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.history import Change
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.errors import InputError

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.client.halt import Halt
-    from chatmagic.conversation.history import Change
+    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.request_facts import Entry
     from chatmagic.models import Origin
 
