@@ -6,17 +6,19 @@ another is in :mod:`chatmagic.conversation.history`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from chatmagic._dataclass import dataclass
-from chatmagic.conversation.steering import Kind as Steers
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from chatmagic.conversation.slots import Item, Slot
+    from chatmagic.conversation.steering import Kind as Steers
     from chatmagic.conversation.turn import Turn
 
-_Asking = Literal["ask", "re-run", "retry", "pick"]
-Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | Steers
+    _Asking = Literal["ask", "re-run", "retry", "pick"]
+    Kind = Literal[_Asking, "reset", "deletion", "set aside", "load", Steers]
 
 
 @dataclass(frozen=True, slots=True)
