@@ -6,6 +6,10 @@ annotation. Here an ``__init__`` is compiled for a class that has some instances
 ``__hash__`` for one whose instances are compared often; the other methods are the same code for all
 classes. Annotations are texts, of which ``KW_ONLY`` and ``ClassVar`` alone declare no field. For a
 type checker, :func:`dataclasses.fields` and :func:`dataclasses.replace` there is no difference.
+
+A frozen class with slots may name fields in ``ALIKE`` that most instances have alike, its base's
+first: they are one tuple in one slot, and an instance that has all of them as the one before it
+has that one's tuple. As the last tuple is kept for that, no value of a user is among them.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from itertools import count
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from chatmagic._fields import SAMPLE, Fields, declared
+from chatmagic._fields import SAMPLE, Fields, alike, declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,6 +69,7 @@ def _dataclass(
             made |= {"__setattr__": _refuse, "__delattr__": _refuse}
         if frozen and slots:
             made |= {"__getstate__": _state, "__setstate__": _restore}
+            made |= alike(plain, own)
         cls = _slotted(plain, own, made) if slots else _unslotted(plain, own, made)
         its.cls = cls
         for name, (_, value, _) in own.items():
@@ -85,7 +90,8 @@ def _slotted(plain: type, own: Mapping[str, object], made: Mapping[str, object])
     inherited = {name for base in plain.__mro__[1:] for name in vars(base).get("__slots__", ())}
     left_out = {*own, "__dict__", "__weakref__"}
     body = {name: value for name, value in vars(plain).items() if name not in left_out}
-    body["__slots__"] = tuple([name for name in own if name not in inherited])
+    slots = [*(name for name in own if name not in made), *(["_alike"] if "_once" in made else [])]
+    body["__slots__"] = tuple([name for name in slots if name not in inherited])
     # What a class is made with costs a fifth of what it is given later.
     cls = type(plain)(plain.__name__, plain.__bases__, {**made, **body})
     cls.__qualname__ = plain.__qualname__
@@ -140,6 +146,16 @@ def _packed(slot: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> 
     )
 
 
+def _fill(self: Any, values: Mapping[str, Any]) -> None:
+    """Give an instance the values of all its fields."""
+    names = getattr(self, "ALIKE", "").split()
+    if names:  # first: what packs a field may read them
+        object.__setattr__(self, "_alike", self._once(tuple([values[name] for name in names])))
+    for name, value in values.items():
+        if name not in names:
+            object.__setattr__(self, name, value)
+
+
 class _Init:
     """``__init__`` of a class, which is compiled when some instances were made: most have few.
 
@@ -187,8 +203,7 @@ class _Init:
                 is_wrong = is_wrong or is_init
         if is_wrong or given:
             self._compiled()(instance, *args, **named)  # it says what is wrong
-        for name, value in values.items():
-            object.__setattr__(instance, name, value)
+        _fill(instance, values)
         if hasattr(self._its.cls, "__post_init__"):
             instance.__post_init__()
 
@@ -196,6 +211,7 @@ class _Init:
 def _compiled(cls: type, put: str) -> Any:
     scope: dict[str, Any] = {"_put": object.__setattr__, "_MISSING": MISSING}
     by_place, by_name, does = ["self"], list[str](), list[str]()
+    shared = dict.fromkeys(getattr(cls, "ALIKE", "").split(), "")
     hints: dict[str, Any] = {}
     for each in fields(cls):
         name = value = each.name
@@ -213,7 +229,12 @@ def _compiled(cls: type, put: str) -> Any:
             value = f"_make_{name}()" if default == "=_MISSING" else default.removeprefix("=")
         else:
             continue
-        does.append(put.format(name, value))
+        if name in shared:
+            shared[name] = value
+        else:
+            does.append(put.format(name, value))
+    if shared:
+        does.insert(0, put.format("_alike", f"self._once(({', '.join(shared.values())},))"))
     if hasattr(cls, "__post_init__"):
         does.append("self.__post_init__()")
     takes = ", ".join([*by_place, *(["*", *by_name] if by_name else [])])
@@ -280,5 +301,4 @@ def _state(self: Any) -> list[Any]:
 
 
 def _restore(self: Any, state: Sequence[Any]) -> None:
-    for each, value in zip(fields(self), state, strict=True):
-        object.__setattr__(self, each.name, value)
+    _fill(self, dict(zip([each.name for each in fields(self)], state, strict=True)))

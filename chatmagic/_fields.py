@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import MISSING, Field, field
 from functools import cached_property
+from operator import is_
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Declaration = tuple[str, Any, bool]
 """Type of a field as text; its default, its ``Field``, or ``MISSING``; whether it is by name."""
@@ -98,3 +99,42 @@ class Fields:
                 setattr(item, *noted)
         type.__setattr__(self.cls, "__dataclass_fields__", made)
         return made
+
+
+def alike(plain: type, own: Mapping[str, object]) -> dict[str, object]:
+    """Return the attributes that ``ALIKE`` makes in a class: its own fields that it names.
+
+    Args:
+        plain: the class before it is decorated.
+        own: the fields that it declares itself.
+    """
+    names = getattr(plain, "ALIKE", "").split()
+    made: dict[str, object] = {name: _part(at) for at, name in enumerate(names) if name in own}
+    if "ALIKE" in vars(plain):
+        made["_once"] = staticmethod(_keeper())
+    return made
+
+
+def _part(at: int) -> property:
+    """Return the attribute of a field whose value stands at a place of the shared tuple."""
+
+    def put(self: Any, value: object) -> None:
+        kept = self._alike
+        object.__setattr__(self, "_alike", self._once((*kept[:at], value, *kept[at + 1 :])))
+
+    return property(lambda self: self._alike[at], put)
+
+
+def _keeper() -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """Return a function that returns a tuple, or its last result where that has the same items."""
+    last: tuple[Any, ...] = (object(),)
+
+    def once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        nonlocal last
+        known = last  # another thread may put its own there
+        # Equal values may differ in kind, as 1 and 1.0 do.
+        if not all(map(is_, values, known)):
+            known = last = values
+        return known
+
+    return once

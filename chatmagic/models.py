@@ -130,6 +130,8 @@ class BodyFacts:
         refusal: what a model said instead of answering (compatible servers).
     """
 
+    ALIKE = "model finish_reason refusal"
+
     model: str | None = json_field(exact_name)
     finish_reason: str | None = json_field(exact_name)
     usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
@@ -151,6 +153,8 @@ class ReplyFacts(BodyFacts):
         left_out: how many of the oldest turns were left out of its request, as the service
             refused it for its length with them; ``None`` where it was not sent again so.
     """
+
+    ALIKE = f"{BodyFacts.ALIKE} state origin recorded left_out by_order"
 
     took: int | None = json_field(whole_number)
     credits: Credits | None = json_field(Credits.from_json, methodcaller("to_json"))
@@ -189,6 +193,8 @@ class Reply(ReplyFacts):
         held_back: whether its stream came all at once, which was not reported before; it
             is of this run alone, so no record and no file has it.
     """
+
+    ALIKE = f"{ReplyFacts.ALIKE} held_back"
 
     text: str
     parsed: Any = field(default=None, compare=False, repr=False, kw_only=True)

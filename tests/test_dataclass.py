@@ -7,6 +7,7 @@ import dataclasses
 import gc
 import inspect
 import pickle
+import sys
 from dataclasses import KW_ONLY, FrozenInstanceError, field, fields, replace
 from typing import Any, Final
 
@@ -95,6 +96,44 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
+def with_alike(dataclass: Any) -> dict[str, Any]:
+    """Return classes that have fields in ``ALIKE``, and one to compare them with."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Told:
+        """A base with two fields that most instances have alike."""
+
+        ALIKE = "model state"
+
+        model: str | None = None
+        count: int | None = None
+        state: str = "whole"
+
+    @dataclass(frozen=True, slots=True)
+    class Asked(Told):
+        """A derived one, with one field more that is alike."""
+
+        ALIKE = f"{Told.ALIKE} place"
+
+        text: str  # type: ignore[misc]
+        place: float = 1
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "state", self.state.strip())
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Listed(Told):
+        """A derived one, which wants to be told what has a default in its base."""
+
+        text: str  # type: ignore[misc]
+        state: str  # type: ignore[misc]
+
+    return {each.__name__: each for each in (Told, Asked, Listed)} | {"Place": Told}
+
+
+PLAIN: Final = with_alike(dataclasses.dataclass)
+
+
 def facts(classes: dict[str, Any], name: str, args: Any, named: Any) -> Any:
     """Return what an instance of a class is like, or the kind of the error of making it."""
     try:
@@ -123,6 +162,52 @@ def test_an_instance_is_as_the_standard_librarys(
     monkeypatch.setattr(_dataclass, "UNCOMPILED", uncompiled)
     ours = made(_dataclass.dataclass)
     assert facts(ours, name, args, named) == facts(THEIRS, name, args, named)
+
+
+@pytest.mark.parametrize("uncompiled", [0, 1_000])
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("Told", {}),
+        ("Told", {"model": "m", "count": 2}),
+        ("Told", {"place": 2}),
+        ("Asked", {"text": "a"}),
+        ("Asked", {"text": "a", "place": 2, "state": " cut off "}),
+        ("Listed", {"text": "a"}),
+        ("Listed", {"text": "a", "state": "cut off"}),
+    ],
+)
+def test_an_instance_whose_fields_are_alike_is_as_the_standard_librarys(
+    name: str, named: Any, uncompiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In all that its attributes show."""
+    monkeypatch.setattr(_dataclass, "UNCOMPILED", uncompiled)
+    classes = with_alike(_dataclass.dataclass)
+    classes["Place"] = PLAIN["Place"] = lambda _: None
+    assert facts(classes, name, (), named) == facts(PLAIN, name, (), named)
+
+
+@pytest.mark.parametrize("uncompiled", [0, 1_000])
+def test_what_neighbours_have_alike_is_held_once(
+    uncompiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is the same, of the same kind; also of a copy."""
+    monkeypatch.setattr(_dataclass, "UNCOMPILED", uncompiled)
+    cls = with_alike(_dataclass.dataclass)["Asked"]
+
+    def held(it: object) -> int:
+        (values,) = [each for each in gc.get_referents(it) if isinstance(each, tuple)]
+        return id(values)
+
+    first, second = cls("a", model="m"), cls("b", count=3, model="m")
+    other = replace(second, place=1.0)
+    assert sys.getsizeof(first) < sys.getsizeof(PLAIN["Asked"]("a"))
+    assert held(first) == held(second) != held(other)
+    assert (first.place, other.place) == (1, 1.0)
+    assert (type(first.place), type(other.place)) == (int, float)
+    assert (held(copy.copy(other)), copy.copy(other)) == (held(other), other)
+    with pytest.raises(FrozenInstanceError):
+        first.state = "cut off"
 
 
 @pytest.mark.parametrize("name", OURS)
