@@ -19,13 +19,15 @@ from chatmagic.archive import files
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined
 from chatmagic.conversation.slots import STEERING
-from chatmagic.conversation.steering import Kind, Steering
 from chatmagic.errors import InputError
 from chatmagic.text import JOINER, numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from chatmagic.conversation.steering import Kind, Steering
+
+    SavedKind = Literal["turn", "pick", "deletion", Kind, Did]
 
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
@@ -49,9 +51,6 @@ _LOADS: Final = re.compile(r"^[ \t]*%chat_load\b", re.MULTILINE)
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
 _KINDS: Final = frozenset(["turn", "pick", "deletion", *STEERING, *get_args(Did)])
 _QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
-
-
-SavedKind = Literal["turn", "pick", "deletion"] | Kind | Did
 
 
 @dataclass(frozen=True, slots=True)

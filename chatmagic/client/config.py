@@ -12,8 +12,9 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.client import kernel_hook, key_file, servers
-from chatmagic.client.endpoint import Endpoint
+from chatmagic._lazy import Later
+from chatmagic.client import kernel_hook, servers
+from chatmagic.client.endpoint import KEY_VARIABLES, Endpoint
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 from chatmagic.protocol.url import EMULATOR, origin_or_none, usable
@@ -21,7 +22,10 @@ from chatmagic.protocol.url import EMULATOR, origin_or_none, usable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from chatmagic.client import key_file
     from chatmagic.client.keystore import KeyStore
+else:
+    key_file = Later("chatmagic.client.key_file")
 
 Setting = tuple[str | None, str]
 """A value that may be set, and the place where it would be, in words."""
@@ -29,7 +33,6 @@ Setting = tuple[str | None, str]
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
 
 URL_VARIABLE: Final = "CHATMAGIC_BASE_URL"
-KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", key_file.VARIABLE)
 AUTH_VARIABLE: Final = "CHATMAGIC_AUTH"
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from chatmagic.client.timeouts import Timeout
     from chatmagic.protocol.auth import Auth, Secret
 
+KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
+"""The environment's variables of a key: itself, and the name of a file that holds it."""
 SET_AUTH: Final = 'CHATMAGIC_AUTH={0}, Client(auth="{0}") or %config ChatMagics.auth = "{0}"'
 """What sends the key in another way; the environment counts before the setting."""
 

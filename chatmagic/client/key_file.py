@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from chatmagic._log import swallowed
+from chatmagic.client.endpoint import KEY_VARIABLES
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret, looks_like_a_key
 from chatmagic.text import one_line
 
-VARIABLE: Final = "CHATMAGIC_API_KEY_FILE"
+VARIABLE: Final = KEY_VARIABLES[1]
 
 _SHOWN: Final = 200
 _ASSIGNED: Final = r"(?m)^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*([^=\s].*)$"

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import _json
 from chatmagic._log import log_swallowed
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -18,7 +17,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import sse
+from chatmagic.protocol import json_body, sse
 from chatmagic.protocol.body_text import decoded, excerpt, packing
 from chatmagic.protocol.error_body import ErrorBody
 from chatmagic.protocol.error_mapping import (
@@ -248,7 +247,7 @@ class ResponseReader:
         """Read a reply in one piece (fact 4), or chunks that are no events."""
         body, broken = self._to_the_end(head)
         text = decoded(body, self._exchange.headers)
-        documents = _json.documents(text, sse.END_MARKS)
+        documents = json_body.documents(text, sse.END_MARKS)
         streamed = len(documents.values) > 1
         for value in documents.values:
             if (error_body := ErrorBody.in_reply(value)) is not None:
@@ -289,7 +288,7 @@ class ResponseReader:
     def _unread(self, problem: ValueError, text: str) -> ChatError:
         """Return the error for JSON that ends too early, or that is none."""
         self._check_packing()
-        if _json.is_cut(problem):
+        if json_body.is_cut(problem):
             return CutOffError(
                 f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
                 hint=COST_UNKNOWN,

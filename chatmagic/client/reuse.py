@@ -21,14 +21,14 @@ from chatmagic._dataclass import dataclass
 if TYPE_CHECKING:
     import socket
 
+    AtRest = Literal["kept", "ended", "dropped"]
+    """Connection after an answer: kept; ended, as it says; dropped, which it does not say."""
+
 WATCH: Final = 0.05
 """Seconds after its first reply for which a connection is watched before it is used again."""
 
 IDLE: Final = 4.0
 """Seconds of rest after which a connection is not used again, where the server tells none."""
-
-AtRest = Literal["kept", "ended", "dropped"]
-"""Connection after an answer: kept; ended, as the answer says; dropped, which it does not say."""
 
 _KEEP_ALIVE: Final = r"(?i)\btimeout\s*=\s*\"?(\d{1,9})\b"
 

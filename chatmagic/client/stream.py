@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -24,7 +25,6 @@ from chatmagic.errors import (
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import KeyCheck
-from chatmagic.protocol.reply_builder import ReplyBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Credits, Reply, State
     from chatmagic.protocol import credits as crediting
+    from chatmagic.protocol import reply_builder
+    from chatmagic.protocol.reply_builder import ReplyBuilder
     from chatmagic.protocol.wire import Request
 else:
     # What only reads an answer comes behind the request, and advice with the first error.
     advice = Later("chatmagic.client.advice")
     crediting = Later("chatmagic.protocol.credits")
+    reply_builder = Later("chatmagic.protocol.reply_builder")
     response = Later("chatmagic.client.response")
 
 _NOTHING_CAME: Final = (
@@ -85,9 +88,13 @@ class ReplyStream:
         self._reader: ResponseReader | None = None
         self._sent = False
         self._iterator: Iterator[str] | None = None
-        self._builder = ReplyBuilder()
         self._state: State = "interrupted"
         self._finished = False
+
+    @cached_property
+    def _builder(self) -> ReplyBuilder:
+        """The reply in the making."""
+        return reply_builder.ReplyBuilder()
 
     @property
     def reply(self) -> Reply:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from dataclasses import field
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
 from chatmagic._dataclass import dataclass
-from chatmagic.conversation.steering import Kind as Steers
 
 if TYPE_CHECKING:
+    from typing import Final, Literal
+
     from chatmagic.conversation.slots import Item, Slot
+    from chatmagic.conversation.steering import Kind as Steers
     from chatmagic.conversation.turn import Turn
 
-_Asking = Literal["ask", "re-run", "retry", "pick"]
-Kind = _Asking | Literal["reset", "deletion", "set aside", "load"] | Steers
+    _Asking = Literal["ask", "re-run", "retry", "pick"]
+    Kind = Literal[_Asking, "reset", "deletion", "set aside", "load", Steers]
 
 
 @dataclass(frozen=True, slots=True)

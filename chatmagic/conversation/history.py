@@ -94,7 +94,7 @@ def _without(now: Snapshot, kind: Kind, numbers: Collection[int]) -> tuple[Snaps
             item for item in slot.items if not isinstance(item, Turn) or item.number not in numbers
         )
         for slot in now.slots
-        if any(turn.number in numbers for turn in slot.turns)
+        if not {turn.number for turn in slot.turns}.isdisjoint(numbers)
     }
     return changed(now, kind, after)
 

@@ -8,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import shared
+from chatmagic._lazy import Later
 from chatmagic.conversation import chat_line, options, suggestions, template
 from chatmagic.conversation.request_facts import Parameters, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.jupyter import in_front, views
+from chatmagic.jupyter import views
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.session.events import EMPTY, Ask, View
 
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 
     from chatmagic.client.halt import Halt
     from chatmagic.conversation.chat_line import ParsedLine
+    from chatmagic.jupyter import in_front
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
+else:
+    in_front = Later("chatmagic.jupyter.in_front")
 
 _T = TypeVar("_T")
 
@@ -228,7 +232,9 @@ def _send(
 
 def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Execution) -> Ask:
     """Return what is asked: the text with its values put in, behind what goes in front of it."""
-    front = in_front.of(kernel, parsed, execution.cell)
+    asked_for = parsed.above, parsed.tag, parsed.cells, parsed.with_error or None
+    goes_along = any(each is not None for each in asked_for)
+    front = in_front.of(kernel, parsed, execution.cell) if goes_along else ()
     if front and not text.strip():
         raise InputError(EMPTY)
     descriptions = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +95,7 @@ class ConfiguredEnvironment:
             from chatmagic.emulator import server  # noqa: PLC0415
 
             self._emulator = server.Emulator(server.FRESH)
-            self._emulator_at = self._emulator.start(), Secret(f"practice-{secrets.token_hex(8)}")
+            self._emulator_at = self._emulator.start(), Secret(f"practice-{os.urandom(8).hex()}")
         return self._emulator_at
 
     def replaying(self) -> str | None:

@@ -14,7 +14,7 @@ from chatmagic.jupyter import hosts
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-Audience = Literal["machine", "page", "text"]
+    Audience = Literal["machine", "page", "text"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from chatmagic import _json
+from chatmagic.protocol import json_body
 from chatmagic.protocol.wire import first_choice
 
 _NAME: Final = '"content"'
@@ -41,7 +41,7 @@ class Alike:
         if "\\" not in content and '"' not in content:
             return content
         try:
-            string, end = _json.DECODER.raw_decode(line, self._start - 1)
+            string, end = json_body.DECODER.raw_decode(line, self._start - 1)
         except ValueError:
             return ""
         return string if end == len(line) + self._end + 1 else ""

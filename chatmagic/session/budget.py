@@ -8,13 +8,16 @@ the same, a budget is never passed.
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from chatmagic._dataclass import dataclass
 from chatmagic.errors import BudgetError, InputError
 from chatmagic.text import counted
 
-Unit = Literal["credits", "turns"]
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Unit = Literal["credits", "turns"]
 
 OTHERS: Final = "others may share the quota"
 NOTICE: Final = 0.8

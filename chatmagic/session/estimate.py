@@ -14,7 +14,8 @@ from chatmagic._dataclass import dataclass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Lasts = Literal["yes", "no", "perhaps"]
+    Lasts = Literal["yes", "no", "perhaps"]
+
 
 LATELY: Final = 10
 """How many of the last requests an estimate goes by."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from chatmagic.models import Credits
 
-Entry = AskEntry | Literal["map", "models", "doctor"]
+Entry = Literal[AskEntry, "map", "models", "doctor"]
 Sure = Literal["alone", "several", "unknown"]
 
 KEPT: Final = 100_000

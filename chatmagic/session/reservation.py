@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -46,7 +46,7 @@ class Reservation:
     cell: str | None
     request: str
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
-    name: str = field(default_factory=lambda: secrets.token_hex(8))
+    name: str = field(default_factory=lambda: os.urandom(8).hex())
     is_daily: bool = False
     estimate: int | None = None
     amount: int = 0
