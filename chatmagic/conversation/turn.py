@@ -60,7 +60,7 @@ def _pack(turn: Turn, record: Record | None) -> Record | Digests | _Packed | Non
     if not is_told or not isinstance(digests, bytes):
         return record
     carried = record.carried
-    if isinstance(carried, Digests) and len(carried) != len(turn.carried):
+    if isinstance(carried, Digests) and len(carried) != turn._carries:  # noqa: SLF001 - its own
         return record
     object.__setattr__(turn, "_digests", digests)
     if not isinstance(carried, Digests):
@@ -79,7 +79,7 @@ def _unpack(turn: Turn, kept: Record | Digests | _Packed | None) -> Record | Non
         **dict(zip((*_REPLY_FACTS, *_TURN_FACTS), facts, strict=True)),
         prompt=turn.as_typed,
         turn=turn._recorded,  # noqa: SLF001 - its own
-        carried=carried.first(len(turn.carried)) if isinstance(carried, Digests) else carried,
+        carried=carried.first(turn._carries) if isinstance(carried, Digests) else carried,  # noqa: SLF001
         parameters=parameters,
         request=digests[:_DIGEST],
         reply=digests[_DIGEST:],
@@ -88,10 +88,8 @@ def _unpack(turn: Turn, kept: Record | Digests | _Packed | None) -> Record | Non
 
 def _pack_numbers(turn: Turn, carried: Sequence[int]) -> Sequence[int]:
     """Return what a turn keeps of what it carried: of a list that others share, the root."""
-    if not isinstance(carried, Prefix):
-        return carried
     object.__setattr__(turn, "_carries", len(carried))
-    return carried.root
+    return carried.root if isinstance(carried, Prefix) else carried
 
 
 def _unpack_numbers(turn: Turn, kept: Sequence[int]) -> Sequence[int]:
