@@ -109,8 +109,19 @@ def loaded(now: Snapshot, other: Snapshot) -> tuple[Snapshot, Change]:
     held = {slot.key: slot for slot in now.slots}
     after: dict[int, tuple[Item, ...]] = {slot.key: () for slot in now.slots if slot.items}
     known: Known[int] = {}
-    for slot in (renumbered(slot, now.next_number - 1, known) for slot in other.slots):
-        key = keys.get(slot.owner, len(held))
+    numbers: dict[int, int] = {}
+
+    def shared(number: int) -> int:
+        # Each turn's number is in the list of what those below it carried, and many are a key.
+        return numbers.setdefault(number, number)
+
+    def new(number: int) -> int:
+        # 0 stands for a turn that is not known.
+        return shared(number + now.next_number - 1) if number else 0
+
+    is_first = now.next_number == 1
+    for slot in (each if is_first else renumbered(each, new, known) for each in other.slots):
+        key = keys.get(slot.owner, shared(len(held)))
         mine = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
         # Its own order counts, so what was there before moves behind it; and its replies.
         held[key] = replace(mine, replies=slot.replies + mine.replies)

@@ -19,12 +19,13 @@ _T = TypeVar("_T")
 class Prefix(Sequence[_T]):
     """First items of a list that grows; it reads as a tuple of them does."""
 
-    __slots__ = ("_count", "_items")
+    __slots__ = ("_count", "_items", "_root")
 
     def __init__(self, items: Iterable[_T] = ()) -> None:
         """Begin a list."""
         self._items = [*items]
         self._count = len(self._items)
+        self._root: Self | None = None
 
     def followed_by(self, more: Sequence[_T]) -> Self:
         """Return these items and more, which share the list unless it goes on otherwise."""
@@ -42,8 +43,13 @@ class Prefix(Sequence[_T]):
 
     def _share(self, count: int) -> Self:
         other = object.__new__(type(self))
-        other._items, other._count = self._items, count
+        other._items, other._count, other._root = self._items, count, self.root
         return other
+
+    @property
+    def root(self) -> Self:
+        """The one with which the list began; all others are made of it by :meth:`first`."""
+        return self if self._root is None else self._root
 
     def shares(self, other: Prefix[_T]) -> bool:
         """Return whether another one is of the same list."""
@@ -108,23 +114,17 @@ Known = dict[int, tuple[Prefix[_T], Prefix[_T]]]
 class Digests(Prefix[str]):
     """Digests of turns that a request carries, and the chain digests of the first of them."""
 
-    __slots__ = ("_chains", "_root")
+    __slots__ = ("_chains",)
 
     def __init__(self, items: Iterable[str] = ()) -> None:
         """Begin a list."""
         super().__init__(items)
         self._chains: list[str | None] = [None]
-        self._root: Self | None = None
 
     def _share(self, count: int) -> Self:
         other = super()._share(count)
-        other._chains, other._root = self._chains, self.root  # noqa: SLF001 - its own
+        other._chains = self._chains  # noqa: SLF001 - its own
         return other
-
-    @property
-    def root(self) -> Self:
-        """The one with which the list began; all others are made of it by :meth:`first`."""
-        return self if self._root is None else self._root
 
     def chain(self, count: int) -> str | None:
         """Return the chain digest of the first digests; each is worked out once for all lists."""

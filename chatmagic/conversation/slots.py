@@ -149,36 +149,31 @@ def with_turns(items: tuple[Item, ...], change: Callable[[Turn], Turn]) -> tuple
     return tuple(change(item) if isinstance(item, Turn) else item for item in items)
 
 
-def renumbered(slot: Slot, by: int, known: Known[int]) -> Slot:
-    """Return a slot of another conversation; a turn's number 0 stands for one that is not known.
+def renumbered(slot: Slot, new: Callable[[int], int], known: Known[int]) -> Slot:
+    """Return a slot of another conversation.
 
     Args:
         slot: the slot.
-        by: how much is added to the numbers of its turns.
+        new: returns the number that takes the place of a turn's.
         known: lists of numbers that were changed with the slots before; empty at first.
     """
-    if not by:
-        return slot
-
-    def moved(number: int) -> int:
-        return number + by if number else 0
-
     # The same turn may be live, the newest and among the replies.
     done: dict[int, Turn] = {}
 
     def renumber(turn: Turn) -> Turn:
         if id(turn) in done:
             return done[id(turn)]
-        if isinstance(turn.carried, Prefix):
-            carried: Sequence[int] = turn.carried.mapped(moved, known)
+        carried = turn.carried
+        if isinstance(carried, Prefix):
+            carried = carried.mapped(new, known)
         else:
-            carried = tuple(map(moved, turn.carried))
-        done[id(turn)] = replace(turn, number=moved(turn.number), carried=carried)
+            carried = tuple(map(new, carried))
+        done[id(turn)] = replace(turn, number=new(turn.number), carried=carried)
         return done[id(turn)]
 
     slot = slot.with_turns(renumber)
     items = (
-        replace(item, turn=moved(item.turn)) if isinstance(item, Hiding) else item
+        replace(item, turn=new(item.turn)) if isinstance(item, Hiding) else item
         for item in slot.items
     )
     return replace(slot, items=tuple(items))

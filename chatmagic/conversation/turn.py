@@ -40,15 +40,15 @@ _OWN: Final = {
 _OF_OWN: Final = attrgetter(*_OWN)
 
 
-_Packed = tuple["Sequence[str]", "Mapping[str, Any]", bytes]
-"""What a record has beside its turn's facts: ``carried``, ``parameters`` and two digests.
-
-Of a list of digests that others share, it is the root.
-"""
+_Packed = tuple["Sequence[str]", "Mapping[str, Any]"]
+"""What a record has beside its turn's facts and the digests: ``carried`` and ``parameters``."""
 
 
-def _pack(turn: Turn, record: Record | None) -> Record | _Packed | None:
-    """Return what a turn keeps of its record: most of that are the turn's own facts."""
+def _pack(turn: Turn, record: Record | None) -> Record | Digests | _Packed | None:
+    """Return what a turn keeps of its record: most of that are the turn's own facts.
+
+    Of a list of digests that others share, it is the root; alone where there are no parameters.
+    """
     if record is None:
         return None
     object.__setattr__(turn, "_recorded", record.turn)
@@ -60,28 +60,43 @@ def _pack(turn: Turn, record: Record | None) -> Record | _Packed | None:
     if not is_told or not isinstance(digests, bytes):
         return record
     carried = record.carried
-    if isinstance(carried, Digests):
-        if len(carried) != len(turn.carried):
-            return record
-        carried = carried.root
-    return carried, record.parameters, digests
+    if isinstance(carried, Digests) and len(carried) != len(turn.carried):
+        return record
+    object.__setattr__(turn, "_digests", digests)
+    if not isinstance(carried, Digests):
+        return carried, record.parameters
+    return (carried.root, record.parameters) if record.parameters else carried.root
 
 
-def _unpack(turn: Turn, kept: Record | _Packed | None) -> Record | None:
+def _unpack(turn: Turn, kept: Record | Digests | _Packed | None) -> Record | None:
     """Return a turn's record, of what :func:`_pack` keeps."""
-    if not isinstance(kept, tuple):
+    if kept is None or isinstance(kept, Record):
         return kept
-    carried, parameters, digests = kept
+    carried, parameters = (kept, NO_PARAMETERS) if isinstance(kept, Digests) else kept
     facts = *_OF_REPLY(turn.reply), *_OF_TURN(turn)
+    digests = turn._digests.hex()  # noqa: SLF001 - its own
     return Record(
         **dict(zip((*_REPLY_FACTS, *_TURN_FACTS), facts, strict=True)),
         prompt=turn.as_typed,
         turn=turn._recorded,  # noqa: SLF001 - its own
         carried=carried.first(len(turn.carried)) if isinstance(carried, Digests) else carried,
         parameters=parameters,
-        request=digests.hex()[:_DIGEST],
-        reply=digests.hex()[_DIGEST:],
+        request=digests[:_DIGEST],
+        reply=digests[_DIGEST:],
     )
+
+
+def _pack_numbers(turn: Turn, carried: Sequence[int]) -> Sequence[int]:
+    """Return what a turn keeps of what it carried: of a list that others share, the root."""
+    if not isinstance(carried, Prefix):
+        return carried
+    object.__setattr__(turn, "_carries", len(carried))
+    return carried.root
+
+
+def _unpack_numbers(turn: Turn, kept: Sequence[int]) -> Sequence[int]:
+    """Return the numbers of which :func:`_pack_numbers` made what a turn keeps."""
+    return kept.first(turn._carries) if isinstance(kept, Prefix) else kept  # noqa: SLF001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +114,13 @@ class Turn(RequestFacts):
 
     reply: Reply
     number: int = 0
-    carried: Sequence[int] = ()
+    _carries: int = field(default=0, init=False, compare=False, repr=False)
+    carried: Sequence[int] = field(
+        default=(), metadata={"packing": (_pack_numbers, _unpack_numbers)}
+    )
     instructions: Value | None = None
     _recorded: str | None = field(default=None, init=False, compare=False, repr=False)
+    _digests: bytes = field(default=b"", init=False, compare=False, repr=False)
     record: Record | None = field(
         default=None, compare=False, repr=False, metadata={"packing": (_pack, _unpack)}
     )

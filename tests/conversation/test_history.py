@@ -15,6 +15,7 @@ from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.changes import Change
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.prefix import Prefix
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 
@@ -186,6 +187,19 @@ def test_a_loaded_conversation_stands_in_for_the_live_one(
     talk.redo()
     assert talk.turns == loaded
     assert ask(talk, "next").carried == tuple(turn.number for turn in loaded)
+
+
+def test_a_turn_that_is_loaded_has_its_number_once() -> None:
+    """Of many turns, each would be kept three times: in the turn, in a list, and as a key."""
+    numbers, talk = Prefix(range(1, 401)), abc()
+    turns = [
+        Turn(prompt="p", reply=Reply("r"), number=number, carried=numbers.first(number - 1))
+        for number in numbers
+    ]
+    talk.load(Conversation.of(turns))
+    loaded = talk.turns
+    assert loaded[-1].carried == tuple(turn.number for turn in loaded[:-1])
+    assert loaded[-1].carried[300] is loaded[300].number
 
 
 def test_where_nothing_has_happened_a_loaded_conversation_brings_its_changes() -> None:

@@ -14,7 +14,7 @@ import pytest
 from talks import abc, ask
 
 from chatmagic._json import digest, turn_digest
-from chatmagic.conversation.prefix import Digests
+from chatmagic.conversation.prefix import Digests, Prefix
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn, carries_others, changed_cell, newest
 from chatmagic.models import Credits, Message, Reply, Usage
@@ -110,6 +110,23 @@ def test_a_turn_gives_back_its_record_as_it_is(record: Record) -> None:
         assert each.record == record
         assert each.recorded_digest == (record.turn or TOLD.digest)
         assert each.digest == TOLD.digest
+
+
+def test_turns_share_the_lists_of_what_they_carried() -> None:
+    """Each tells its own part of them, also where it is changed or pickled."""
+    numbers, digests = Prefix([1, 2, 3]), Digests(["ab" * 32, "cd" * 32, "ef" * 32])
+    turns = []
+    for count in (1, 2):
+        turn = replace(TOLD, temperature=None, carried=numbers.first(count))
+        turns.append(replace(turn, record=turn.to_record(digests.first(count), "cd" * 32)))
+        loaded = pickle.loads(pickle.dumps(turns[-1]))  # noqa: S301 - made here
+        for each in (turns[-1], replace(turns[-1], number=7), copy.copy(turns[-1]), loaded):
+            assert each.carried == (1, 2)[:count]
+            assert each.record is not None
+            assert each.record.carried == digests[:count]
+            assert each.record.parameters == {}
+    first, second = ({id(each) for each in gc.get_referents(turn)} for turn in turns)
+    assert first & second >= {id(numbers), id(digests)}
 
 
 def test_a_turn_keeps_nothing_of_a_record_that_it_tells_itself() -> None:
