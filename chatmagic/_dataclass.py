@@ -73,7 +73,7 @@ def _dataclass(
         cls = _slotted(plain, own, made) if slots else _unslotted(plain, own, made)
         its.cls = cls
         for name, (_, value, _) in own.items():
-            packing = value.metadata.get("packing") if isinstance(value, Field) else None
+            packing = value.__class__ is Field and value.metadata.get("packing")
             if packing and name in vars(cls):
                 setattr(cls, name, _packed(vars(cls)[name], *packing))
         return cls
@@ -87,9 +87,10 @@ if not TYPE_CHECKING:
 
 def _slotted(plain: type, own: Mapping[str, object], made: Mapping[str, object]) -> type:
     """Return a class with slots for its own fields; slots are given to a new class alone."""
-    inherited = {name for base in plain.__mro__[1:] for name in vars(base).get("__slots__", ())}
-    left_out = {*own, "__dict__", "__weakref__"}
-    body = {name: value for name, value in vars(plain).items() if name not in left_out}
+    body = {**vars(plain)}
+    for name in (*own, "__dict__", "__weakref__"):
+        body.pop(name, None)
+    inherited = {name for base in plain.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
     slots = [*(name for name in own if name not in made), *(["_alike"] if "_once" in made else [])]
     body["__slots__"] = tuple([name for name in slots if name not in inherited])
     # What a class is made with costs a fifth of what it is given later.

@@ -47,7 +47,7 @@ def declared(plain: type, *, kw_only: bool) -> dict[str, Declaration]:
             if value.__class__ is Field:
                 default = value.default
                 by_name = kw_only if value.kw_only is MISSING else value.kw_only
-            if default.__class__.__hash__ is None:
+            if default is not None and default.__class__.__hash__ is None:
                 raise ValueError(f"{name} of {plain.__qualname__} wants a default_factory")
             own[name] = hint, value, by_name
     return own
@@ -67,7 +67,7 @@ class Fields:
         """Put them behind those of the class's bases."""
         self.cls = plain
         self.declared: dict[str, Declaration] = {}
-        for base in plain.__mro__[:0:-1]:
+        for base in plain.__mro__[-2:0:-1]:
             known = vars(base).get("__dataclass_fields__", {})
             self.declared |= (
                 known.declared

@@ -46,6 +46,7 @@ COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not kn
 WHAT_CAME_IS_KEPT: Final = (
     "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
 )
+GOES_ON: Final = "%chat_continue, in a cell below, goes on with what came."
 LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service requires a key, and none was sent"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NUMBERS = count()
-MOST_OF_OURS = 107
+MOST_OF_OURS = 106
 """How many modules of ours are loaded at most when a kernel's first question is sent."""
 SLOW = """
 import sys, threading
@@ -236,6 +236,7 @@ reading = ("chatmagic.client.response", "chatmagic.protocol.error_mapping",
            "chatmagic.archive.output", "chatmagic.conversation.staleness",
            "chatmagic.conversation.history", "chatmagic.protocol.credits",
            "chatmagic.client.network_errors", "chatmagic.client.key_file",
+           "chatmagic.conversation.continuation",
            "chatmagic.protocol.reply_builder", "chatmagic.jupyter.in_front")
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()

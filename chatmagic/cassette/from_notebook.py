@@ -8,7 +8,7 @@ from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.archive import notebook_file
 from chatmagic.cassette.interaction import DIGITS, Interaction, headers_for, name_of
-from chatmagic.conversation import continuation
+from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
 from chatmagic.text import numbered
@@ -70,7 +70,7 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
     prompt, typed = record.prompt, record.prompt if record.values else None
     if record.continues is not None:
-        prompt, typed, before = continuation.INSTRUCTION, None, (*before, record.continues)
+        prompt, typed, before = ASKED_FOR_THE_REST, None, (*before, record.continues)
     return Interaction(
         request=record.request,
         prompt=prompt,

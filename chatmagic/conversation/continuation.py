@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
 
-INSTRUCTION: Final = (
-    "Continue exactly where your reply above ends. Repeat nothing of it, and say nothing about it."
-)
-"""The message that asks for the rest of a reply: the last one of that request, and of no other."""
-GOES_ON: Final = "%chat_continue, in a cell below, goes on with what came."
-
 _ALIKE: Final = 8
 """How many letters and digits an overlap has at least; fewer may be alike by chance."""
 _FARTHEST: Final = 20_000

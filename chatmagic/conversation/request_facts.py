@@ -34,6 +34,10 @@ Kind = Literal["cell", "error", "instructions", "format"]
 
 ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
 """The question about an error where none was typed."""
+ASKED_FOR_THE_REST: Final = (
+    "Continue exactly where your reply above ends. Repeat nothing of it, and say nothing about it."
+)
+"""The message that asks for the rest of a reply: the last one of that request, and of no other."""
 
 NO_PARAMETERS: Final[Mapping[str, Any]] = {}
 """What most turns were asked with: all of them have this one, which can be pickled with them."""

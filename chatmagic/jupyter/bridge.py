@@ -19,8 +19,8 @@ from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # i
 from traitlets import Bool, List, Unicode, dlink
 
 from chatmagic.conversation.cell_order import Pages, report_from
-from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.history import IN_NOTEBOOK
+from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import assets, stale_cells
 from chatmagic.jupyter.page_widget import PageWidget
 from chatmagic.jupyter.painting import Painting

@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic import _lazy
 from chatmagic._dataclass import dataclass
-from chatmagic.conversation import continuation
+from chatmagic._lazy import Later
 from chatmagic.render.live_box import FirstWords, live_mark
 
 if TYPE_CHECKING:
+    from chatmagic.conversation import continuation
     from chatmagic.jupyter.bridge_messages import Paint
     from chatmagic.render.live_markdown import Change
     from chatmagic.render.reply_forms import LiveReply
     from chatmagic.session.events import Ask
+else:
+    continuation = Later("chatmagic.conversation.continuation")
 
 SECONDS_BETWEEN: Final = 0.1
 SECONDS_BETWEEN_MANY: Final = 0.13

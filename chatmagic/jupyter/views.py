@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic import _lazy
-from chatmagic.conversation.continuation import GOES_ON
+from chatmagic.errors import GOES_ON
 from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.render.live_box import QUIET, frame, live_box, live_mark
 from chatmagic.session.events import HELD_BACK, View, failure

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, cast
 from chatmagic import _json, _lazy
 from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
-from chatmagic.conversation import continuation
+from chatmagic._lazy import Later
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
-from chatmagic.errors import ChatError, ChatInterrupted, ReplyFormatError, TooLongError
+from chatmagic.errors import GOES_ON, ChatError, ChatInterrupted, ReplyFormatError, TooLongError
 from chatmagic.session import forms
 from chatmagic.session.events import Answer
 from chatmagic.session.state import note_tokens
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation import continuation
     from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask, View
     from chatmagic.session.state import SessionState
+else:
+    continuation = Later("chatmagic.conversation.continuation")
 
 _UNSENT: Final = "Nothing was sent."
 _NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
@@ -143,7 +146,7 @@ class AskState:
         if isinstance(self.problem, ChatError | ChatInterrupted):
             self.problem.reply = kept.reply
             if ask.history and reply.text and reply.state != "complete":
-                hints = [self.problem.hint, continuation.GOES_ON]
+                hints = [self.problem.hint, GOES_ON]
                 self.problem.hint = " ".join(filter(None, hints))
         whole = None if ask.part is None else kept.reply
         answer = Answer(turn.reply, record.listing(self.context.shown), whole)

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic._dataclass import dataclass
 from chatmagic._log import swallowed
-from chatmagic.conversation import continuation
-from chatmagic.conversation.request_facts import A_NAME, RequestFacts, thread_name
+from chatmagic.conversation.request_facts import (
+    A_NAME,
+    ASKED_FOR_THE_REST,
+    RequestFacts,
+    thread_name,
+)
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.text import counted, one_line, visible, without_lone_surrogates
@@ -128,7 +132,7 @@ class Ask(RequestFacts):
         """
         if self.part is None:
             return self, context
-        ask = replace(self, prompt=continuation.INSTRUCTION, typed=None, values=())
+        ask = replace(self, prompt=ASKED_FOR_THE_REST, typed=None, values=())
         return ask, replace(context, turns=(*context.turns, self.part))
 
 

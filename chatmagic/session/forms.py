@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from chatmagic._log import log_swallowed
 from chatmagic.conversation import formats
-from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.request_facts import Format
-from chatmagic.errors import InputError, ReplyFormatError
+from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from chatmagic.conversation.continuation import GOES_ON
+from chatmagic.errors import GOES_ON
 
 _HERE: Final = (
     (GOES_ON, 'chatmagic ask --continue "Go on." asks for the rest.'),

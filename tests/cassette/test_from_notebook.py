@@ -10,7 +10,7 @@ from saved_notebooks import NOON, page, record
 
 from chatmagic._json import chain_of, timestamp
 from chatmagic.cassette import from_notebook
-from chatmagic.conversation.continuation import INSTRUCTION
+from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
 from chatmagic.errors import InputError
 from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol.wire import Request
@@ -92,5 +92,5 @@ def test_a_continued_reply_is_that_to_the_instruction(tmp_path: Path) -> None:
     part = page("a", "two", id="c", carried=(first.request,), continues=first.turn)
     path = save(tmp_path / "n.ipynb", [page("a", "one "), part])
     _, asked = from_notebook.recorded(path)
-    assert (asked.prompt, asked.text, asked.typed) == (INSTRUCTION, "two", None)
+    assert (asked.prompt, asked.text, asked.typed) == (ASKED_FOR_THE_REST, "two", None)
     assert asked.before == (first.request[:16], str(first.turn)[:16])

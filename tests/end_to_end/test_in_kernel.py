@@ -11,8 +11,8 @@ import pytest
 from kernels import Kernel, kernel
 from logged import Emulator
 
-from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.emulator.server import Settings
+from chatmagic.errors import GOES_ON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -277,6 +277,7 @@ def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
         states.append(held())
     assert states[:2] == states[2:]
     assert states[0] != states[1]
+    shell.page(old, "i")  # what is kept of reading the conversation is then as before each strike
     with Strike() as noted:
         shell.page(new, "i")
 

@@ -12,7 +12,7 @@ from pages import Paper
 from reruns import sent_each_time, taken
 from shells import KEY
 
-from chatmagic.conversation.continuation import INSTRUCTION
+from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,9 +94,9 @@ def test_run_twice_and_headless_and_replayed(
         ["echo:q1", "echo:q5", "echo:q8", "echo:qa", "echo:qb"],
         ["echo:q1", "echo:q5", "echo:q8", "echo:qa", "echo:qb"],
         ["count to 9"],
-        ["count to 9", INSTRUCTION],
-        ["count to 9", INSTRUCTION],
-        ["count to 9", INSTRUCTION],
+        ["count to 9", ASKED_FOR_THE_REST],
+        ["count to 9", ASKED_FOR_THE_REST],
+        ["count to 9", ASKED_FOR_THE_REST],
         [f"{RULES}\ncount to 9", "echo:l2"],
     ]
     assert bodies[-1]["messages"][1]["content"] == "one, two, three, four, five, six, "

@@ -14,9 +14,9 @@ from short_service import ShortService
 from chatmagic._json import chain_of
 from chatmagic.client.client import Client
 from chatmagic.conversation import suggestions
-from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.seal import check
 from chatmagic.errors import (
+    GOES_ON,
     ChatInterrupted,
     CutOffError,
     InputError,

@@ -362,6 +362,7 @@ def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: 
     """Each once, not per fragment; the first reply too, when there is a page to say it."""
     front.ask("b")
     front.ask("a", "%%chat\necho:one two three")
+    settle(front.shell.kernel.page.drawing)
     front.say("ab", opened=True)
     front.is_told("Complete, 3 words.")
     front.ask("a", "%%chat\necho:" + "word " * 212)

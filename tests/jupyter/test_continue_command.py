@@ -9,7 +9,7 @@ import pytest
 from shells import FIXED, asked, bodies
 
 from chatmagic._json import digest
-from chatmagic.conversation.continuation import INSTRUCTION
+from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 from chatmagic.session.current import current_session
@@ -40,7 +40,7 @@ def test_a_reply_at_its_limit_is_gone_on_with(shell: Shell, emulator: Emulator) 
     shell.page("%chat echo:below", "b")
     assert [each[2:] for each in asked(emulator)[1:]] == [
         ["count to 9"],
-        ["count to 9", one, INSTRUCTION],
+        ["count to 9", one, ASKED_FOR_THE_REST],
         ["count to 9", one + two, "echo:below"],
     ]
     assert bodies(emulator)[2]["max_tokens"] == 3

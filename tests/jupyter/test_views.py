@@ -15,9 +15,9 @@ from shells import Page, Shell, alone, left
 from chatmagic._json import digest
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.continuation import GOES_ON
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.seal import sealed
+from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import views
 from chatmagic.jupyter.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
