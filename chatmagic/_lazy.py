@@ -8,6 +8,7 @@ long to load, while a person may interrupt it, is loaded in another one.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 from importlib import import_module
@@ -19,6 +20,8 @@ _FROZEN: Final = 1_000
 """A person has frozen objects where there are more; Python 3.12 begins with 375."""
 
 _threads: Final[dict[str, threading.Thread]] = {}
+_uncollected: Final = set[str]()
+"""The modules for whose loading the garbage collector rests."""
 
 
 def load(name: str) -> None:
@@ -66,15 +69,28 @@ class Later:
 
 def _import(name: str) -> None:
     """Import a module while the garbage collector rests: what is loaded stays."""
-    was_on = gc.isenabled()
-    gc.disable()
+    if gc.isenabled():
+        _uncollected.add(name)
+        gc.disable()
     try:
         with swallowed():
             import_module(name)
     finally:
-        if was_on:
+        if name in _uncollected:
             # It would go through all that is new, some of it three times, only to let it grow old.
             if gc.get_freeze_count() < _FROZEN:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+            _uncollected.discard(name)
+
+
+def _collect_in_child() -> None:
+    """Let the collector go on in a process that was forked meanwhile: it has no loading thread."""
+    if _uncollected:
+        _uncollected.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_collect_in_child)

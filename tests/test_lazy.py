@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import subprocess
 import sys
@@ -149,6 +150,32 @@ load()
     )
     lines = "False True True", "False False True", "False False True"
     assert ran.stdout.splitlines() == [*lines]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_the_collector_goes_on_in_a_child_that_is_forked_meanwhile(tmp_path: Path) -> None:
+    """The thread that would let it go on is not in the child; one that was off stays off."""
+    fork = (
+        "import gc, os\nif not os.fork():\n    print(gc.isenabled(), flush=True)\n    os._exit(0)"
+    )
+    (tmp_path / "slow.py").write_text(f"{fork}\nos.wait()\n")
+    code = """
+import gc, sys
+from chatmagic import _lazy
+_lazy._import("slow")
+del sys.modules["slow"]
+gc.disable()
+_lazy._import("slow")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert ran.stdout.split() == ["True", "False"]
 
 
 def test_the_first_ask_loads_nothing_in_the_main_thread_before_it_is_sent() -> None:

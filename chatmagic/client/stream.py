@@ -93,8 +93,8 @@ class ReplyStream:
 
     @cached_property
     def _builder(self) -> ReplyBuilder:
-        """The reply in the making."""
-        return reply_builder.ReplyBuilder()
+        """The reply in the making: one, though another thread looks at it while it is begun."""
+        return vars(self).setdefault("_builder", reply_builder.ReplyBuilder())
 
     @property
     def reply(self) -> Reply:
