@@ -94,7 +94,8 @@ class ReplyStream:
     @cached_property
     def _builder(self) -> ReplyBuilder:
         """The reply in the making: one, though another thread looks at it while it is begun."""
-        return vars(self).setdefault("_builder", reply_builder.ReplyBuilder())
+        begun: dict[str, ReplyBuilder] = vars(self)
+        return begun.setdefault("_builder", reply_builder.ReplyBuilder())
 
     @property
     def reply(self) -> Reply:
