@@ -1,7 +1,6 @@
 """Cells that ask: the question of a cell's source, and the source for a question.
 
-:mod:`chatmagic.jupyter.input_transformers` takes the form of a cell from here; loading the
-extension needs no more of it.
+:mod:`chatmagic.jupyter.input_transformers` takes the form of a cell from here, with each cell.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 _ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
-# Compiled with the first cell that is read, not while the extension is loaded.
+# Compiled with the first cell that is read.
 CELL: Final = r"%%chat(?P<fix>_fix)?(?:[ \t]+(?P<line>.*))?[ \t]*$"
 _MENTIONED: Final = r"\b(?:chat|ask)\b"
 _ONE_LINE: Final = (

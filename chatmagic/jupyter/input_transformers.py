@@ -21,13 +21,17 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
-from chatmagic.conversation.question import first_line
+from chatmagic._lazy import Later
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo
     from typing import Self
 
     from IPython.core.interactiveshell import InteractiveShell
+
+    from chatmagic.conversation import question
+else:
+    question = Later("chatmagic.conversation.question")  # with the first cell
 
 _WITH_TEXT: Final = r"%%(?P<name>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
 NAMES: Final = ("chat", "chat_fix")
@@ -37,7 +41,7 @@ _ASKS: Final = r"%(chat(?:_fix)?)\s+\S"
 
 def whole_cell(lines: list[str]) -> list[str]:
     """Turn a cell whose body is a text into its call, before anything else is done to that."""
-    first = first_line(lines)
+    first = question.first_line(lines)
     magic = None if first is None else re.match(_WITH_TEXT, lines[first].rstrip("\r\n"))
     if first is None or magic is None:
         return lines
