@@ -30,7 +30,7 @@ from rows import OURS, Row, by_turns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ROUNDS: Final = 7
+ROUNDS: Final = 15
 WORD: Final = "estimator"
 REST: Final = 2.0
 """Seconds between the cell that loads the extension and the question, where it is not at once."""
