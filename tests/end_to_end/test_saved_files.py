@@ -1,0 +1,131 @@
+"""Files that users have are read for good, and written back as they are.
+
+``tests/samples/saved_*`` were made in one kernel, of one talk with the emulator: a cassette, a
+notebook, a conversation of ``%chat_save`` and the file of a ``chatmagic.map``. They are never made
+again: a release that cannot read them loses what somebody paid for.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from project import ROOT
+
+from chatmagic._json import digest
+from chatmagic.archive import archive, notebook_file
+from chatmagic.archive.restore import restore
+from chatmagic.batch.job_file import JobFile
+from chatmagic.batch.row_reply import RowReply
+from chatmagic.cassette import from_notebook, serializer
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.seal import canonical, sealed
+from chatmagic.conversation.slots import STEERING
+
+if TYPE_CHECKING:
+    from chatmagic.conversation.conversation import Conversation
+
+FOLDER: Final = ROOT / "tests" / "samples"
+NOTEBOOK: Final = FOLDER / "saved_notebook.ipynb"
+OUTPUT_FACTS: Final = {"seal", "versions", "text"}
+"""What an output's metadata hold beside the record."""
+TOLD: Final = [
+    ("main", "Count to 5, for {{ town }} and {{ years }}."),
+    ("main", "Say {{ town.upper() }}"),
+    ("main", "What does undo do?"),
+    ("main", "count to 12"),
+    ("main", "Show me some JSON."),
+    ("main", "Show me a table."),
+    ("aside", "How do I stop a reply?"),
+    ("main", "Show me a formula."),
+    ("main", "Show me code."),
+]
+"""Threads and prompts of the turns that were live in the end."""
+
+
+def outputs() -> list[Any]:
+    """Return the notebook's outputs that have a record; each is a parameter of a test."""
+    cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
+    return [
+        pytest.param(output, id=f"{cell['id']} {index}")
+        for cell in cells
+        for index, output in enumerate(cell["outputs"])
+        if "chatmagic" in output.get("metadata", {})
+    ]
+
+
+def told(conversation: Conversation) -> list[tuple[str, str]]:
+    """Return the thread of each live turn, and the first line of its prompt as typed."""
+    standings = conversation.standings
+    return [(each.thread, each.turn.as_typed.split("\n")[0]) for each in standings]
+
+
+def carried(conversation: Conversation) -> list[tuple[int, ...]]:
+    """Return the numbers of the turns that each live turn's request carried."""
+    return [tuple(turn.carried) for turn in conversation]
+
+
+def test_a_cassette_is_written_back_byte_for_byte() -> None:
+    """Also what is not ASCII, and the names of the exchanges that others go on from."""
+    content = (FOLDER / "saved_cassette.jsonl").read_bytes()
+    interactions = serializer.read(content.decode(), "saved_cassette.jsonl")
+    assert len(interactions) == 14
+    assert serializer.write(interactions).encode() == content
+
+
+@pytest.mark.parametrize("output", outputs())
+def test_a_record_is_written_back_with_its_seal(output: dict[str, Any]) -> None:
+    """With the same JSON in the same order, the same canonical form and the same seal."""
+    value = output["metadata"]["chatmagic"]
+    kind = value["kind"]
+    data = {name: "".join(text) for name, text in output["data"].items()}
+    record = {name: item for name, item in value.items() if name not in OUTPUT_FACTS}
+    if kind in {"turn", "pick"}:
+        record = Record.from_json(value).to_json()
+    elif kind in STEERING:
+        record = STEERING[kind].from_json(value).to_json()
+    others = {name: value[name] for name in ("versions", "text") if name in value}
+    again = sealed(record | others, data)
+    # A notebook's writer sorts the names.
+    assert json.dumps(again, sort_keys=True) == json.dumps(value)
+    assert digest(canonical(again)) == digest(canonical(value))
+
+
+def test_a_notebook_is_restored() -> None:
+    """Each turn in its place and thread, with what it carried; each seal fits."""
+    notebook = notebook_file.read(NOTEBOOK)
+    restored = restore(notebook)
+    assert {saved.sealed for saved in notebook.outputs} == {"sealed"}
+    assert restored.problems == ()
+    assert told(restored.conversation) == TOLD
+    below_the_hidden = (2, 4, 11, 7, 9)
+    assert carried(restored.conversation) == [
+        *((), (1,), (1, 2), (1, 2, 4), (1, 2, 4, 6), (7,), ()),
+        *(below_the_hidden, (*below_the_hidden, 13)),
+    ]
+    assert len(from_notebook.recorded(NOTEBOOK)) == 14
+
+
+def test_a_conversation_is_written_back_byte_for_byte() -> None:
+    """With its records, its values and its seal; the turns are those that were saved."""
+    text = (FOLDER / "saved_conversation.json").read_text("utf-8")
+    conversation = archive.load(json.loads(text))
+    assert told(conversation) == TOLD
+    below_the_hidden = (2, 3, 4, 5, 6)
+    assert carried(conversation) == [
+        *((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 0), (5,), ()),
+        *(below_the_hidden, (*below_the_hidden, 8)),
+    ]
+    assert json.dumps(archive.dump(conversation, keep_values=True), indent=1) + "\n" == text
+
+
+def test_a_job_file_is_read_and_written_back_byte_for_byte() -> None:
+    """Each row by its key, with its reply."""
+    path = FOLDER / "saved_job_file.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    rows = [RowReply.from_line(line) for line in lines]
+    assert b"".join(row.to_line() for row in rows) == path.read_bytes()
+    file = JobFile(path, replays=True).open()
+    assert all(file.is_answered(row.replay_key) for row in rows)
+    assert list(file.replies([row.replay_key for row in rows])) == rows
