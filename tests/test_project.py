@@ -30,7 +30,6 @@ TOP = frozenset(
         "_fields",
         "_json",
         "_json_reply",
-        "_lazy",
         "_log",
         "_startup",
         "_version",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from html import escape
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic import _lazy
 from chatmagic import text as plain
 from chatmagic._version import __version__
 from chatmagic.conversation.instructions import in_words
 from chatmagic.conversation.seal import sealed
-from chatmagic.render import gauge
+from chatmagic.render import gauge, markdown_writer, reply_forms, reply_parts
 from chatmagic.render.live_box import QUIET, frame
 from chatmagic.text import counted
 
@@ -80,9 +80,6 @@ def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
 @lru_cache(maxsize=1)
 def versions() -> Mapping[str, str]:
     """Return the versions of what renders a reply here, by package."""
-    # It takes a while to load, and only a last state needs it.
-    from importlib import metadata  # noqa: PLC0415
-
     return {"chatmagic": __version__, **{name: metadata.version(name) for name in RENDERERS}}
 
 
@@ -95,9 +92,6 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         reply: whole or in part.
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
-    _lazy.load("chatmagic.render.reply_forms")
-    from chatmagic.render import reply_forms  # noqa: PLC0415 - markdown-it comes with the first question
-
     is_json = record is None and reply.parsed is not None
     parameters = {} if record is None else record.parameters
     format = "json" if is_json else parameters.get("format", "markdown")
@@ -121,8 +115,6 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
 
 def _markdown(reply: Reply, record: Record | None, body: str) -> str:
     """Return a reply, as safe Markdown, with all that stands around it."""
-    from chatmagic.render import markdown_writer  # noqa: PLC0415 - as in `bundle`
-
     words = markdown_writer.escaped
     answered = _answered(record)
     kept = [] if record is None else [item for item in record.values if item.text is not None]
@@ -156,8 +148,6 @@ def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
     Args:
         reply: whole or in part.
     """
-    from chatmagic.render import reply_parts  # noqa: PLC0415 - as in `bundle`
-
     return tuple(part for part in reply_parts.parts(reply.text) if not isinstance(part, str))
 
 

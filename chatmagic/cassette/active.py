@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._dataclass import dataclass
 from chatmagic.cassette import mode
+from chatmagic.cassette.cassette import Cassette
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.text import counted
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from chatmagic.cassette.cassette import Cassette
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.timeouts import Timeout
@@ -92,9 +92,6 @@ class ActiveCassette:
         if self.current is not None and self.current.config != config:
             self.eject()
         if self.current is None and config is not None:
-            # Files and matching come with the first cassette.
-            from chatmagic.cassette.cassette import Cassette  # noqa: PLC0415
-
             self.current = Cassette(config)
             self._take_along(self.current)
         return self.current

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic._dataclass import dataclass
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette import mismatch
+from chatmagic.cassette import from_notebook, mismatch
 from chatmagic.cassette.interaction import missing
 from chatmagic.cassette.matching import Matcher
 from chatmagic.cassette.mode import MAGIC
@@ -100,9 +100,6 @@ class Cassette:
             )
         if not config.is_notebook:
             return self._file.read()
-        # Loads nbformat, which cassettes do without.
-        from chatmagic.cassette import from_notebook  # noqa: PLC0415
-
         return from_notebook.recorded(config.path)
 
     def look_up(

@@ -6,11 +6,12 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from chatmagic.client import config, extras
+from chatmagic.client import config, extras, model_list
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.stream import ReplyStream
 from chatmagic.client.timeouts import Timeout
+from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import InputError, NotRecordedError
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.auth import Auth, KeyCheck, Secret, refuse_keys
@@ -99,9 +100,6 @@ class Client:
         Returns:
             ``None`` where a transport was given, which all share.
         """
-        # With requests, as in `retune`.
-        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
-
         return self.connected(self.setup) if isinstance(self._transport, HttpTransport) else None
 
     def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
@@ -109,9 +107,6 @@ class Client:
         """What the answers so far have told of the credits, and beside them."""
         self._key_check = KeyCheck()
         self._set(setup)
-        # requests comes with the first client, not with the extension.
-        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
-
         self._transport = transport or HttpTransport(self.setup)
         for warning in config.new_warnings(self.endpoint.warnings):
             warnings.warn(warning, stacklevel=3)
@@ -140,9 +135,6 @@ class Client:
         Raises:
             InputError: it cannot be used.
         """
-        # With requests, as in Client.
-        from chatmagic.client.transport import HttpTransport  # noqa: PLC0415
-
         self._set(setup)
         if isinstance(self._transport, HttpTransport):
             self._transport.setup = self.setup
@@ -243,9 +235,6 @@ class Client:
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
-        # With requests, as in `retune`.
-        from chatmagic.client import model_list  # noqa: PLC0415
-
         return model_list.ask(self._transport, self.endpoint, self.credit_tracker)
 
     def close(self) -> None:

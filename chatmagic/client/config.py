@@ -12,8 +12,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._lazy import Later
-from chatmagic.client import kernel_hook, servers
+from chatmagic.client import kernel_hook, key_file, servers
 from chatmagic.client.endpoint import KEY_VARIABLES, Endpoint
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
@@ -22,10 +21,7 @@ from chatmagic.protocol.url import EMULATOR, origin_or_none, usable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from chatmagic.client import key_file
     from chatmagic.client.keystore import KeyStore
-else:
-    key_file = Later("chatmagic.client.key_file")
 
 Setting = tuple[str | None, str]
 """A value that may be set, and the place where it would be, in words."""

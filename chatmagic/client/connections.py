@@ -27,7 +27,6 @@ from urllib3.exceptions import (
 )
 from urllib3.util.wait import wait_for_read
 
-from chatmagic import _lazy
 from chatmagic.client import alarms
 from chatmagic.client.http_response import Response
 from chatmagic.client.reuse import WATCH, ConnectionUse, IdleConnections, ReusePolicy
@@ -231,8 +230,6 @@ class _Connection(HTTPConnection):
             super().request(*args, **kwargs)
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
-        # The request is on its way: what reads its answer is loaded while that is waited for.
-        _lazy.begin("chatmagic.client.response")
         with self._noting_a_loss():
             response = super().getresponse()
         if response.status == HTTPStatus.REQUEST_TIMEOUT and self.use.answers:

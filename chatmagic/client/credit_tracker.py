@@ -7,18 +7,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from chatmagic._dataclass import dataclass
-from chatmagic._lazy import Later
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import ratelimit
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from chatmagic.models import Credits
-    from chatmagic.protocol import credits as crediting
-    from chatmagic.protocol import ratelimit
     from chatmagic.protocol.ratelimit import RequestLimit
-else:
-    crediting = Later("chatmagic.protocol.credits")
-    ratelimit = Later("chatmagic.protocol.ratelimit")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import platformdirs
+
 from chatmagic._dataclass import dataclass
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import InputError
@@ -173,8 +175,6 @@ class KeyStore:
 
 def open_store() -> KeyStore:
     """Return the store of this user; its file is in the configuration folder of the system."""
-    import platformdirs  # noqa: PLC0415 - who sets a key needs none of it
-
     folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
     return KeyStore(folder, find_keyring)
 

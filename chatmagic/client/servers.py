@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import platformdirs
 
 from chatmagic._dataclass import dataclass
 from chatmagic.errors import InputError
@@ -83,16 +86,12 @@ def tables() -> tuple[dict[str, Server], dict[str, Server]]:
     Raises:
         InputError: the user's file cannot be read.
     """
-    import platformdirs  # noqa: PLC0415 - a URL needs none of it
-
     own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / FILE
     return _read(own), _read(Path(__file__).with_name(FILE))
 
 
 def _read(path: Path) -> dict[str, Server]:
     """Read a file; one that is not there has no server."""
-    import tomllib  # noqa: PLC0415 - an address needs none
-
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -10,8 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._json import shared
-from chatmagic._lazy import Later
-from chatmagic.client import config
+from chatmagic.client import advice, config, response
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -23,28 +22,20 @@ from chatmagic.errors import (
     InputError,
 )
 from chatmagic.models import BodyFacts
-from chatmagic.protocol import url
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol import reply_builder, url
 from chatmagic.protocol.auth import KeyCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.client import advice, response
     from chatmagic.client.credit_tracker import CreditState, CreditTracker
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.response import ResponseReader
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Credits, Reply, State
-    from chatmagic.protocol import credits as crediting
-    from chatmagic.protocol import reply_builder
     from chatmagic.protocol.reply_builder import ReplyBuilder
     from chatmagic.protocol.wire import Request
-else:
-    # What only reads an answer comes behind the request, and advice with the first error.
-    advice = Later("chatmagic.client.advice")
-    crediting = Later("chatmagic.protocol.credits")
-    reply_builder = Later("chatmagic.protocol.reply_builder")
-    response = Later("chatmagic.client.response")
 
 _NOTHING_CAME: Final = (
     f"{COST_UNKNOWN} Ask again to try once more; if the conversation is long, it may fill the "

@@ -24,10 +24,9 @@ import requests
 import urllib3
 from requests.utils import get_environ_proxies
 
-from chatmagic._lazy import Later
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
-from chatmagic.client import alarms, certificates
+from chatmagic.client import alarms, certificates, network_errors
 from chatmagic.client.connections import Clock, Current, adapter, at_rest, keyed_pools
 from chatmagic.client.http_response import Response
 from chatmagic.client.timeouts import Timeout
@@ -40,14 +39,11 @@ if TYPE_CHECKING:
 
     from urllib3.connectionpool import HTTPConnectionPool
 
-    from chatmagic.client import network_errors
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.reuse import AtRest
     from chatmagic.errors import Which
     from chatmagic.models import Origin
-else:
-    network_errors = Later("chatmagic.client.network_errors")
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096

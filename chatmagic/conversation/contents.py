@@ -9,9 +9,11 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from chatmagic._lazy import Later
+from chatmagic.conversation import alternatives, history
 from chatmagic.conversation.changes import Snapshot
+from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import Replies, of_execution, with_slot
+from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.standings import Above, above, of_thread, standings
 from chatmagic.conversation.turn import Context, Turn, newest, visible
 from chatmagic.errors import InputError
@@ -19,16 +21,11 @@ from chatmagic.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from chatmagic.conversation import alternatives, history
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import Item, Slot
-    from chatmagic.conversation.staleness import Causes
     from chatmagic.conversation.standings import Standing
-else:
-    alternatives = Later("chatmagic.conversation.alternatives")
-    history = Later("chatmagic.conversation.history")
 
 
 def _in_notebook(_cell: str) -> str:
@@ -209,15 +206,11 @@ class ConversationContents:
             layout: how the cells stand, for what would be if the conversation followed it,
                 which it does not yet.
         """
-        from chatmagic.conversation.marks import marks  # noqa: PLC0415 - an ask needs none
-
         now = self._all if layout is None else history.followed(self._all, layout)[0]
         return marks(now, self.causes(layout))
 
     def causes(self, layout: Layout | None = None) -> Causes:
         """Return what made live turns stale (rule 9); the layout is as :meth:`marks` has it."""
-        from chatmagic.conversation.staleness import Causes  # noqa: PLC0415 - as above
-
         now = self._whole or self._all
         now = now if layout is None else history.followed(now, layout)[0]
         return Causes(now, self.cells, self.label)

@@ -83,7 +83,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from chatmagic._lazy import Later
+from chatmagic.conversation import alternatives, history
 from chatmagic.conversation.changes import Snapshot
 from chatmagic.conversation.contents import ConversationContents
 from chatmagic.conversation.slots import Replies, Slot, live
@@ -91,14 +91,10 @@ from chatmagic.conversation.slots import Replies, Slot, live
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from chatmagic.conversation import alternatives, history
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.changes import Change
     from chatmagic.conversation.slots import Item
     from chatmagic.conversation.turn import Turn
-else:
-    alternatives = Later("chatmagic.conversation.alternatives")
-    history = Later("chatmagic.conversation.history")
 
 
 class Conversation(ConversationContents):

@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from chatmagic.conversation import chat_line
+from chatmagic.conversation.request_facts import correction
+from chatmagic.conversation.suggestions import COMMENT
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
 
@@ -87,8 +90,6 @@ def source(prompt: str, *options: str, has_values: bool = False) -> str:
         options: of the cell, as typed.
         has_values: whether its ``{{ }}`` are expressions, to be evaluated again.
     """
-    from chatmagic.conversation.suggestions import COMMENT  # noqa: PLC0415 - not needed to load
-
     is_raw = not has_values and ("{{" in prompt or re.match(COMMENT, prompt) is not None)
     first = " ".join(["%%chat", *options, *(["--raw"] if is_raw else [])])
     # A cell's last line end is not part of its prompt.
@@ -97,10 +98,6 @@ def source(prompt: str, *options: str, has_values: bool = False) -> str:
 
 
 def _asked(magic: re.Match[str], body: str) -> Question | None:
-    # Not needed to load.
-    from chatmagic.conversation import chat_line  # noqa: PLC0415
-    from chatmagic.conversation.request_facts import correction  # noqa: PLC0415
-
     try:
         asked = chat_line.parse(magic["line"] or "")
     except InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -132,8 +133,6 @@ def near(typed: str, flags: Sequence[str]) -> str | None:
 
 def _alike(typed: str, words: Iterable[str]) -> list[str]:
     """Return the word that is spelt most like what was typed, if any is spelt much like it."""
-    import difflib  # noqa: PLC0415 - few mistype
-
     return difflib.get_close_matches(typed, list(words), 1, _ALIKE)
 
 

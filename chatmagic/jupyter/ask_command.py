@@ -8,12 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from chatmagic._json import shared
-from chatmagic._lazy import Later
 from chatmagic.conversation import chat_line, options, suggestions, template
 from chatmagic.conversation.request_facts import Parameters, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.jupyter import views
+from chatmagic.jupyter import in_front, request_view, views
+from chatmagic.jupyter.background import Background
 from chatmagic.jupyter.execution import cell_source, running
+from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.values.describe import Descriptions
 from chatmagic.session.events import EMPTY, Ask, View
 
 if TYPE_CHECKING:
@@ -21,12 +23,9 @@ if TYPE_CHECKING:
 
     from chatmagic.client.halt import Halt
     from chatmagic.conversation.chat_line import ParsedLine
-    from chatmagic.jupyter import in_front
     from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
-else:
-    in_front = Later("chatmagic.jupyter.in_front")
 
 _T = TypeVar("_T")
 
@@ -112,8 +111,6 @@ def interruptible(kernel: Kernel, run: Callable[[], _T]) -> _T:
 def _run(kernel: Kernel, line: str, cell: str | None) -> Reply | None:
     parsed = _parsed(kernel, line, cell)
     if cell is None and not parsed.question(parsed.prompt):
-        from chatmagic.jupyter.status import Status  # noqa: PLC0415 - a question needs none of it
-
         print(Status(kernel).summary())
         return None
     body = (cell or "").removesuffix("\n")
@@ -145,8 +142,6 @@ def _ask(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     settle(kernel, execution, shown=not parsed.quiet)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:
-        from chatmagic.jupyter import request_view  # noqa: PLC0415 - the renderer comes with it
-
         views.show_html(*request_view.of_preview(kernel.session.preview(ask), kernel))
         return None
     return send(kernel, ask, execution, output=parsed.output)
@@ -192,8 +187,6 @@ def send(
     if ask.background is None or not isinstance(view, views.Live):
         return _send(kernel, ask, execution, view, output=output)
     if kernel.background is None:
-        from chatmagic.jupyter.background import Background  # noqa: PLC0415 - few ask so
-
         kernel.background = Background()
     work = partial(_send, kernel, ask, execution, view, output=output)
     # An earlier run's value would be taken for the one that comes.
@@ -239,9 +232,6 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         raise InputError(EMPTY)
     descriptions = None
     if not parsed.raw and template.OPEN in text:
-        # What describes values comes with the first of them.
-        from chatmagic.jupyter.values.describe import Descriptions  # noqa: PLC0415
-
         descriptions = Descriptions(kernel.shell)
     is_in_page = execution.audience == "page" and not parsed.quiet
     may_end = is_in_page and execution.may_end and _is_updated(kernel, execution)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import _lazy
 from chatmagic._log import swallowed
+from chatmagic.jupyter import cell_run, error_text
 from chatmagic.jupyter.results import is_of_a_magic
 
 if TYPE_CHECKING:
@@ -102,9 +102,6 @@ class CellNotes(Mapping[str, str]):
     def _note_from_here(self, info: ExecutionInfo) -> None:
         """Note what a cell shows from here on."""
         with swallowed():
-            _load()
-            from chatmagic.jupyter import cell_run  # noqa: PLC0415
-
             execution = cell_run.running(self._shell)
             if self._source is not None and execution.id == self._execution:
                 return  # a cell that runs another one shows what that shows
@@ -119,9 +116,6 @@ class CellNotes(Mapping[str, str]):
         if info.store_history:
             return True
         # nbval runs cells without history.
-        _load()
-        from chatmagic.jupyter import cell_run  # noqa: PLC0415
-
         return not info.silent and cell_run.running(self._shell).audience == "machine"
 
     def _stop(self) -> None:
@@ -140,9 +134,6 @@ class CellNotes(Mapping[str, str]):
                 return  # of a cell that another one has run
             capture = self._capture
             self._stop()
-            _load()
-            from chatmagic.jupyter import cell_run  # noqa: PLC0415
-
             names = cell_run.CellNames(self._shell, result)
             trace = "" if cell_run.is_ours(source) else self._note_error(result, source, names)
             output, lost = ("", 0) if capture is None else (capture.text, capture.lost)
@@ -161,20 +152,9 @@ class CellNotes(Mapping[str, str]):
 
     def _note_error(self, result: ExecutionResult, source: str, names: CellNames) -> str:
         """Note the error of a cell that is not ours, and return it as text; empty for none."""
-        from chatmagic.jupyter import cell_run  # noqa: PLC0415 - loaded by now
-
         error = result.error_before_exec or result.error_in_exec
         if error is None or isinstance(error, cell_run.NO_ERRORS) or is_of_a_magic(error):
             return ""
-        # With the first error.
-        _lazy.load("chatmagic.jupyter.error_text")
-        from chatmagic.jupyter import error_text  # noqa: PLC0415
-
         trace = error_text.of(error, names.of)
         self.error = cell_run.NotedError(type(error).__name__, source, trace)
         return trace
-
-
-def _load() -> None:
-    """Load what cells are noted by, without an interrupt in the midst of it."""
-    _lazy.load("chatmagic.jupyter.cell_run")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic._dataclass import dataclass
 from chatmagic._json import digest
 from chatmagic.conversation import blocks
+from chatmagic.conversation.request_facts import Value
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.output_capture import OutputCapture
 
@@ -88,9 +89,6 @@ class CellRun:
     @cached_property
     def digest(self) -> str:
         """The digest of that text."""
-        # Loaded with the first digest: not every cell is looked at again.
-        from chatmagic.conversation.request_facts import Value  # noqa: PLC0415
-
         return Value.of("", self.text).sha256
 
 

@@ -17,6 +17,7 @@ from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.thread_command import place
+from chatmagic.render import markdown, reply_parts
 from chatmagic.text import counted, to_terminal, visible
 
 if TYPE_CHECKING:
@@ -102,8 +103,6 @@ def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
         text: the reply.
         prose: whether the text between the blocks becomes Markdown cells.
     """
-    from chatmagic.render import reply_parts  # noqa: PLC0415 - the renderer comes with it
-
     cells: list[tuple[Kind, str]] = []
     for part in reply_parts.parts(text):
         if isinstance(part, str):
@@ -141,8 +140,6 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
 
 def _in_a_fence(reply: Reply) -> Reply:
     """Return a reply that is code alone with the fence that it may lack."""
-    from chatmagic.render import reply_parts  # noqa: PLC0415 - as above
-
     return reply if reply.code_blocks else replace(reply, text=reply_parts.fenced(reply.text))
 
 
@@ -169,8 +166,6 @@ def _show(words: str, blocks: Sequence[CodeBlock] = ()) -> None:
 
 def _note(words: str, blocks: Sequence[CodeBlock]) -> tuple[str, str]:
     """Return a sentence and code to copy, as HTML and as text."""
-    from chatmagic.render import markdown, reply_parts  # noqa: PLC0415 - as above
-
     shown = "\n\n".join(reply_parts.fenced(block.code) for block in blocks)
     html = markdown.to_html(shown) if shown else ""
     texts = [words, *(to_terminal(block.code) for block in blocks)]

@@ -6,26 +6,19 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteOptions, resolve
-from chatmagic.client import config, extras
+from chatmagic.client import config, extras, keystore
 from chatmagic.client.endpoint import ServiceSetup
 from chatmagic.errors import ChatError
 from chatmagic.jupyter.addresses import Addresses
 from chatmagic.protocol.auth import Secret
 
 if TYPE_CHECKING:
-    from chatmagic.cassette.active import CassetteSetup
     from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.keystore import KeyStore
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.settings import KernelSettings
-
-
-def _open_store() -> KeyStore:
-    from chatmagic.client.keystore import open_store  # noqa: PLC0415 - where no key is set
-
-    return open_store()
 
 
 class ConfiguredEnvironment:
@@ -75,8 +68,6 @@ class ConfiguredEnvironment:
         Raises:
             InputError: what is set does not go together.
         """
-        from chatmagic.cassette.active import CassetteSetup  # noqa: PLC0415 - with the session
-
         choice = self.choice()
         if choice is None:
             return None
@@ -149,7 +140,7 @@ class ConfiguredEnvironment:
             [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,
-            open_store=_open_store,
+            open_store=keystore.open_store,
         )
 
     def model(self) -> str | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING, Final
 
-from chatmagic import _lazy, text
+from chatmagic import text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, extras, keystore
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.jupyter import check_command
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import running
 from chatmagic.protocol.auth import Secret, redacted
+from chatmagic.session import models_request
 
 if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
@@ -42,9 +44,6 @@ def connect(kernel: Kernel, line: str) -> None:
         if "--models" in given:
             _list_models(kernel)
         if "--check" in given:
-            _lazy.load("chatmagic.jupyter.check_command")
-            from chatmagic.jupyter import check_command  # noqa: PLC0415 - few ask for it
-
             print(text.unlinked(check_command.check(kernel, ask="--ask" in given)))
     except KeyboardInterrupt:
         raise ChatInterrupted("Interrupted; what was asked may have been sent.") from None
@@ -88,9 +87,6 @@ def _connect(kernel: Kernel, word: str, model: str | None) -> None:
 
 def _list_models(kernel: Kernel) -> None:
     """Print the models that the service lists, and what the request took."""
-    _lazy.load("chatmagic.session.models_request")
-    from chatmagic.session import models_request  # noqa: PLC0415 - few ask for it
-
     listed = models_request.models(kernel.session)
     keys, endpoint = kernel.known_keys(), kernel.session.endpoint
     names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]

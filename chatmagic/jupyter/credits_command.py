@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chatmagic.jupyter import views
+from chatmagic.jupyter import usage_view, views
 from chatmagic.jupyter.command_line import read, refuse_words
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.status import Status
@@ -19,8 +19,6 @@ def credits(kernel: Kernel, line: str) -> None:
     words, given = read("chat_credits", line, "--live", "--usage")
     refuse_words("chat_credits", words)
     if "--usage" in given:
-        from chatmagic.jupyter import usage_view  # noqa: PLC0415 - the renderer comes with it
-
         views.show_html(*usage_view.shown(kernel.session.spending, Status(kernel).service()))
         return
     if given and execution.is_live:

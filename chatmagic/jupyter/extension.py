@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from traitlets import TraitError
@@ -38,8 +37,6 @@ def load(shell: InteractiveShell) -> None:
     shell.register_magics(magics)
     input_transformers.install(shell)
     magics.join()
-    if getattr(shell, "kernel", None) is not None:
-        import_module("chatmagic.jupyter.idle_loading").begin()
 
 
 def _kept(shell: InteractiveShell) -> ChatMagics:

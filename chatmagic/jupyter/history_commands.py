@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import InputError
-from chatmagic.jupyter import views
+from chatmagic.jupyter import request_view, transcript, views
 from chatmagic.jupyter.change_words import redone, undone
 from chatmagic.jupyter.command_line import refuse_words, without_quotes
 from chatmagic.jupyter.thread_command import place
@@ -24,9 +24,6 @@ def history(kernel: Kernel, line: str) -> None:
     Raises:
         InputError: there is no such turn.
     """
-    # The renderer comes with them.
-    from chatmagic.jupyter import request_view, transcript  # noqa: PLC0415
-
     owner, _ = kernel.cell()
     here = place(kernel, kernel.settings.last)
     is_one = len(kernel.session.conversation.threads) == 1

@@ -21,7 +21,7 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
-from chatmagic._lazy import Later
+from chatmagic.conversation import question
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.conversation import question
-else:
-    question = Later("chatmagic.conversation.question")  # with the first cell
 
 _WITH_TEXT: Final = r"%%(?P<name>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
 NAMES: Final = ("chat", "chat_fix")

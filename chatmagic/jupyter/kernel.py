@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from chatmagic._log import log_swallowed
+from chatmagic.cassette.pruning import Pruning
+from chatmagic.conversation import cell_order
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
 from chatmagic.jupyter.configured import ConfiguredEnvironment
@@ -18,7 +20,6 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.cassette.pruning import Pruning
     from chatmagic.conversation.cell_order import Layout, Pages
     from chatmagic.jupyter.background import Background
     from chatmagic.jupyter.settings import KernelSettings
@@ -70,8 +71,6 @@ class Kernel(ConfiguredEnvironment):
     @cached_property
     def pruning(self) -> Pruning:
         """The latest list of what a cassette holds, by which it is pruned."""
-        from chatmagic.cassette.pruning import Pruning  # noqa: PLC0415 - few prune
-
         return Pruning()
 
     # --- What a session asks for ---------------------------------------------------------------
@@ -93,8 +92,6 @@ class Kernel(ConfiguredEnvironment):
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
         if self.settings.order == "run":
-            from chatmagic.conversation import cell_order  # noqa: PLC0415 - few set it
-
             return cell_order.AS_RUN
         return None if self.pages is None else self.pages.layout(owner)
 

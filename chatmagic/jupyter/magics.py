@@ -1,18 +1,31 @@
-"""The magics and their settings, light enough to be loaded in every notebook.
-
-What they do is in the modules of the commands, each of which comes with its first use.
-"""
+"""The magics and their settings; what they do is in the modules of the commands."""
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
-from chatmagic import _lazy
+from chatmagic.jupyter import (
+    ask_command,
+    cassette_command,
+    code_command,
+    connect_command,
+    continue_command,
+    credits_command,
+    hide_command,
+    history_commands,
+    instructions_command,
+    panel_command,
+    retry_command,
+    save_command,
+    thread_command,
+)
+from chatmagic.jupyter.ask_command import usage
 from chatmagic.jupyter.cell_notes import CellNotes
+from chatmagic.jupyter.completions import Completions
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.matcher import Matcher
 from chatmagic.jupyter.results import Results
 from chatmagic.jupyter.settings import KernelSettings
@@ -25,26 +38,22 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.jupyter.completions import Completions
-    from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
     from chatmagic.protocol.auth import Secret
 
-AT_ONCE: Final = frozenset(["ask", "connect", "credits", "fix", "go_on", "login", "panel", "retry"])
+AT_ONCE: Final = frozenset(
+    [
+        ask_command.ask,
+        ask_command.fix,
+        connect_command.connect,
+        connect_command.login,
+        continue_command.go_on,
+        credits_command.credits,
+        panel_command.panel,
+        retry_command.retry,
+    ]
+)
 """The commands that do not simply wait for a question in the background first."""
-
-_HOMES: Final = {
-    "fix": "ask_command",
-    "go_on": "continue_command",
-    "history": "history_commands",
-    "instruct": "instructions_command",
-    "load": "save_command",
-    "login": "connect_command",
-    "redo": "history_commands",
-    "reset": "history_commands",
-    "undo": "history_commands",
-}
-"""The modules of the commands that are not in one of their own name."""
 
 
 @magics_class
@@ -52,7 +61,7 @@ class ChatMagics(KernelSettings, Magics):
     """Chat with a completion service; ``%%chat?`` shows how."""
 
     def __init__(self, shell: InteractiveShell) -> None:
-        """Read the settings; nothing else is loaded yet."""
+        """Read the settings."""
         super().__init__(shell)
         # What is set now comes from a file; what changes later, from a cell.
         self.file_url = self.base_url
@@ -68,12 +77,8 @@ class ChatMagics(KernelSettings, Magics):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel of this shell, loaded when it is first asked for."""
+        """The kernel of this shell, made when it is first asked for."""
         if self._kernel is None:
-            # With the first use, as a command.
-            _lazy.load("chatmagic.jupyter.kernel")
-            from chatmagic.jupyter.kernel import Kernel  # noqa: PLC0415
-
             self._kernel = Kernel(self._shell, self)
         return self._kernel
 
@@ -118,8 +123,6 @@ class ChatMagics(KernelSettings, Magics):
             self._kernel.has_run_again(cell)
 
     def _completions(self) -> Completions:
-        from chatmagic.jupyter.completions import Completions  # noqa: PLC0415 - loaded by now
-
         return Completions(self._shell, self.magics, self, self._conversation)
 
     def _conversation(self) -> Conversation | None:
@@ -128,19 +131,17 @@ class ChatMagics(KernelSettings, Magics):
     def _has_shown(self, value: object) -> bool:
         return self._kernel is not None and self._kernel.has_shown(value)
 
-    def _run(self, command: str, *words: Any) -> Any:
-        """Run a command, whose module comes with its first use."""
-        home = f"chatmagic.jupyter.{_HOMES.get(command, f'{command}_command')}"
-        _lazy.load(home)
+    def _run(self, command: Callable[..., Any], *words: Any) -> Any:
+        """Run a command."""
         if command not in AT_ONCE:
             self.kernel.wait()
-        return getattr(import_module(home), command)(self.kernel, *words)
+        return command(self.kernel, *words)
 
     @no_var_expand
     @line_cell_magic
     def chat(self, line: str, cell: str | None = None) -> Reply | None:
         """Ask the model; ``%chat`` alone shows the state."""
-        reply: Reply | None = self._run("ask", line, cell)
+        reply: Reply | None = self._run(ask_command.ask, line, cell)
         return reply
 
     @line_cell_magic
@@ -152,7 +153,7 @@ class ChatMagics(KernelSettings, Magics):
         reads them from a file when the cell runs. An empty cell ends the instructions above it;
         ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what holds.
         """
-        self._run("instruct", line, cell)
+        self._run(instructions_command.instruct, line, cell)
 
     @line_magic
     def chat_thread(self, line: str) -> None:
@@ -165,7 +166,7 @@ class ChatMagics(KernelSettings, Magics):
         sets the turns of one aside, and ``%chat_undo`` takes any of it back. For one question:
         ``%%chat --thread NAME``.
         """
-        self._run("thread", line)
+        self._run(thread_command.thread, line)
 
     @line_magic
     def chat_hide(self, line: str) -> None:
@@ -176,7 +177,7 @@ class ChatMagics(KernelSettings, Magics):
         ``%chat_undo`` takes either back. Nothing that was said is removed. Asked again, a cell
         has a new turn, which is not hidden. At a question: ``%%chat --hide``.
         """
-        self._run("hide", line)
+        self._run(hide_command.hide, line)
 
     @no_var_expand
     @line_cell_magic
@@ -187,7 +188,7 @@ class ChatMagics(KernelSettings, Magics):
         the question; ``%%chat --error`` does the same with a question of your own. Without an
         error nothing is sent.
         """
-        reply: Reply | None = self._run("fix", line, cell)
+        reply: Reply | None = self._run(ask_command.fix, line, cell)
         return reply
 
     @line_magic
@@ -198,7 +199,7 @@ class ChatMagics(KernelSettings, Magics):
         the turn's own cell ran, ``--pick 1 2`` that of turn 2; ``--pick -1`` the one from before.
         ``--stale`` asks first, then runs the stale cells again.
         """
-        return cast("Reply | None", self._run("retry", line))
+        return cast("Reply | None", self._run(retry_command.retry, line))
 
     @line_magic
     def chat_continue(self, line: str) -> Reply | None:
@@ -208,7 +209,7 @@ class ChatMagics(KernelSettings, Magics):
         with that of turn 2. What comes stands here, and joined to the turn's reply in the
         conversation; ``%chat_undo`` takes it back. A complete reply is refused.
         """
-        return cast("Reply | None", self._run("go_on", line))
+        return cast("Reply | None", self._run(continue_command.go_on, line))
 
     @line_magic
     def chat_history(self, line: str) -> None:
@@ -219,22 +220,22 @@ class ChatMagics(KernelSettings, Magics):
         everything, ``%chat_history WORD`` the turns that hold the word in prompt or reply; quotes
         around it make a word of a number, too. ``%chat_history 2 --request`` shows what it sent.
         """
-        self._run("history", line)
+        self._run(history_commands.history, line)
 
     @line_magic
     def chat_undo(self, line: str) -> None:
         """Take back the last change: a question, a re-run, or a reset."""
-        self._run("undo", line)
+        self._run(history_commands.undo, line)
 
     @line_magic
     def chat_redo(self, line: str) -> None:
         """Do again what ``%chat_undo`` took back last."""
-        self._run("redo", line)
+        self._run(history_commands.redo, line)
 
     @line_magic
     def chat_reset(self, line: str) -> None:
         """Begin a new conversation; ``%chat_undo`` brings the old one back."""
-        self._run("reset", line)
+        self._run(history_commands.reset, line)
 
     @line_magic
     def chat_save(self, line: str) -> None:
@@ -245,7 +246,7 @@ class ChatMagics(KernelSettings, Magics):
         with ``--force``. Of what ``{{ }}`` put in, only the expression is saved, except with
         ``%config ChatMagics.keep_values = True``.
         """
-        self._run("save", line)
+        self._run(save_command.save, line)
 
     @line_magic
     def chat_load(self, line: str) -> None:
@@ -256,7 +257,7 @@ class ChatMagics(KernelSettings, Magics):
         where the front end tells which it is. A turn that was changed since it was asked is left
         out, except with ``--force``.
         """
-        self._run("load", line)
+        self._run(save_command.load, line)
 
     @line_magic
     def chat_code(self, line: str) -> None:
@@ -267,7 +268,7 @@ class ChatMagics(KernelSettings, Magics):
         changes nothing; with other code it removes those of its cells that were neither edited
         nor run. It needs JupyterLab or Notebook 7; elsewhere the code is shown to copy.
         """
-        self._run("code", line)
+        self._run(code_command.code, line)
 
     @line_magic
     def chat_credits(self, line: str) -> None:
@@ -276,7 +277,7 @@ class ChatMagics(KernelSettings, Magics):
         ``%chat_credits --live`` shows a gauge that follows every request of this kernel;
         ``%chat_credits --usage`` what its requests took, how many turns are left, and the budget.
         """
-        self._run("credits", line)
+        self._run(credits_command.credits, line)
 
     @line_magic
     def chat_panel(self, line: str) -> None:
@@ -284,7 +285,7 @@ class ChatMagics(KernelSettings, Magics):
 
         It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
         """
-        self._run("panel", line)
+        self._run(panel_command.panel, line)
 
     @line_magic
     def chat_connect(self, line: str) -> None:
@@ -298,7 +299,7 @@ class ChatMagics(KernelSettings, Magics):
         one request. ``--check`` says what is set and what works, as lines to paste into a report,
         without a request; ``--check --ask`` sends one short question.
         """
-        self._run("connect", line)
+        self._run(connect_command.connect, line)
 
     @no_var_expand
     @line_magic
@@ -315,7 +316,7 @@ class ChatMagics(KernelSettings, Magics):
         numbers, ``--prune 3 7`` removes those, ``--prune superseded`` what later runs of
         their cells left behind. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat all of it.
         """
-        print(self._run("cassette", line))
+        print(self._run(cassette_command.cassette, line))
 
     @line_magic
     def chat_login(self, line: str) -> None:
@@ -324,13 +325,10 @@ class ChatMagics(KernelSettings, Magics):
         The key belongs to the address that is connected now, and goes nowhere else.
         ``%chat_login --forget`` forgets the key that was kept for it.
         """
-        self._run("login", line)
+        self._run(connect_command.login, line)
 
 
 def _usage() -> str:
-    # With the other commands, and not before.
-    from chatmagic.jupyter.ask_command import usage  # noqa: PLC0415
-
     return usage()
 
 

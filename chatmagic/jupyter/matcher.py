@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.completer import context_matcher
 
-from chatmagic import _lazy
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -49,6 +47,5 @@ class Matcher:
         if "%chat" not in context.full_text:
             return {"completions": []}
         if self._made is None:
-            _lazy.load("chatmagic.jupyter.completions")
             self._made = self._completions()
         return self._made.of(context)

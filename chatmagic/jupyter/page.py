@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextvars
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from chatmagic import _lazy
 from chatmagic._log import swallowed
 from chatmagic.jupyter.drawing import DrawingLoop
-from chatmagic.jupyter.reply_under_way import RENDERER, Drawn
+from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.session.events import Began, Ended, Fragment
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
-
-_BRIDGE: Final = "chatmagic.jupyter.bridge"
 
 
 class LivePage:
@@ -80,9 +77,8 @@ class LivePage:
         def open_behind(event: Event | Drawn) -> None:
             if self._panels is not None or not isinstance(event, Fragment | Drawn):
                 return
-            # The renderer comes first. Just behind a drawing the page has time.
-            is_loaded = _lazy.begin(RENDERER) and _lazy.begin(_BRIDGE)
-            if is_loaded and isinstance(event, Drawn):
+            # Just behind a drawing the page has time.
+            if isinstance(event, Drawn):
                 self.drawing.leave(open_behind)
                 context.run(self.open_bridge, None, begins[-1])
 
@@ -105,7 +101,6 @@ class LivePage:
         if self.bridge is not None:
             return
         with swallowed():
-            _lazy.load(_BRIDGE)
             from chatmagic.jupyter.bridge import Bridge  # noqa: PLC0415 - as the panels
 
             self.bridge = Bridge(

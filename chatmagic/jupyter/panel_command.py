@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from IPython.display import display
 
-from chatmagic.jupyter import views
+from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.command_line import refuse_words
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.status import Status
@@ -22,8 +22,6 @@ def panel(kernel: Kernel, line: str) -> None:
     if execution.is_live:
         kernel.page.panels(Status(kernel)).show_panel(execution.cell)
         return
-    from chatmagic.jupyter import transcript  # noqa: PLC0415 - the renderer comes with it
-
     if execution.audience == "text":
         print(transcript.NEEDS_A_PAGE)
         return

@@ -10,31 +10,24 @@ puts back what it has painted.
 from __future__ import annotations
 
 import os.path
-import sys
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from chatmagic import _lazy
 from chatmagic._dataclass import dataclass
-from chatmagic._lazy import Later
-from chatmagic.render.live_box import FirstWords, live_mark
+from chatmagic.conversation import continuation
+from chatmagic.render.live_box import live_mark
+from chatmagic.render.reply_forms import LiveReply
+from chatmagic.render.sanitize import packed
 
 if TYPE_CHECKING:
-    from chatmagic.conversation import continuation
     from chatmagic.jupyter.bridge_messages import Paint
     from chatmagic.render.live_markdown import Change
-    from chatmagic.render.reply_forms import LiveReply
     from chatmagic.session.events import Ask
-else:
-    continuation = Later("chatmagic.conversation.continuation")
 
 SECONDS_BETWEEN: Final = 0.1
 SECONDS_BETWEEN_MANY: Final = 0.13
 BYTES_A_SECOND: Final = 60_000
 """Of whole updates, where no page paints."""
-
-RENDERER: Final = "chatmagic.render.reply_forms"
-"""The module that renders replies; until it is there, text is shown as it came."""
 _CATCHES_UP: Final = 0.04  # seconds by which a drawing may come early, behind one that came late
 _MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they come less often
 _AT_FIRST: Final = 8_000  # bytes that they may take besides
@@ -64,7 +57,7 @@ class Drawn:
     """
 
     ask: Ask
-    reply: LiveReply | FirstWords
+    reply: LiveReply
     serial: int
     keep: int
     blocks: list[str]
@@ -82,7 +75,7 @@ class Drawn:
     @property
     def update(self) -> str:
         """The whole reply in its box, as an update of the output."""
-        return cast("LiveReply", self.reply).plain_box(self._mark) if self.is_painted else self.html
+        return self.reply.plain_box(self._mark) if self.is_painted else self.html
 
     @property
     def _mark(self) -> str:
@@ -155,26 +148,15 @@ class ReplyUnderWay:
             last: whether nothing more comes, which is told all the same.
         """
         self.due = None
-        is_plain = self._serial >= 0 and self._reply is None
-        is_rendered = self._reply is not None or self._can_render()
-        if is_plain and not (is_rendered or self._new or last):
-            self.due = now + SECONDS_BETWEEN  # it is loaded soon
-            return None
-        if not self._has_words or not (self._new or last or is_plain):
+        if not self._has_words or not (self._new or last):
             return None
         text, self._new = "".join(self._new), []
         self._length += len(text)
         self._bytes += len(text.encode(errors="replace"))
         self._serial += 1
         shown = [] if self._reply is None else [*self._reply.blocks]
-        if is_rendered:
-            keep, blocks = self._fed(text)
-            reply: LiveReply | FirstWords = cast("LiveReply", self._reply)
-        else:
-            self._begin += text
-            reply = FirstWords(self._begin, self.ask.format)
-            keep, blocks = 0, reply.blocks
-        is_painted = self.is_painted and self._serial > 0 and is_rendered
+        reply, (keep, blocks) = self._fed(text)
+        is_painted = self.is_painted and self._serial > 0
         if is_painted:
             least = max(2 * self._whole_length, _LEAST_WHOLE)
             whole = least <= self._length <= _MOST_WHOLE
@@ -196,7 +178,7 @@ class ReplyUnderWay:
         )
 
     def drew(self, drawn: Drawn, now: float) -> None:
-        """Find when the next drawing may be, and the next whole update; load what renders it.
+        """Find when the next drawing may be, and the next whole update.
 
         Args:
             drawn: the drawing that was told.
@@ -213,22 +195,11 @@ class ReplyUnderWay:
         is_much = self._sent > _MOST_TIMES * self._bytes + _AT_FIRST
         is_much = is_much or (drawn.whole and drawn.is_painted)  # two messages at once
         self._not_before = begin + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
-        if self._reply is None:
-            _lazy.begin(RENDERER)
-            self.due = self._not_before
 
-    def _can_render(self) -> bool:
-        """Return whether there is a renderer, which is loaded behind the first drawing."""
-        is_loaded = self._serial >= 0 and _lazy.begin(RENDERER)
-        return is_loaded or hasattr(sys.modules.get(RENDERER), "LiveReply")
-
-    def _fed(self, text: str) -> Change:
-        """Render what has come."""
+    def _fed(self, text: str) -> tuple[LiveReply, Change]:
+        """Render what has come; return the reply and what has changed of it."""
         part = self.ask.part
         if self._reply is None or (part is not None and self._length <= _SETTLED):
-            # The renderer comes behind the first words of the first reply.
-            from chatmagic.render.reply_forms import LiveReply  # noqa: PLC0415
-
             self._begin += text
             opening = None
             if part is not None:
@@ -236,12 +207,10 @@ class ReplyUnderWay:
             if self._reply is None or opening != self._opening:
                 self._reply, self._opening = LiveReply(self.ask.format, opening or ""), opening
                 text = self._begin
-        return self._reply.feed(text)
+        return self._reply, self._reply.feed(text)
 
 
 def _packed(paint: Paint) -> Paint:
-    from chatmagic.render.sanitize import packed  # noqa: PLC0415 - it comes with the renderer
-
     return {**paint, "blocks": list(map(packed, paint["blocks"]))}
 
 

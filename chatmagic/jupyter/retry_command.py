@@ -13,7 +13,7 @@ from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.slots import Replies
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
-from chatmagic.jupyter import views
+from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.ask_command import interruptible, send, settle
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import cell_source, running
@@ -160,9 +160,6 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
 
 def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
-    # The renderer comes with it.
-    from chatmagic.jupyter import transcript  # noqa: PLC0415
-
     replies = conversation.replies(turn.number)
     rows = [
         (str(count), one_line(each.reply.text), "; ".join(_notes(each, turn)))

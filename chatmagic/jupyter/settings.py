@@ -20,6 +20,7 @@ from traitlets import (
 from traitlets.config import Configurable
 
 from chatmagic.errors import InputError
+from chatmagic.jupyter import checks
 
 if TYPE_CHECKING:
     from traitlets.config import Config
@@ -145,9 +146,6 @@ class KernelSettings(Configurable):
 
     @validate(*CHECKED)
     def _checked(self, proposal: dict[str, Any]) -> Any:
-        # The checks come with the first setting that is set.
-        from chatmagic.jupyter import checks  # noqa: PLC0415
-
         name, value = proposal["trait"].name, proposal["value"]
         try:
             checks.check(name, value, self.known_keys() if name == "extra_headers" else ())
@@ -164,6 +162,4 @@ class KernelSettings(Configurable):
         try:
             super()._load_config(cfg, *more, **named)
         except TraitError as error:
-            from chatmagic.jupyter import checks  # noqa: PLC0415 - as above
-
             raise TraitError(checks.without_keys(str(error), self.known_keys())) from None

@@ -12,7 +12,7 @@ from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import InputError
-from chatmagic.jupyter import views
+from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.command_line import read
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.text import counted, one_line
@@ -110,9 +110,6 @@ def _delete(kernel: Kernel, name: str) -> None:
 
 def _list(kernel: Kernel) -> None:
     """Show the threads with their turns, tokens, credits and last questions."""
-    # The renderer comes with it.
-    from chatmagic.jupyter import transcript  # noqa: PLC0415
-
     here = place(kernel).thread
     conversation = kernel.session.conversation
     rows = [

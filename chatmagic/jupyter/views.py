@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import contextvars
 from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, clear_output, display
 
-from chatmagic import _lazy
+from chatmagic.archive import output
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.render.live_box import QUIET, frame, live_box, live_mark
@@ -25,12 +24,10 @@ from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
 
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.session.events import Answer, Ask, Event
 
-_OUTPUT: Final = "chatmagic.archive.output"
 WAITING: Final = "… waiting for the reply"
 NOTE_STYLE: Final = f"{QUIET} margin: 0 0 0.4em;"
 
@@ -40,7 +37,7 @@ class Once(View):
 
     def ended(self, answer: Answer) -> None:
         """Show the reply."""
-        data, metadata = _output().of(answer.reply, answer.record)
+        data, metadata = output.of(answer.reply, answer.record)
         display(data, metadata=metadata, raw=True)
 
 
@@ -90,7 +87,7 @@ class Live(View):
         """Show the last state."""
         self._drawing.draw()
         self._drawing.leave(self._hear)
-        data, metadata = _output().of(answer.reply, answer.record)
+        data, metadata = output.of(answer.reply, answer.record)
         if self._handle is None:
             self._handle = DisplayHandle()
             self._handle.display(data, metadata=metadata, raw=True)
@@ -178,7 +175,6 @@ class Printed(View):
         reply = answer.reply
         if self._once:
             _print(self._safe(reply.text))
-        output = _output()
         lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
         if reply.held_back and not self._in_page:
             lines.append(HELD_BACK)  # what is printed into a page is saved
@@ -203,7 +199,7 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
         text: the same in words.
         record: what a notebook should remember of it.
     """
-    show(*_output().note(html, text, record))
+    show(*output.note(html, text, record))
 
 
 def show_change(words: str, record: dict[str, Any]) -> None:
@@ -224,10 +220,10 @@ def show_until_known(html: str, text: str) -> Callable[[str, str], None]:
     handle, context = DisplayHandle(), contextvars.copy_context()
 
     def put(html: str, text: str) -> None:
-        data, metadata = _output().note(html, text)
+        data, metadata = output.note(html, text)
         context.run(handle.update, data, metadata=metadata, raw=True)
 
-    data, metadata = _output().note(html, text)
+    data, metadata = output.note(html, text)
     handle.display(data, metadata=metadata, raw=True)
     return put
 
@@ -240,12 +236,6 @@ def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:
         metadata: with its record, if it has one.
     """
     display(data, metadata=metadata, raw=True)
-
-
-def _output() -> ModuleType:
-    """Return what makes an output's data: it comes with the first one, behind the request."""
-    _lazy.load(_OUTPUT)
-    return import_module(_OUTPUT)
 
 
 def _notes(notes: Sequence[str]) -> str:

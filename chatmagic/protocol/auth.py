@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import replace
+from html import unescape
+from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, Self
 from urllib.parse import unquote
 
@@ -95,8 +97,6 @@ class Secret:
         """
         if len(self._value) < SECRET_LENGTH:
             return False
-        from html import unescape  # noqa: PLC0415 - a first question needs none of its tables
-
         readings = [text]
         # Most texts read the same in each way, and a body is long.
         readings += [unquote(text)] if "%" in text else []
@@ -170,8 +170,6 @@ def redacted(text: str, keys: Iterable[Secret]) -> str:
 
 def _writings(letter: str) -> str:
     """Return the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
-    from html.entities import codepoint2name  # noqa: PLC0415 - as above
-
     code = ord(letter)
     name = "apos" if letter == "'" else codepoint2name.get(code, "")
     ways = (re.escape(letter), f"%(?:25)*{code:02x}", f"u00{code:02x}")

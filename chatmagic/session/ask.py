@@ -6,10 +6,10 @@ import contextlib
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from chatmagic import _json, _lazy
+from chatmagic import _json
 from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
-from chatmagic._lazy import Later
+from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Context, Turn
 from chatmagic.errors import GOES_ON, ChatError, ChatInterrupted, ReplyFormatError, TooLongError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
-    from chatmagic.conversation import continuation
     from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask, View
     from chatmagic.session.state import SessionState
-else:
-    continuation = Later("chatmagic.conversation.continuation")
 
 _UNSENT: Final = "Nothing was sent."
 _NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
@@ -244,7 +241,6 @@ def read(stream: ReplyStream, show: Callable[[str], object]) -> BaseException | 
     """Send a request and show its reply to the end; return what ended it early, if anything."""
     try:
         with stream as fragments:
-            _lazy.begin("chatmagic.conversation.history")  # it keeps what comes now
             for fragment in fragments:
                 show(fragment)
     except ChatInterrupted as error:

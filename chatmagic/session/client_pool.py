@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chatmagic import _lazy
+from chatmagic.client.client import Client
 from chatmagic.client.credit_tracker import CreditState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.cassette.cassette import AnswerSource
-    from chatmagic.client.client import Client
     from chatmagic.client.endpoint import ServiceSetup
 
 
@@ -47,11 +46,6 @@ class ClientPool:
         if source == "service" and self.given is not None:
             self.latest = self.given
             return self.given
-        # requests comes with the first question, not with the extension.
-        _lazy.load("chatmagic.client.transport")
-        _lazy.load("chatmagic.client.client")
-        from chatmagic.client.client import Client  # noqa: PLC0415
-
         new, client = setup(), self._made.get(source)
         if client is not None and new.endpoint.is_same_service(client.endpoint):
             client.retune(new)

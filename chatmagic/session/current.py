@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from chatmagic import _lazy
 from chatmagic.client import kernel_hook
+from chatmagic.session.environment import PlainPython
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.models import Reply
     from chatmagic.session.environment import Environment
-    from chatmagic.session.session import Session
 
 _current: Session | None = None
 _lock = threading.RLock()
@@ -24,10 +24,6 @@ def current_session() -> Session:
     global _current  # noqa: PLW0603 - one per process is the point
     with _lock:
         if _current is None:
-            # The session and all below it come with the first use, not with the extension.
-            _lazy.load("chatmagic.session.session")
-            from chatmagic.session.session import Session  # noqa: PLC0415
-
             _current = Session(environment=kernel_hook.find_kernel and kernel_hook.find_kernel())
         return _current
 
@@ -53,9 +49,6 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
     with _lock:
         kernel_hook.find_kernel = find
         if _current is not None:
-            # With the session, as above.
-            from chatmagic.session.environment import PlainPython  # noqa: PLC0415
-
             _current.environment = PlainPython() if find is None else find()
 
 

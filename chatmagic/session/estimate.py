@@ -7,6 +7,7 @@ about nine of ten cases, if what comes varies as what was.
 from __future__ import annotations
 
 import math
+from statistics import linear_regression, stdev
 from typing import TYPE_CHECKING, Final, Literal
 
 from chatmagic._dataclass import dataclass
@@ -100,8 +101,6 @@ def mean_range(values: Sequence[float], count: float) -> tuple[float, float]:
         values: the last ones, at least five, not all 0; the last ten of them count.
         count: how many will come.
     """
-    from statistics import stdev  # noqa: PLC0415 - few cells show a forecast
-
     values = values[-LATELY:]
     mean = _mean(values)
     spread = _T[len(values) - FEWEST] * stdev(values) / mean
@@ -121,8 +120,6 @@ def _growing(costs: Sequence[int], remaining: int, most: int) -> int:
         remaining: the credits that are left.
         most: what to return where they do not seem to grow.
     """
-    from statistics import linear_regression  # noqa: PLC0415 - as above
-
     count = len(costs)
     slope, first = linear_regression(range(count), costs)
     errors = [cost - first - slope * place for place, cost in enumerate(costs)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, get_args
 
+from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
 from chatmagic.conversation import formats
 from chatmagic.conversation.request_facts import Format
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
+from chatmagic.session import schema_reader
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
@@ -59,8 +61,6 @@ def asked_for(
     if question.format == "json" and name is None and (turn := formats.nearest(above)) is not None:
         name, schema = turn.schema, turn.form
     if name is not None and schema is None:
-        from chatmagic.session import schema_reader  # noqa: PLC0415 - few ask by a schema
-
         schema = schema_reader.read(named(name), name)
     return formats.in_front(question.format, schema, sent), name, schema
 
@@ -76,8 +76,6 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
     Raises:
         ReplyFormatError: it is no JSON, or has another form.
     """
-    from chatmagic import _json_reply  # noqa: PLC0415 - few ask for JSON
-
     try:
         value = _json_reply.parse(reply.text)
         return replace(reply, parsed=value if schema is None else schema.read(value))
@@ -85,8 +83,6 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
         what = f"The reply is no JSON: {error}."
     except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
         log_swallowed(error)
-        from chatmagic.session import schema_reader  # noqa: PLC0415 - as above
-
         name = "the schema" if schema is None else schema.name
         what = f"The reply is JSON, and not of the form {name}: {schema_reader.problem(error)}."
     hint = KEPT if kept else NOT_A_TURN

@@ -12,6 +12,7 @@ from datetime import datetime  # noqa: TC003 - who reads the fields' types needs
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chatmagic._dataclass import DIGEST, dataclass
+from chatmagic.archive.frame import dataframe
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
 from chatmagic.text import counted
@@ -271,8 +272,6 @@ class Ledger:
         Raises:
             ImportError: pandas is not installed.
         """
-        from chatmagic.archive.frame import dataframe  # noqa: PLC0415 - few ask for it
-
         return dataframe(LedgerRow, self)
 
 

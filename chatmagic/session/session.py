@@ -9,8 +9,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from chatmagic.archive import frame, turn_table
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
+from chatmagic.session import map as many
+from chatmagic.session import schema_reader
 from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
 from chatmagic.session.steps import AskSteps
@@ -63,8 +66,6 @@ class Session(SessionState):
         Raises:
             ImportError: pandas is not installed.
         """
-        from chatmagic.archive import frame, turn_table  # noqa: PLC0415 - few ask for it
-
         self.follow_pages(self.environment.cell()[0])
         return frame.dataframe(turn_table.TurnRow, turn_table.of_conversation(self.conversation))
 
@@ -191,8 +192,6 @@ class Session(SessionState):
                 came is in the file.
             ChatInterrupted: a person stopped it; the same holds.
         """
-        from chatmagic.session import map as many  # noqa: PLC0415 - few sessions need it
-
         name, form = _given(schema)
         ask = Ask(
             template,
@@ -341,7 +340,5 @@ def _given(schema: object) -> tuple[str | None, Schema | None]:
     """Return the name of a schema, and the schema; for none ``None`` twice."""
     if schema is None:
         return None, None
-    from chatmagic.session import schema_reader  # noqa: PLC0415 - few ask by one
-
     name = schema_reader.name_of(schema)
     return name, schema_reader.read(schema, name)

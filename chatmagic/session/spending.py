@@ -32,6 +32,7 @@ from chatmagic._log import swallowed
 from chatmagic.errors import ChatError
 from chatmagic.models import Reply, Usage
 from chatmagic.session.budget import OTHERS, Budget, Tally
+from chatmagic.session.day_file import DayFile
 from chatmagic.session.ledger import Cost, Figures, Ledger, LedgerRow
 from chatmagic.session.reservation import EMULATOR, service_of
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.models import Credits
-    from chatmagic.session.day_file import DayFile
     from chatmagic.session.environment import Environment
     from chatmagic.session.reservation import Reservation
 
@@ -81,8 +81,6 @@ class Spending:
     def file(self) -> DayFile:
         """The file of what this user's kernels used."""
         if self._file is None:
-            from chatmagic.session.day_file import DayFile  # noqa: PLC0415 - few have such a budget
-
             self._file = DayFile()
         return self._file
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from chatmagic.cassette.active import ActiveCassette
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.request_parts import TokenRate
 from chatmagic.protocol.wire import BodyWriter
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, of_process
@@ -16,7 +17,6 @@ from chatmagic.session.spending import Spending
 
 if TYPE_CHECKING:
     from chatmagic.client.client import Client
-    from chatmagic.conversation.request_parts import TokenRate
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.environment import Environment
@@ -64,7 +64,5 @@ class SessionState:
 def note_tokens(session: SessionState, request: Request, reply: Reply) -> None:
     """Note the tokens that a service counted for a request, where its answer told them."""
     if reply.usage is not None and reply.usage.prompt_tokens is not None:
-        from chatmagic.conversation.request_parts import TokenRate  # noqa: PLC0415 - with counts
-
         size = sum(len(message.content) for message in request.messages)
         session.token_rate = TokenRate(size, reply.usage.prompt_tokens)

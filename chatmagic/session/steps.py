@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
+from chatmagic.cassette import interaction, items, reproducibility, transports
 from chatmagic.cassette.active import CASSETTE
 from chatmagic.conversation import suggestions, template
 from chatmagic.conversation.instructions import in_words, instructed
@@ -19,6 +20,7 @@ from chatmagic.session import forms
 from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
 from chatmagic.session.environment import setup_for
 from chatmagic.session.events import Answer, Began, Fragment, Sent
+from chatmagic.session.preview import Preview
 from chatmagic.session.reservation import Reservation
 from chatmagic.text import counted, one_line
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
     from chatmagic.session.events import Ask, View
-    from chatmagic.session.preview import Preview
     from chatmagic.session.state import SessionState
 
 
@@ -94,8 +95,6 @@ class AskSteps:
         conversation = copy(session.conversation)
         self._compose(conversation)
         self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
-        from chatmagic.session.preview import Preview  # noqa: PLC0415 - few look before
-
         return Preview.of(state, endpoint, session.token_rate)
 
     @property
@@ -186,9 +185,6 @@ class AskSteps:
         cassette = self.session.cassette.current
         if cassette is None:
             return
-        # All that a cassette needs comes with the first one.
-        from chatmagic.cassette import interaction, items, reproducibility  # noqa: PLC0415
-
         state, conversation = self.state, self.session.conversation
         ask, context = state.ask.as_sent(state.context)
         messages = (*context.messages, Message("user", ask.prompt))
@@ -256,8 +252,6 @@ class AskSteps:
         )
         through, cassette = None, session.cassette.current
         if state.lookup is not None and cassette is not None:
-            from chatmagic.cassette import transports  # noqa: PLC0415 - with the cassette
-
             through = transports.through(
                 state.lookup,
                 cassette,

@@ -138,24 +138,6 @@ def test_leaving_early_closes_the_connection(leave: type[BaseException] | None) 
     assert (replying.reply.text, replying.reply.state) == ("Hel", "interrupted")
 
 
-def test_an_interrupt_while_the_reader_is_loaded_closes_the_connection(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The request is on its way by then: its answer is not waited for, and it is not sent again."""
-    gone = threading.Event()
-
-    def interrupt(_name: str) -> None:
-        raise KeyboardInterrupt
-
-    with served(endless(gone)) as (client, server):
-        replying = client.stream(ASK)
-        monkeypatch.setattr("chatmagic._lazy.load", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            replying.__enter__()
-        wait_for(gone)
-    assert len(server.asked) == 1
-
-
 def test_a_stop_from_another_thread_is_an_interrupt_with_the_partial_reply() -> None:
     """A person who waits for the reply is told at once, with what came."""
     gone = threading.Event()

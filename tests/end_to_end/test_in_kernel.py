@@ -71,12 +71,12 @@ def displays(ran: Any) -> list[dict[str, Any]]:
     return [message for _, message in ran.messages if message["msg_type"] in kinds]
 
 
-def test_loading_is_light_and_silent() -> None:
-    """Loading imports none of the heavy packages and prints nothing."""
+def test_loading_is_silent_and_brings_no_widgets() -> None:
+    """Widgets come with the first panel, and loading prints nothing."""
     # A fork has imported them.
     with kernel(python=sys.executable) as running:
         ran = running.run("%load_ext chatmagic")
-        heavy = "('requests', 'ipywidgets', 'markdown_it', 'nh3')"
+        heavy = "('ipywidgets', 'nbformat', 'tornado.httpserver', 'chatmagic.emulator.server')"
         modules = running.run(f"import sys\n[name for name in {heavy} if name in sys.modules]")
     assert ran.outputs == []
     assert modules.text == "[]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import comm
@@ -22,7 +21,7 @@ from chatmagic.jupyter import bridge as module
 from chatmagic.jupyter import reply_under_way
 from chatmagic.jupyter.execution import Execution
 from chatmagic.jupyter.painting import PAINTS
-from chatmagic.jupyter.reply_under_way import RENDERER, Drawn
+from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
@@ -532,7 +531,6 @@ def test_a_page_is_sent_what_there_is_to_paint(
 
 def first_reply(page: LivePage, ask: Ask) -> Iterator[None]:
     """Let a reply come that opens the bridge: until its first words are drawn, and to its end."""
-    import_module(RENDERER)
     followers = current_session().followers
     page.drawing.join(lambda _: None)  # as a view does
     with page.following(Execution(cell="a", audience="page")):

@@ -6,7 +6,6 @@ import queue
 import re
 import threading
 import time
-from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -62,8 +61,7 @@ class Shown:
 
 @pytest.fixture
 def loop() -> Iterator[DrawingLoop]:
-    """Give a drawing loop, which waits for no renderer."""
-    import_module(reply_under_way.RENDERER)
+    """Give a drawing loop."""
     made = DrawingLoop()
     yield made
     made.close()

@@ -109,18 +109,18 @@ def test_importing_is_light() -> None:
     assert fresh_python(code) == []
 
 
-def test_loading_is_light(tmp_path: Path) -> None:
-    """``%load_ext chatmagic`` loads neither requests, nor widgets, nor the renderer."""
-    heavy = ["requests", "urllib3", "ipywidgets", "markdown_it", "nh3", "keyring", "getmail"]
+def test_loading_takes_less_than_a_third_of_a_second(tmp_path: Path) -> None:
+    """``%load_ext chatmagic`` brings all that a first question needs, and is not felt."""
     code = (
-        "import os, sys\n"
+        "import os, time\n"
         f"os.environ['IPYTHONDIR'] = {str(tmp_path)!r}\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "from traitlets.config import Config\n"
         "c = Config({'HistoryManager': {'enabled': False}})\n"
         "shell = InteractiveShell.instance(config=c)\n"
-        "before = set(sys.modules)\n"
+        "begin = time.process_time()\n"
         "shell.run_line_magic('load_ext', 'chatmagic')\n"
-        f"print(*[n for n in {heavy} if n in sys.modules and n not in before])"
+        "print(time.process_time() - begin)"
     )
-    assert fresh_python(code) == []
+    # The least of five: another process takes nothing off that.
+    assert min(float(fresh_python(code)[0]) for _ in range(5)) < 0.3

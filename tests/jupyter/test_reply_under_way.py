@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
-from types import ModuleType
 
 import pytest
 
-from chatmagic import _lazy
 from chatmagic.jupyter import reply_under_way
 from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
 from chatmagic.session.events import Ask
@@ -179,45 +176,6 @@ def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
     reply.add(" \n")
     assert reply.due is None
     assert reply.draw(0.0, last=True) is None
-
-
-def test_first_words_wait_for_no_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are drawn as they come until it is loaded, which begins behind the first of them."""
-    name = "chatmagic.render.reply_forms"
-    monkeypatch.setitem(sys.modules, name, ModuleType(name))  # as while it is being loaded
-    begun: list[str] = []
-
-    def begin(module: str) -> bool:
-        begun.append(module)
-        return False
-
-    monkeypatch.setattr(_lazy, "begin", begin)
-    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
-    reply.add("**Because**")
-    first = reply.draw(0.0)
-    assert first is not None
-    assert (first.keep, first.blocks, first.whole) == (0, ["<p>**Because**</p>\n"], True)
-    assert f"chatmagic-live-{reply.ask.live} chatmagic-at-0" in first.html
-    assert not begun
-    reply.drew(first, 0.0)
-    assert {*begun} == {name}
-    assert reply.due is not None
-    assert reply.draw(reply.due) is None  # nothing new
-    last = reply.draw(0.05, last=True)
-    assert last is not None
-    assert (last.last, last.blocks) == (True, first.blocks)
-    reply.add(" so")
-    more = reply.draw(reply_under_way.SECONDS_BETWEEN)
-    assert more is not None
-    assert (more.keep, more.blocks, more.update) == (0, ["<p>**Because** so</p>\n"], more.html)
-    reply.drew(more, reply_under_way.SECONDS_BETWEEN)
-    monkeypatch.undo()
-    assert reply.due is not None
-    again = reply.draw(reply.due)
-    assert again is not None
-    assert (again.keep, again.blocks) == (0, ["<p><strong>Because</strong> so</p>\n"])
-    reply.drew(again, 1.0)
-    assert reply.due is None
 
 
 def test_a_drawing_that_is_late_makes_none_behind_it_late() -> None:

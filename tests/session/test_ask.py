@@ -10,13 +10,12 @@ from asking import Seen
 from environments import GivenEnvironment
 from short_service import ShortService
 
-from chatmagic import _lazy
 from chatmagic.archive import output
 from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.conversation.record import Record
-from chatmagic.errors import BudgetError, ChatInterrupted, RequestRejectedError, TooLongError
+from chatmagic.errors import BudgetError, RequestRejectedError, TooLongError
 from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 from chatmagic.session.spending import Spending
@@ -49,28 +48,6 @@ def test_a_conversation_that_is_too_long_is_sent_once_more_where_set() -> None:
     assert seen.names == ["began", "ended"]
     assert len(session.conversation) == 4
     assert session.conversation.stale_turns() == ()
-
-
-def test_an_interrupt_while_what_keeps_a_reply_is_loaded_keeps_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The reply has come by then: it is paid for, and its turn is kept once."""
-    load, waits = _lazy.load, list[str]()
-
-    def interrupt(name: str) -> None:
-        if name == "chatmagic.conversation.history" and not waits:
-            waits.append(name)
-            raise KeyboardInterrupt
-        load(name)
-
-    service = ShortService(24)
-    session = Session(Client(transport=service))
-    monkeypatch.setattr(_lazy, "load", interrupt)
-    with pytest.raises(ChatInterrupted, match="after the reply's end; it is kept"):
-        session.ask("aaaa")
-    assert waits
-    assert [turn.reply.text for turn in session.conversation] == ["aaaa"]
-    assert len(service.bodies) == 1
 
 
 def test_what_is_still_too_long_is_not_sent_a_third_time() -> None:

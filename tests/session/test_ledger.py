@@ -174,7 +174,7 @@ def test_the_means_of_several_at_once_become_nearer() -> None:
 def test_the_rows_as_a_dataframe(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column for each fact."""
     given: list[object] = []
-    monkeypatch.setattr("chatmagic.archive.frame.dataframe", lambda *args: given.append(args))
+    monkeypatch.setattr("chatmagic.session.ledger.dataframe", lambda *args: given.append(args))
     ledger = Ledger()
     ledger.add(row(1, took=3))
     ledger.to_dataframe()
