@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, field
+from dataclasses import MISSING, dataclass, field
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from operator import methodcaller
 from typing import Any, Literal, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import (
     exact_name,
     exact_text,
@@ -130,8 +129,6 @@ class BodyFacts:
         refusal: what a model said instead of answering (compatible servers).
     """
 
-    ALIKE = "model finish_reason refusal"
-
     model: str | None = json_field(exact_name)
     finish_reason: str | None = json_field(exact_name)
     usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
@@ -153,8 +150,6 @@ class ReplyFacts(BodyFacts):
         left_out: how many of the oldest turns were left out of its request, as the service
             refused it for its length with them; ``None`` where it was not sent again so.
     """
-
-    ALIKE = f"{BodyFacts.ALIKE} state origin recorded left_out by_order"
 
     took: int | None = json_field(whole_number)
     credits: Credits | None = json_field(Credits.from_json, methodcaller("to_json"))
@@ -193,8 +188,6 @@ class Reply(ReplyFacts):
         held_back: whether its stream came all at once, which was not reported before; it
             is of this run alone, so no record and no file has it.
     """
-
-    ALIKE = f"{ReplyFacts.ALIKE} held_back"
 
     text: str
     parsed: Any = field(default=None, compare=False, repr=False, kw_only=True)

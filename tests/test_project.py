@@ -26,8 +26,6 @@ TOP = frozenset(
         "errors",
         "models",
         "text",
-        "_dataclass",
-        "_fields",
         "_json",
         "_json_reply",
         "_log",

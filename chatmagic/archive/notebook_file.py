@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from chatmagic._dataclass import dataclass
 from chatmagic.archive import files
 from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
 from chatmagic.conversation.seal import Sealed, check, joined

@@ -7,11 +7,10 @@ others than those that now stand above it is stale, as it was before.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import text
-from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
 from chatmagic.archive.carried import CarriedTurns
 from chatmagic.conversation import continuation, formats, template

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
 from chatmagic.archive import notebook_file, restore
 from chatmagic.archive.archive import records_of

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import iso, shared
 from chatmagic.models import ReplyFacts, Usage
 

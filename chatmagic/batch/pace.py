@@ -6,9 +6,9 @@ says, from when that answer came: the clocks of the two machines are not compare
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.text import counted
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from chatmagic._dataclass import dataclass
 from chatmagic.text import counted
 
 if TYPE_CHECKING:

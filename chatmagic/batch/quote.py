@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from chatmagic._dataclass import dataclass
+from dataclasses import dataclass
+
 from chatmagic.text import counted
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from typing import Any, Final, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import (
     digest,
     exact_count,

@@ -7,9 +7,9 @@ they are needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass
 from typing import Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.errors import InputError
 
 IT: Final = "it"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import digest
 from chatmagic.batch.job_file import is_in
 from chatmagic.batch.row_reply import replay_key

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.cassette import mode
 from chatmagic.cassette.cassette import Cassette
 from chatmagic.client.endpoint import Endpoint

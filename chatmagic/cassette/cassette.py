@@ -15,10 +15,9 @@ by :meth:`Cassette.prune`.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic._dataclass import dataclass
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.cassette import from_notebook, mismatch
 from chatmagic.cassette.interaction import missing

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import MISSING
+from dataclasses import MISSING, dataclass
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from chatmagic import _json
-from chatmagic._dataclass import dataclass
 from chatmagic._json import exact, exact_count, exact_text, json_field, word_of
 from chatmagic.conversation.request_facts import AsTyped
 from chatmagic.models import BodyFacts, Origin

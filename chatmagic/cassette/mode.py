@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
-from chatmagic._dataclass import dataclass
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.errors import InputError
 

@@ -16,11 +16,10 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json
-from chatmagic._dataclass import dataclass
 from chatmagic._json import exact_text, fields_from_json, fields_to_json, known
 from chatmagic.cassette.interaction import DIGITS, Interaction
 from chatmagic.errors import InputError

@@ -7,12 +7,11 @@ second adds nothing to the time that a fragment takes.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
 from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction

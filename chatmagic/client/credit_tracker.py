@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from chatmagic._dataclass import dataclass
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.protocol.auth import redacted
 from chatmagic.protocol.url import EMULATOR, origin, shown
 

@@ -10,6 +10,7 @@ import json
 import os
 import stat
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import platformdirs
 
-from chatmagic._dataclass import dataclass
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret

@@ -6,12 +6,12 @@ The interface has no such path (fact 1), so nothing of the answer is assumed but
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.client import advice, config, network_errors
 from chatmagic.client.halt import Halt
 from chatmagic.client.response import ResponseReader, time_of

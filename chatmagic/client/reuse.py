@@ -11,12 +11,11 @@ from __future__ import annotations
 import queue
 import re
 from collections import deque
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from urllib3.util.wait import wait_for_read
-
-from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     import socket

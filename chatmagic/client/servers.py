@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import platformdirs
 
-from chatmagic._dataclass import dataclass
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import AUTH_WAYS
 from chatmagic.protocol.url import EMULATOR, usable

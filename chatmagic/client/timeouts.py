@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.errors import InputError
 
 LONGEST: Final = 4_000_000

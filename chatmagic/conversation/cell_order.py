@@ -9,10 +9,9 @@ cell that no page ever listed is never missed. Pure values; the reports come thr
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from chatmagic._dataclass import dataclass
 from chatmagic.conversation.record import owner_of
 from chatmagic.text import one_line
 

@@ -6,14 +6,11 @@ another is in :mod:`chatmagic.conversation.history`.
 
 from __future__ import annotations
 
-from dataclasses import field
-from itertools import chain
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from chatmagic._dataclass import dataclass
-
 if TYPE_CHECKING:
-    from typing import Final, Literal
+    from typing import Literal
 
     from chatmagic.conversation.slots import Item, Slot
     from chatmagic.conversation.steering import Kind as Steers
@@ -40,15 +37,6 @@ class Change:
     steered: tuple[str, ...] = ()
 
 
-_FLAT: Final = {
-    "packing": (
-        lambda _, held: tuple(chain.from_iterable(held)),
-        lambda _, kept: tuple(zip(kept[::3], kept[1::3], kept[2::3], strict=True)),
-    )
-}
-"""Metadata of a field of triples, which are kept as one tuple: a load has one for each slot."""
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """A change that can be gone back over: the items of the slots that it touched, by key.
@@ -58,7 +46,7 @@ class Step:
     """
 
     kind: Kind
-    held: tuple[tuple[int, tuple[Item, ...], tuple[Item, ...]], ...] = field(metadata=_FLAT)
+    held: tuple[tuple[int, tuple[Item, ...], tuple[Item, ...]], ...]
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     @property

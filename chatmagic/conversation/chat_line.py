@@ -9,10 +9,10 @@ but keeps no prompt as it is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.conversation import suggestions
 from chatmagic.conversation.options import BY_FLAG, OPTIONS, unset
 from chatmagic.conversation.request_facts import Parameters

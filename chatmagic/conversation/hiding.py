@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import exact_count, exact_digest, json_field
 from chatmagic.conversation.request_facts import switch, where_on
 from chatmagic.conversation.steering import Steering

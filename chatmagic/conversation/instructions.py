@@ -8,10 +8,9 @@ front of the first message that is sent, followed by an empty line; in a message
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic.conversation import template
 from chatmagic.conversation.question import first_line
 from chatmagic.conversation.request_facts import Value

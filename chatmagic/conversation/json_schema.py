@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:

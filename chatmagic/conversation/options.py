@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.conversation.request_facts import A_NAME, Format, Parameters, thread_name
 

@@ -19,13 +19,12 @@ _T = TypeVar("_T")
 class Prefix(Sequence[_T]):
     """First items of a list that grows; it reads as a tuple of them does."""
 
-    __slots__ = ("_count", "_items", "_root")
+    __slots__ = ("_count", "_items")
 
     def __init__(self, items: Iterable[_T] = ()) -> None:
         """Begin a list."""
         self._items = [*items]
         self._count = len(self._items)
-        self._root: Self | None = None
 
     def followed_by(self, more: Sequence[_T]) -> Self:
         """Return these items and more, which share the list unless it goes on otherwise."""
@@ -43,13 +42,8 @@ class Prefix(Sequence[_T]):
 
     def _share(self, count: int) -> Self:
         other = object.__new__(type(self))
-        other._items, other._count, other._root = self._items, count, self.root
+        other._items, other._count = self._items, count
         return other
-
-    @property
-    def root(self) -> Self:
-        """The one with which the list began; all others are made of it by :meth:`first`."""
-        return self if self._root is None else self._root
 
     def shares(self, other: Prefix[_T]) -> bool:
         """Return whether another one is of the same list."""

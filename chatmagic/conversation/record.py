@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, replace
+from dataclasses import MISSING, dataclass, replace
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 from chatmagic import _json
-from chatmagic._dataclass import dataclass
 from chatmagic._json import (
     digest,
     exact_count,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, MISSING, field, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import (
     digest,
     exact,
@@ -194,11 +193,6 @@ class Parameters:
         credit_line: whether the line of the credits stands under the reply.
     """
 
-    ALIKE = (
-        "max_tokens temperature last stream history format schema with_error above tag cells "
-        "thread hide credit_line"
-    )
-
     max_tokens: int | None = json_field(_integer)
     temperature: float | None = json_field(exact_number)
     last: int | None = json_field(exact_count)
@@ -260,8 +254,6 @@ class RequestFacts(Parameters, AsTyped):
         shown: whether an output of a cell shows the turn, with its record.
         form: the schema that ``schema`` names, as this kernel has it; ``None`` where it does not.
     """
-
-    ALIKE = f"{Parameters.ALIKE} asked_model entry shown"
 
     prompt: str
     _: KW_ONLY

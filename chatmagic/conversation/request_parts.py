@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.text import numbered
 
 if TYPE_CHECKING:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.prefix import Known, Prefix
@@ -66,26 +65,6 @@ class Replies:
         return replace(self, latest=(*self.latest, turn)) if is_here else self
 
 
-def _one_each(slot: Slot) -> tuple[Replies, ...]:
-    """Return the replies where each turn that is live is the only one to its question."""
-    return tuple(Replies((), (turn,)) for turn in slot.turns)
-
-
-def _pack(slot: Slot, replies: tuple[Replies, ...]) -> tuple[Replies, ...] | None:
-    """Return what a slot keeps of its replies: nothing where its items tell them."""
-    turns = slot.turns
-    is_told = len(replies) == len(turns) and all(
-        not each.earlier and len(each.latest) == 1 and each.latest[0] is turn
-        for each, turn in zip(replies, turns, strict=True)
-    )
-    return None if is_told else replies
-
-
-def _unpack(slot: Slot, kept: tuple[Replies, ...] | None) -> tuple[Replies, ...]:
-    """Return the replies of which :func:`_pack` made what a slot keeps."""
-    return _one_each(slot) if kept is None else kept
-
-
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A slot: its key for life, the cell it belongs to, and what is live there, in order.
@@ -100,7 +79,7 @@ class Slot:
     items: tuple[Item, ...] = ()
     earlier: frozenset[str] = frozenset()
     newest: Item | None = None
-    replies: tuple[Replies, ...] = field(default=(), metadata={"packing": (_pack, _unpack)})
+    replies: tuple[Replies, ...] = ()
 
     def asked(self, turn: Turn, kept: Sequence[Item]) -> tuple[Replies, ...]:
         """Return the replies with a turn that the slot's own cell has asked.

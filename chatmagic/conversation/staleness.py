@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic._dataclass import dataclass
 from chatmagic.conversation import history
 from chatmagic.conversation.standings import standings
 from chatmagic.conversation.turn import (

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import KW_ONLY  # noqa: TC003 - dataclass looks for it by its name
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import digest, fields_from_json, fields_to_json
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
 

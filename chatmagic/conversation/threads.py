@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import exact_count, json_field
 from chatmagic.conversation.request_facts import thread_name
 from chatmagic.conversation.steering import Steering

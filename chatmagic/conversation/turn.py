@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, field, fields
+from dataclasses import dataclass, field
 from itertools import chain
-from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from chatmagic._dataclass import dataclass, to_bytes
 from chatmagic._json import digest, shared, turn_digest
 from chatmagic.conversation.prefix import Digests, Prefix, grown
 from chatmagic.conversation.record import Record
@@ -23,78 +21,6 @@ _T = TypeVar("_T")
 
 MAIN: Final = "main"
 """The thread of a turn below no start of another."""
-_DIGEST: Final = 64
-"""Digits of a digest."""
-
-_REPLY_FACTS: Final = tuple(item.name for item in fields(ReplyFacts))
-_TURN_FACTS: Final = "values", "owner", "asked_model", "instructions"
-_OF_REPLY: Final = attrgetter(*_REPLY_FACTS)
-_OF_TURN: Final = attrgetter(*_TURN_FACTS)
-_OWN: Final = {
-    item.name: item.default
-    for item in fields(Record)
-    if item.default is not MISSING
-    and item.name not in {*_REPLY_FACTS, *_TURN_FACTS, "carried", "turn"}
-}
-"""Facts of a record that are no turn's, as most records have them."""
-_OF_OWN: Final = attrgetter(*_OWN)
-
-
-_Packed = tuple["Sequence[str]", "Mapping[str, Any]"]
-"""What a record has beside its turn's facts and the digests: ``carried`` and ``parameters``."""
-
-
-def _pack(turn: Turn, record: Record | None) -> Record | Digests | _Packed | None:
-    """Return what a turn keeps of its record: most of that are the turn's own facts.
-
-    Of a list of digests that others share, it is the root; alone where there are no parameters.
-    """
-    if record is None:
-        return None
-    object.__setattr__(turn, "_recorded", record.turn)
-    facts = *_OF_REPLY(record), *_OF_TURN(record), *_OF_OWN(record), record.prompt
-    turns = *_OF_REPLY(turn.reply), *_OF_TURN(turn), *_OWN.values(), turn.as_typed
-    digests = to_bytes(record.request + record.reply)
-    # Equal values may differ in kind, as 1 and 1.0 do.
-    is_told = len(record.request) == _DIGEST and all(map(is_, facts, turns))
-    if not is_told or not isinstance(digests, bytes):
-        return record
-    carried = record.carried
-    if isinstance(carried, Digests) and len(carried) != turn._carries:  # noqa: SLF001 - its own
-        return record
-    object.__setattr__(turn, "_digests", digests)
-    if not isinstance(carried, Digests):
-        return carried, record.parameters
-    return (carried.root, record.parameters) if record.parameters else carried.root
-
-
-def _unpack(turn: Turn, kept: Record | Digests | _Packed | None) -> Record | None:
-    """Return a turn's record, of what :func:`_pack` keeps."""
-    if kept is None or isinstance(kept, Record):
-        return kept
-    carried, parameters = (kept, NO_PARAMETERS) if isinstance(kept, Digests) else kept
-    facts = *_OF_REPLY(turn.reply), *_OF_TURN(turn)
-    digests = turn._digests.hex()  # noqa: SLF001 - its own
-    return Record(
-        **dict(zip((*_REPLY_FACTS, *_TURN_FACTS), facts, strict=True)),
-        prompt=turn.as_typed,
-        turn=turn._recorded,  # noqa: SLF001 - its own
-        carried=carried.first(turn._carries) if isinstance(carried, Digests) else carried,  # noqa: SLF001
-        parameters=parameters,
-        request=digests[:_DIGEST],
-        reply=digests[_DIGEST:],
-    )
-
-
-def _pack_numbers(turn: Turn, carried: Sequence[int]) -> Sequence[int]:
-    """Return what a turn keeps of what it carried: of a list that others share, the root."""
-    object.__setattr__(turn, "_carries", len(carried))
-    return carried.root if isinstance(carried, Prefix) else carried
-
-
-def _unpack_numbers(turn: Turn, kept: Sequence[int]) -> Sequence[int]:
-    """Return the numbers of which :func:`_pack_numbers` made what a turn keeps."""
-    return kept.first(turn._carries) if isinstance(kept, Prefix) else kept  # noqa: SLF001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,16 +38,9 @@ class Turn(RequestFacts):
 
     reply: Reply
     number: int = 0
-    _carries: int = field(default=0, init=False, compare=False, repr=False)
-    carried: Sequence[int] = field(
-        default=(), metadata={"packing": (_pack_numbers, _unpack_numbers)}
-    )
+    carried: Sequence[int] = ()
     instructions: Value | None = None
-    _recorded: str | None = field(default=None, init=False, compare=False, repr=False)
-    _digests: bytes = field(default=b"", init=False, compare=False, repr=False)
-    record: Record | None = field(
-        default=None, compare=False, repr=False, metadata={"packing": (_pack, _unpack)}
-    )
+    record: Record | None = field(default=None, compare=False, repr=False)
     # Worked out once: each later request asks for them.
     _asked: Message | None = field(default=None, init=False, compare=False, repr=False)
     _replied: Message | None = field(default=None, init=False, compare=False, repr=False)
@@ -147,8 +66,6 @@ class Turn(RequestFacts):
         """The digest by which a later request's record names this turn."""
         if self._digest is None:
             digest = turn_digest(self.prompt, self.reply.text)
-            # Of two equal texts one is kept.
-            digest = self._recorded if self._recorded == digest else digest
             object.__setattr__(self, "_digest", digest)
             return digest
         return self._digest
@@ -157,7 +74,8 @@ class Turn(RequestFacts):
     def recorded_digest(self) -> str:
         """The digest by which records name this turn; that of its own record is the older."""
         # A prompt whose values were not kept is another text now.
-        return self._recorded or self.digest
+        recorded = None if self.record is None else self.record.turn
+        return recorded or self.digest
 
     @property
     def reads(self) -> tuple[str, ...]:

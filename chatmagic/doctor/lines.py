@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic._dataclass import dataclass
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.doctor.observations import Trouble
 from chatmagic.errors import PROXY_NAMED

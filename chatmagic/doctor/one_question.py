@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Final, cast
 
-from chatmagic._dataclass import dataclass
 from chatmagic.client.transport import HttpTransport
 from chatmagic.doctor.gathering import credits_in_words, trouble_of
 from chatmagic.doctor.observations import Answered, Clock

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.models import Usage
 from chatmagic.text import one_line, without_lone_surrogates
 

@@ -26,14 +26,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import parse_qs
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import iso
 from chatmagic.emulator import replies
 from chatmagic.errors import InputError

@@ -5,10 +5,10 @@ from __future__ import annotations
 import bdb
 import os
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import digest
 from chatmagic.conversation import blocks
 from chatmagic.conversation.request_facts import Value

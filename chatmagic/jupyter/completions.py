@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.completer import (
@@ -18,7 +18,6 @@ from IPython.core.completer import (
     rectify_completions,
 )
 
-from chatmagic._dataclass import dataclass
 from chatmagic._log import swallowed
 from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.question import first_line

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from chatmagic._dataclass import dataclass
 from chatmagic.conversation import record
 from chatmagic.jupyter import hosts
 

@@ -6,9 +6,8 @@ has the same table with its sources.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from chatmagic._dataclass import dataclass
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.blocks import MOST, as_shown
 

@@ -10,10 +10,10 @@ puts back what it has painted.
 from __future__ import annotations
 
 import os.path
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.conversation import continuation
 from chatmagic.render.live_box import live_mark
 from chatmagic.render.reply_forms import LiveReply

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
-from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
 from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.request_facts import Parameters

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from chatmagic import _json
-from chatmagic._dataclass import dataclass
 from chatmagic._json import whole_number
 from chatmagic.protocol.wire import first_choice
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from chatmagic._dataclass import dataclass
 from chatmagic.errors import (
     HTTPS_WANTED,
     KEY_REFUSED,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from typing import Any, Final
-
-from chatmagic._dataclass import dataclass
 
 # Raw control characters inside a string are let through: the text matters, not the letter.
 # A number that is longer than Python reads is beyond every figure.

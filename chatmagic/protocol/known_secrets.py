@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-
-from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import whole_number
 from chatmagic.protocol import credits as crediting
 

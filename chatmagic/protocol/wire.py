@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from chatmagic import _json
-from chatmagic._dataclass import dataclass
 from chatmagic._json import canonical, digest, finite_number, whole_number
 from chatmagic.models import BodyFacts, Message, Usage
 from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
-
-from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic import _json
-from chatmagic._dataclass import dataclass
 from chatmagic._json import shared
 from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import RequestFacts

@@ -8,9 +8,9 @@ the same, a budget is never passed.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic.errors import BudgetError, InputError
 from chatmagic.text import counted
 

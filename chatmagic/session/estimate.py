@@ -7,10 +7,9 @@ about nine of ten cases, if what comes varies as what was.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import linear_regression, stdev
 from typing import TYPE_CHECKING, Final, Literal
-
-from chatmagic._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic._log import swallowed
 from chatmagic.conversation.request_facts import (
     A_NAME,

@@ -7,11 +7,10 @@ and is what a request is begun and ended with; nothing else writes to it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from chatmagic._dataclass import DIGEST, dataclass
 from chatmagic.archive.frame import dataframe
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
@@ -59,8 +58,8 @@ class LedgerRow:
     service: str
     entry: Entry
     cell: str | None
-    request: str = field(metadata=DIGEST)
-    reply: str | None = field(default=None, metadata=DIGEST)
+    request: str
+    reply: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     total_tokens: int | None = None

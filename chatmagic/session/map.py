@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic._json import digest, shared
 from chatmagic.batch import outcome
 from chatmagic.batch.handle import MapHandle

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from chatmagic._dataclass import dataclass
 from chatmagic.client import config
 from chatmagic.conversation import suggestions
 from chatmagic.conversation.request_parts import Part, TokenRate, parts_of

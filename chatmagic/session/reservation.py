@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._dataclass import dataclass
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,

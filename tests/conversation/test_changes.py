@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from chatmagic.conversation.changes import Snapshot, Step
 from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.request_facts import Value
@@ -25,10 +23,3 @@ def test_a_step_knows_the_items_of_the_slots_that_it_touched() -> None:
     assert step.before == {0: (), 3: (BRIEF,)}
     assert step.after == {0: (BRIEF,), 3: (LONG,)}
     assert step.held == ((0, (), (BRIEF,)), (3, (BRIEF,), (LONG,)))
-
-
-def test_a_step_keeps_no_tuple_for_each_slot() -> None:
-    """That of a load has as many slots as turns were loaded."""
-    step = Step("load", tuple((key, (), (BRIEF,)) for key in range(3)))
-    (held,) = (each for each in gc.get_referents(step) if isinstance(each, tuple))
-    assert held == (0, (), (BRIEF,), 1, (), (BRIEF,), 2, (), (BRIEF,))

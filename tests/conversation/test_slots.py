@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-from dataclasses import replace
-
 import pytest
 from talks import abc, ask, carries, layout, prompts
 
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.slots import Replies, Slot, ordered
-
-
-def test_the_replies_of_a_slot_are_told_by_its_items_or_kept() -> None:
-    """A turn that is the only one to its question is its reply; others stay when items change."""
-    talk = abc()
-    turn, other = talk.turns[:2]
-    alone = Slot(0, "a", (turn,), replies=(Replies((), (turn,)),))
-    assert alone.replies == (Replies((), (turn,)),)
-    assert alone.replies not in gc.get_referents(alone)
-    assert replace(alone, items=()).replies == alone.replies
-    for replies in [(), (Replies((other,), (turn,)),), (Replies((), (turn, other)),)]:
-        assert Slot(0, "a", (turn,), replies=replies).replies == replies
-    twin = replace(turn)
-    assert Slot(0, "a", (turn,), replies=(Replies((), (twin,)),)).replies[0].latest[0] is twin
+from chatmagic.conversation.slots import Slot, ordered
 
 
 def test_turns_without_a_cell_are_appended() -> None:

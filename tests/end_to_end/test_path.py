@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shells import Shell
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
-OF_DATACLASSES: Final = {str(PACKAGE / name) for name in ("_dataclass.py", "_fields.py")}
-"""The methods that dataclasses have in common, such as ``==``, which are no stop on the way."""
 WORD: Final = "zebra"
 MOST_DOWN: Final = 20
 MOST_BACK: Final = 10
@@ -82,7 +80,7 @@ class Watch:
             return
         file, name = frame.f_code.co_filename, frame.f_code.co_qualname
         is_socket = file.endswith("http/client.py") and name == "HTTPConnection.send"
-        if not is_socket and (not file.startswith(str(PACKAGE)) or file in OF_DATACLASSES):
+        if not is_socket and not file.startswith(str(PACKAGE)):
             return
         given = inspect.getargvalues(frame)
         names = filter(None, [*given.args, given.varargs, given.keywords])

@@ -8,10 +8,10 @@ is the only one that sends to pages: what they get is in order, and needs no loc
 from __future__ import annotations
 
 import contextvars
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from chatmagic._dataclass import dataclass
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.panel.pending import PendingAsks

@@ -6,9 +6,9 @@ Not for several threads: the drawing loop's thread owns it.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic._dataclass import dataclass
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.session.events import failure
 

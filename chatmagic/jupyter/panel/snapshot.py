@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from copy import copy
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
-from chatmagic._dataclass import dataclass
 from chatmagic.archive import output
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit

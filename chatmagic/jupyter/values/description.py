@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import re
 import sys
+from dataclasses import dataclass
 from datetime import date, time, timedelta
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.lib.pretty import RepresentationPrinter
 
-from chatmagic._dataclass import dataclass
 from chatmagic._log import log_swallowed
 from chatmagic.text import counted, one_line, without_memory_addresses
 
