@@ -7,11 +7,9 @@ a value that ``{{ }}`` put in only the expression, the size and the digest, unle
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic._json import whole_number
 from chatmagic.archive.carried import CarriedTurns
@@ -30,44 +28,16 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.text import fence, open_fence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from chatmagic.conversation.slots import Item
     from chatmagic.conversation.standings import Standing
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 KIND: Final = "conversation"
 _ENTRIES: Final = {entry: entry for entry in get_args(Entry)}
 """A file has its own copy of each."""
 
 
-def _uncollected(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Return a function that lets the garbage collector rest while it runs.
-
-    It would go through all turns again and again. What is made here holds no circles, of which
-    alone the collector frees memory.
-    """
-
-    @wraps(function)
-    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        was_on = gc.isenabled()
-        try:
-            try:
-                gc.disable()
-                return function(*args, **kwargs)
-            finally:
-                if was_on:  # another thread may have turned it off, and turns it on again
-                    gc.enable()
-        finally:
-            if was_on:  # an interrupt may come just before the first one
-                gc.enable()
-
-    return run
-
-
-@_uncollected
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
     """Return a conversation's live turns, and what steers them, as JSON, in their order.
 
@@ -93,7 +63,6 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
     return seal.sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
 
 
-@_uncollected
 def load(value: object) -> Conversation:
     """Return the conversation in the JSON of :func:`dump`.
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import copy
-import gc
-import inspect
 import json
-import sys
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loopback import wait_for
 from talks import ask, prompts
 
 from chatmagic._json import digest
@@ -31,8 +26,6 @@ from chatmagic.errors import InputError
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from chatmagic.conversation.slots import Item
 
 texts = st.text(max_size=12)
@@ -370,100 +363,3 @@ def test_turns_below_a_hiding_carry_what_they_carried() -> None:
     assert carried == [tuple(turn.carried) for turn in talk]
     assert carried[3:] == [(1, 3), (1, 3, 4), (1, 3, 4)]
     assert again.stale_turns() == ()
-
-
-def load_struck(place: int) -> None:
-    """Load nothing, and strike at one of the lines that it comes to around the loading itself."""
-    lines: list[int] = []
-
-    def watch(frame: FrameType, what: str, _: object) -> Any:
-        if frame.f_code.co_filename == archive.__file__ and frame.f_code is not inner:
-            if what == "line":
-                lines.append(frame.f_lineno)
-                if len(lines) - 1 == place:
-                    raise KeyboardInterrupt
-            return watch
-        return None
-
-    inner = inspect.unwrap(archive.load).__code__
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        archive.load(None)
-    finally:
-        sys.settrace(before)
-
-
-def test_an_interrupt_at_any_line_leaves_the_collector_on() -> None:
-    """Also just before it is put back."""
-    is_on = gc.isenabled()
-    try:
-        gc.enable()
-        count = 0
-        while True:
-            try:
-                load_struck(count)
-            except KeyboardInterrupt:
-                assert gc.isenabled(), count
-                count += 1
-            except ValueError:
-                break
-        assert count >= 5
-    finally:
-        (gc.enable if is_on else gc.disable)()
-
-
-@pytest.mark.parametrize("was_on", [True, False])
-def test_the_collector_rests_while_turns_are_made(was_on: bool) -> None:
-    """It is as it was afterwards, also where loading is refused."""
-    seen: list[bool] = []
-
-    class Watched(dict[str, Any]):
-        def get(self, name: str, default: object = None) -> Any:
-            seen.append(gc.isenabled())
-            return super().get(name, default)
-
-    saved = Watched(archive.dump(Conversation()))
-    is_on = gc.isenabled()
-    try:
-        (gc.enable if was_on else gc.disable)()
-        archive.load(saved)
-        with pytest.raises(ValueError, match="seal"):
-            archive.load(Watched({**saved, "turns": [1]}))
-        assert gc.isenabled() is was_on
-    finally:
-        (gc.enable if is_on else gc.disable)()
-    assert set(seen) == {False}
-
-
-def test_two_threads_that_load_at_once_leave_the_collector_on() -> None:
-    """The one that ends last had found it off."""
-    first_reads, second_reads, first_is_done = (threading.Event() for _ in range(3))
-
-    class Waiting(dict[str, Any]):
-        def __init__(self, saved: Any, reads: threading.Event, goes_on: threading.Event) -> None:
-            super().__init__(saved)
-            self.reads, self.goes_on = reads, goes_on
-
-        def get(self, name: str, default: object = None) -> Any:
-            self.reads.set()
-            wait_for(self.goes_on)
-            return super().get(name, default)
-
-    saved = archive.dump(Conversation())
-    first = threading.Thread(target=archive.load, args=[Waiting(saved, first_reads, second_reads)])
-    second = threading.Thread(
-        target=archive.load, args=[Waiting(saved, second_reads, first_is_done)]
-    )
-    is_on = gc.isenabled()
-    try:
-        gc.enable()
-        first.start()
-        wait_for(first_reads)
-        second.start()
-        first.join()
-        first_is_done.set()
-        second.join()
-        assert gc.isenabled()
-    finally:
-        (gc.enable if is_on else gc.disable)()
