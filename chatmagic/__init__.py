@@ -14,7 +14,7 @@ client, conversation, render, emulator         client: platformdirs, requests, u
                                                emulator: tornado
 archive                                        nbformat
 cassette, batch
-audit, session                                 session: platformdirs
+audit, session                                 session: jsonschema, platformdirs, pydantic
 doctor                                         platformdirs, requests
 jupyter                                        IPython, anywidget, ipywidgets, traitlets
 shell                                          platformdirs

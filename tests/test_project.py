@@ -54,7 +54,7 @@ PACKAGES = {
     "render": {"markdown_it", "nh3", "pygments"},
     "emulator": {"tornado"},
     "archive": {"nbformat"},
-    "session": {"platformdirs"},
+    "session": {"jsonschema", "platformdirs", "pydantic", "referencing"},
     "doctor": {"platformdirs", "requests"},
     "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},

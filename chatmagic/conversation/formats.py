@@ -9,7 +9,7 @@ from chatmagic.conversation.request_facts import Format, Value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from chatmagic.conversation.json_schema import Schema
+    from chatmagic.conversation.schema_text import Schema
     from chatmagic.conversation.turn import Turn
 
 _WORDS: Final[Mapping[Format, str]] = {

@@ -24,7 +24,7 @@ from chatmagic.protocol.wire import Request
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
-    from chatmagic.conversation.json_schema import Schema
+    from chatmagic.conversation.schema_text import Schema
 
 Entry = Literal["cell", "panel", "python"]
 Format = Literal["markdown", "text", "code", "json"]

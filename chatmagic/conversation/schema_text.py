@@ -1,19 +1,22 @@
-"""Text that tells a model of the schema that its reply has to have: a paragraph for each type.
+"""Schema of a reply, and the text that tells a model of it: a paragraph for each type.
 
-It is written here, in one form, whatever the JSON schema was made from: the names of the fields,
-their types, whether they are required, choices, limits and descriptions. So it does not change
-with the release of a library that wrote the JSON schema, and a recorded request can be made again.
+A JSON schema is as json-schema.org has it (draft 2020-12): a type is an object of keywords, or
+``true`` for any value. Its text is written here, in one form, whatever the JSON schema was made
+from: the names of the fields, their types, whether they are required, choices, limits and
+descriptions. So it does not change with the release of a library that wrote the JSON schema, and
+a recorded request can be made again.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.conversation import json_schema
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _SAID: Final = frozenset(
     """$defs $id $schema $comment additionalProperties allOf anyOf const default definitions
@@ -21,33 +24,58 @@ _SAID: Final = frozenset(
     items maxItems maxLength maximum minItems minLength minimum oneOf pattern prefixItems
     properties readOnly required title type uniqueItems writeOnly $ref""".split()  # noqa: SIM905 - a word a line would be a page
 )
-"""The keywords that are checked, or that say nothing of a value."""
-
-_WORDS: Final = {"array": "list", "object": "object"}
-
-_FORMS: Final[Mapping[str, tuple[type, ...]]] = {
-    **dict.fromkeys(("properties", "$defs"), (dict,)),
-    **dict.fromkeys(("required", "enum", "prefixItems", "anyOf", "oneOf", "allOf"), (list,)),
-    **dict.fromkeys(("additionalProperties", "items"), (dict, bool)),
-    "type": (str, list),
-    "pattern": (str,),
-    "$ref": (str,),
+"""The keywords that the text tells of, or that say nothing of a value."""
+_KINDS: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
+_WORDS: Final = {"array": "list"}
+_LIMITS: Final[Mapping[str, str]] = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "less than {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
 }
-"""What the keywords hold that hold no value of their own."""
+"""Limits by keyword, in words."""
 
 
-def write(document: Mapping[str, Any], name: str, *, strict: bool = True) -> str:
-    """Return what a model is told of a schema: a paragraph for each type.
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Schema that the JSON of a reply has to have.
+
+    Args:
+        name: as the asker names it.
+        text: what a model is told of it (:func:`write`).
+        read: makes of a JSON value what the asker gets; raises any error for another form.
+    """
+
+    name: str
+    text: str
+    read: Callable[[Any], Any] = field(compare=False)
+
+
+def write(document: Mapping[str, Any], name: str, *, whole: bool = True) -> str:
+    """Return what a model is told of a JSON schema: a paragraph for each type.
+
+    Args:
+        document: the JSON schema, which is a valid one.
+        name: what it is called.
+        whole: whether the JSON schema itself is told where the paragraphs would leave something
+            out.
 
     Raises:
-        ValueError: it is no JSON schema, or one that is not checked here.
+        ValueError: it refers to something that it does not hold.
     """
-    return _Writer(document, strict=strict).write(name)
+    try:
+        return _Writer(document, whole=whole).write(name)
+    except _NotToldError:
+        text = json.dumps(document, ensure_ascii=False, indent=2)
+        return f"{name}: a value of this JSON schema\n\n{text}"
 
 
-def words(document: Mapping[str, Any], node: Any) -> str:
-    """Return a type of a JSON schema in words, for a message."""
-    return _Writer(document, strict=False).words(node, "object")
+class _NotToldError(Exception):
+    """A JSON schema says something that the paragraphs have no words for."""
 
 
 class _Writer:
@@ -55,13 +83,13 @@ class _Writer:
 
     Args:
         document: the JSON schema.
-        strict: whether an unknown keyword is an error.
+        whole: whether an unknown keyword is an error.
     """
 
-    def __init__(self, document: Mapping[str, Any], *, strict: bool) -> None:
+    def __init__(self, document: Mapping[str, Any], *, whole: bool) -> None:
         """Write nothing yet."""
         self._document = document
-        self._strict = strict
+        self._whole = whole
         self._types: dict[str, Any] = {}
         """What is written in paragraphs of its own, by name."""
 
@@ -76,9 +104,7 @@ class _Writer:
         self._types = {name: {"$ref": document["$ref"]} if "$ref" in document else document}
         while written < len(self._types):
             name = list(self._types)[written]
-            paragraphs.append(
-                self._paragraph(name, json_schema.whole(self._document, self._types[name]))
-            )
+            paragraphs.append(self._paragraph(name, self._resolved(self._types[name])))
             written += 1
         return "\n\n".join(paragraphs)
 
@@ -92,13 +118,13 @@ class _Writer:
         if isinstance(others, dict):
             more = f", and others, each value {self._in_brackets(others, name + ' value')}"
         lines = [self._with_description(f"{name}: object with these fields{more}", node)]
-        required = json_schema.required(node)
+        required = node.get("required", ())
         for field_name, given in properties.items():
-            inner = json_schema.unwrapped(given)
-            whole = json_schema.whole(self._document, inner)
+            inner = _unwrapped(given)
+            whole = self._resolved(inner)
             needed = ", required" if field_name in required else ""
             words = self.words(inner, f"{name}.{field_name}")
-            line = f"- {json_schema.quoted(field_name)}{needed}: {words}"
+            line = f"- {_quoted(field_name)}{needed}: {words}"
             # That of a type in a paragraph of its own stands there.
             refers = isinstance(inner, dict) and "$ref" in inner
             lines.append(self._with_description(line, inner if refers else whole))
@@ -114,17 +140,17 @@ class _Writer:
         if node is True or node == {}:
             return "any value"
         if not isinstance(node, dict):
-            raise ValueError("a type in it is no JSON object")
+            raise _NotToldError
         self._refuse(node)
-        node = json_schema.unwrapped(node)
+        node = _unwrapped(node)
         if "$ref" in node:
             return self._named(node["$ref"].rpartition("/")[2], node)
-        node = json_schema.whole(self._document, node)
+        node = self._resolved(node)
         self._refuse(node)
-        if (choices := json_schema.choices(node)) is not None:
-            quoted = ", ".join(map(json_schema.quoted, choices))
+        if (choices := _choices(node)) is not None:
+            quoted = ", ".join(map(_quoted, choices))
             return quoted if len(choices) == 1 else f"one of {quoted}"
-        alternatives = json_schema.alternatives(node)
+        alternatives = _alternatives(node)
         if alternatives:
             words = (self.words(each, f"{name} {n}") for n, each in enumerate(alternatives, 1))
             return " or ".join(dict.fromkeys(words))
@@ -138,8 +164,8 @@ class _Writer:
             kind = "object"
         if kind is None:
             return "any value"
-        if not isinstance(kind, str) or kind not in json_schema.KINDS:
-            raise ValueError(f"it has the type {one_line(repr(kind))}")
+        if not isinstance(kind, str) or kind not in _KINDS:
+            raise _NotToldError
         if kind == "array" and "prefixItems" in node:
             items = (self.words(i, f"{name} {n}") for n, i in enumerate(node["prefixItems"], 1))
             return f"list of exactly ({'; '.join(items)})"
@@ -174,18 +200,42 @@ class _Writer:
         return free
 
     def _refuse(self, node: Mapping[str, Any]) -> None:
-        """Refuse a type that is written wrongly, or otherwise than it is checked here."""
-        unknown = sorted(str(keyword) for keyword in node if keyword not in _SAID)
-        if self._strict and unknown:
-            raise ValueError(f"it has {one_line(unknown[0])}, which is not checked here")
-        for keyword, types in _FORMS.items():
-            if keyword in node and not isinstance(node[keyword], types):
-                raise ValueError(f"its {keyword} cannot be read")
+        """Raise an error for a type that the paragraphs cannot tell whole."""
         is_union = "anyOf" in node or "oneOf" in node
-        if self._strict and is_union and ("type" in node or "properties" in node):
-            raise ValueError("it has anyOf or oneOf beside a type, which is not checked here")
-        if "pattern" in node:
-            json_schema.pattern(node)
+        is_both = is_union and ("type" in node or "properties" in node)
+        if self._whole and (is_both or not _SAID.issuperset(node)):
+            raise _NotToldError
+
+    def _resolved(self, node: Any, seen: tuple[str, ...] = ()) -> Any:
+        """Return a type with what it refers to put into it.
+
+        Args:
+            node: the type.
+            seen: the references that led to it.
+
+        Raises:
+            ValueError: it refers to nothing, or to itself alone.
+        """
+        node = _unwrapped(node)
+        if node is True or "$ref" not in node:
+            return node
+        reference = node["$ref"]
+        if reference in seen:
+            raise ValueError(f"{one_line(reference)} refers to itself alone")
+        rest = {key: item for key, item in node.items() if key != "$ref"}
+        return {**self._resolved(self._target(reference), (*seen, reference)), **rest}
+
+    def _target(self, reference: str) -> dict[str, Any]:
+        """Return the type that a reference names, such as ``#/$defs/Address``."""
+        target: Any = self._document
+        if not reference.startswith("#"):
+            raise ValueError(f"it refers to {one_line(reference)}, outside of itself")
+        for part in reference[1:].split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            target = target.get(name) if isinstance(target, dict) else None
+        if not isinstance(target, dict):
+            raise ValueError(f"it refers to {one_line(reference)}, which it does not hold")
+        return target
 
     def _with_description(self, line: str, node: Any) -> str:
         about = node.get("description") if isinstance(node, dict) else None
@@ -196,9 +246,48 @@ def _limits(node: Mapping[str, Any]) -> Iterator[str]:
     """Yield in words what a value of a type has to keep to."""
     if isinstance(node.get("format"), str):
         yield f"format {node['format']}"
-    for _, words in json_schema.limits_of(node):
-        yield words
+    for keyword, words in _LIMITS.items():
+        # How long a list of exactly these items is, they say themselves.
+        if keyword in node and not (keyword.endswith("Items") and "prefixItems" in node):
+            yield words.format(node[keyword])
     if "pattern" in node:
         yield f"matching {node['pattern']}"
     if node.get("uniqueItems"):
         yield "without repeated items"
+
+
+def _unwrapped(node: Any) -> Any:
+    """Return a type without an ``allOf`` around another one, as older releases write it."""
+    if node is True or (isinstance(node, dict) and "allOf" not in node):
+        return node
+    if not isinstance(node, dict) or len(node["allOf"]) != 1:
+        raise _NotToldError
+    rest = {key: item for key, item in node.items() if key != "allOf"}
+    return {**node["allOf"][0], **rest}
+
+
+def _choices(node: Mapping[str, Any]) -> list[Any] | None:
+    """Return the values that a type lists; ``None`` where it lists none."""
+    return [node["const"]] if "const" in node else node.get("enum")
+
+
+def _alternatives(node: Mapping[str, Any]) -> list[Any]:
+    """Return the types of which a value has one; none where the type is one itself."""
+    kinds = node.get("type")
+    if isinstance(kinds, list):
+        return [{**node, "type": kind} for kind in kinds]
+    alternatives: list[Any] = node.get("anyOf", node.get("oneOf", []))
+    if any(isinstance(each, dict) and each.get("type") == "number" for each in alternatives):
+        # A decimal number may come as a text; how that is described differs by release.
+        return [
+            {key: item for key, item in each.items() if key != "pattern"}
+            if isinstance(each, dict)
+            else each
+            for each in alternatives
+        ]
+    return alternatives
+
+
+def _quoted(value: object) -> str:
+    """Return a JSON value on one line."""
+    return json.dumps(value, ensure_ascii=False)

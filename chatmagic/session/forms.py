@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
-from chatmagic.conversation import formats
+from chatmagic.conversation import formats, schema_text
 from chatmagic.conversation.request_facts import Format
+from chatmagic.conversation.schema_text import Schema
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
-from chatmagic.session import schema_reader
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chatmagic.conversation.json_schema import Schema
     from chatmagic.conversation.request_facts import Parameters, Value
     from chatmagic.conversation.turn import Turn
     from chatmagic.models import Reply
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
 TOOK_SCHEMA: Final = (
     "The question names no schema, so the nearest above it holds; --schema object takes any JSON."
+)
+_SHOWN: Final = 200
+_HINT: Final = "A schema is a pydantic model, a dataclass, a TypedDict or a JSON schema (a dict)."
+_NO_PYDANTIC: Final = (
+    "{} is read as a schema by pydantic, which is not installed: pip install 'chatmagic[schema]'. "
+    "Nothing was sent."
 )
 NOT_A_TURN: Final = "Its text was paid for: its cell shows it, and it is the error's reply."
 
@@ -61,7 +68,7 @@ def asked_for(
     if question.format == "json" and name is None and (turn := formats.nearest(above)) is not None:
         name, schema = turn.schema, turn.form
     if name is not None and schema is None:
-        schema = schema_reader.read(named(name), name)
+        schema = schema_of(named(name), name)
     return formats.in_front(question.format, schema, sent), name, schema
 
 
@@ -84,9 +91,103 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
     except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
         log_swallowed(error)
         name = "the schema" if schema is None else schema.name
-        what = f"The reply is JSON, and not of the form {name}: {schema_reader.problem(error)}."
+        what = f"The reply is JSON, and not of the form {name}: {problem(error)}."
     hint = KEPT if kept else NOT_A_TURN
     if reply.finish_reason == "length":
         what += " It ended at its limit of tokens."
         hint += f" {GOES_ON}" if kept else ""
     raise ReplyFormatError(what, hint=hint, reply=reply, credits=reply.credits)
+
+
+def schema_of(value: object, name: str) -> Schema:
+    """Return the schema that an object is.
+
+    Args:
+        value: a pydantic model or ``TypeAdapter``, a dataclass, a TypedDict, a type made of
+            these (``list[Person]``), or a JSON schema.
+        name: what it is called.
+
+    Raises:
+        InputError: it is none of these, or it cannot be read.
+    """
+    try:
+        if isinstance(value, Mapping):
+            return _from_json_schema(value, name)
+        return _from_type(value, name)
+    except ImportError:
+        raise InputError(_NO_PYDANTIC.format(one_line(name))) from None
+    except Exception as error:  # noqa: BLE001 - the user's own classes may raise anything
+        log_swallowed(error)
+        reason = problem(error).partition(". ")[0]  # what follows is the library's own advice
+        raise InputError(
+            f"{one_line(name)} is no schema that can be used: {reason}. Nothing was sent.",
+            hint=_HINT,
+        ) from None
+
+
+def name_of(value: object) -> str:
+    """Return what a schema is called that was given as an object."""
+    named = value.get("title") if isinstance(value, Mapping) else getattr(value, "__name__", None)
+    return one_line(named) if isinstance(named, str) and named.strip() else "Reply"
+
+
+def problem(error: Exception) -> str:
+    """Return in one line what is wrong with a value, or with a schema.
+
+    Args:
+        error: of pydantic, of jsonschema, or of the user's own code.
+    """
+    path, words, rest = "", str(getattr(error, "message", error)), ""
+    try:
+        if hasattr(error, "json_path"):  # as jsonschema tells it
+            path = error.json_path.removeprefix("$").removeprefix(".")
+        elif callable(errors := getattr(error, "errors", None)):  # as pydantic does
+            first, *more = errors()
+            path, words = ".".join(map(str, first["loc"])), str(first["msg"])
+            rest = f" ({len(more):,} more)" if more else ""
+    except Exception as failure:  # noqa: BLE001 - the user's own error may be anything
+        log_swallowed(failure)
+    line = one_line(f"{path}: {words}" if path else words, _SHOWN).rstrip(".")
+    return f"{line or type(error).__name__}{rest}"
+
+
+def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
+    from jsonschema.exceptions import best_match  # noqa: PLC0415 - as nbformat, which brings it
+    from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
+    from referencing import Registry  # noqa: PLC0415
+
+    document: dict[str, Any] = json.loads(json.dumps(value))
+    kind = validator_for(document, default=Draft202012Validator)
+    kind.check_schema(document)
+    # A registry of our own, as the library's fetches what a schema refers to.
+    validator = kind(document, registry=Registry())
+
+    def read(item: Any) -> Any:
+        error = best_match(validator.iter_errors(item))
+        if error is not None:
+            raise error
+        return item
+
+    return Schema(name, schema_text.write(document, name), read)
+
+
+def _from_type(value: Any, name: str) -> Schema:
+    """Return the schema of a type by pydantic, whose own check is the one that counts.
+
+    A model's own rules hold; any other type is read strictly (a text is no number).
+    """
+    if hasattr(value, "model_json_schema"):
+        document, validate, strict = value.model_json_schema(), value.model_validate_json, None
+    elif hasattr(value, "validate_json"):
+        document, validate, strict = value.json_schema(), value.validate_json, None
+    else:
+        from pydantic import TypeAdapter  # noqa: PLC0415 - an optional package
+
+        adapter: Any = TypeAdapter(value)
+        document, validate, strict = adapter.json_schema(), adapter.validate_json, True
+
+    def read(item: Any) -> Any:
+        # From JSON, which a strict type reads otherwise than Python's values.
+        return validate(json.dumps(item), strict=strict)
+
+    return Schema(name, schema_text.write(document, name, whole=False), read)

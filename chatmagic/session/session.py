@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from chatmagic.archive import frame, turn_table
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.threads import ThreadStart, refuse_fork
+from chatmagic.session import forms
 from chatmagic.session import map as many
-from chatmagic.session import schema_reader
 from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
 from chatmagic.session.state import SessionState
 from chatmagic.session.steps import AskSteps
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.json_schema import Schema
     from chatmagic.conversation.request_facts import Format
+    from chatmagic.conversation.schema_text import Schema
     from chatmagic.conversation.steering import Steering
     from chatmagic.models import Credits, Reply
     from chatmagic.session.events import Event, View
@@ -340,5 +340,5 @@ def _given(schema: object) -> tuple[str | None, Schema | None]:
     """Return the name of a schema, and the schema; for none ``None`` twice."""
     if schema is None:
         return None, None
-    name = schema_reader.name_of(schema)
-    return name, schema_reader.read(schema, name)
+    name = forms.name_of(schema)
+    return name, forms.schema_of(schema, name)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chatmagic.conversation.formats import in_front, nearest, recalled
-from chatmagic.conversation.json_schema import Schema
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.schema_text import Schema
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 

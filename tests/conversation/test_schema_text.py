@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -132,31 +133,61 @@ def test_each_type_has_its_words(document: dict[str, Any], text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "problem"),
+    "document",
     [
-        ({"type": "any"}, "it has the type 'any'"),
-        ({"patternProperties": {}}, "it has patternProperties, which is not checked here"),
-        ({"properties": []}, "its properties cannot be read"),
-        ({"type": "array", "items": 1}, "its items cannot be read"),
-        ({"properties": {"a": 1}}, "a type in it is no JSON object"),
-        ({"type": "array", "prefixItems": [1]}, "a type in it is no JSON object"),
-        (
-            {"type": "object", "anyOf": [{}]},
-            "it has anyOf or oneOf beside a type, which is not checked here",
-        ),
-        ({"pattern": "("}, "its pattern is no regular expression"),
-        ({"type": "integer", "minimum": "1"}, "its minimum is no number"),
+        {"patternProperties": {}},
+        {"not": {"type": "null"}},
+        {"type": "array", "items": False},
+        {"type": "object", "anyOf": [{}]},
+        {"allOf": [{}, {}]},
+        {"properties": {"a": {"multipleOf": 2}}},
     ],
 )
-def test_what_is_not_checked_is_refused(document: dict[str, Any], problem: str) -> None:
-    """Before anything is sent."""
-    with pytest.raises(ValueError, match=rf"\A{re.escape(problem)}\Z"):
-        schema_text.write(document, "X")
+def test_what_has_no_words_is_told_as_json(document: dict[str, Any]) -> None:
+    """A schema of the user's own is checked whole, so it is told whole."""
+    head, _, body = schema_text.write(document, "X").partition("\n\n")
+    assert head == "X: a value of this JSON schema"
+    assert json.loads(body) == document
 
 
 def test_what_another_checks_may_have_more() -> None:
     """A pydantic model checks by its own rules what its JSON schema says."""
     document = {"type": "integer", "multipleOf": 2}
-    assert schema_text.write(document, "X", strict=False) == "X: integer"
+    assert schema_text.write(document, "X", whole=False) == "X: integer"
     either = {"type": "object", "anyOf": [{"type": "null"}]}
-    assert schema_text.write(either, "X", strict=False) == "X: null"
+    assert schema_text.write(either, "X", whole=False) == "X: null"
+
+
+@pytest.mark.parametrize(
+    ("reference", "problem"),
+    [
+        ("#/$defs/b", "it refers to #/$defs/b, which it does not hold"),
+        ("#/$defs/a/type/c", "it refers to #/$defs/a/type/c, which it does not hold"),
+        ("https://x.example", "it refers to https://x.example, outside of itself"),
+        ("#/$defs/loop", "#/$defs/loop refers to itself alone"),
+    ],
+)
+def test_what_refers_to_nothing_is_refused(reference: str, problem: str) -> None:
+    """Before anything is sent."""
+    types = {"a": {"type": "null"}, "loop": {"$ref": "#/$defs/loop"}}
+    document = {"$defs": types, "properties": {"x": {"$ref": reference}}}
+    with pytest.raises(ValueError, match=rf"\A{re.escape(problem)}\Z"):
+        schema_text.write(document, "X")
+
+
+def test_a_reference_is_followed() -> None:
+    """What stands beside it holds, too, and an escaped name is read."""
+    types = {"a/b": {"type": "string", "minLength": 2}}
+    document = {"$defs": types, "$ref": "#/$defs/a~1b"}
+    assert schema_text.write(document, "X") == "X: string (at least 2 characters)"
+
+
+def test_a_decimal_number_is_told_alike_by_each_release() -> None:
+    """As a text it has a pattern, in some."""
+    either = [{"type": "number"}, {"type": "string", "pattern": "x"}, True]
+    assert schema_text.write({"anyOf": either}, "X") == "X: number or string or any value"
+
+
+def test_schemas_are_compared_by_their_text() -> None:
+    """Not by what reads a value."""
+    assert schema_text.Schema("a", "b", int) == schema_text.Schema("a", "b", float)

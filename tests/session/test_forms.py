@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import datetime as dt
+import decimal
+import enum
+import subprocess
+import sys
+from dataclasses import dataclass, field, make_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from asking import Seen
 from environments import GivenEnvironment
+from libraries import library
 
-from chatmagic.conversation.json_schema import Schema
+from chatmagic.conversation.schema_text import Schema
 from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.session import forms
 from chatmagic.session.events import Ask
-from chatmagic.session.schema_reader import read
+from chatmagic.session.forms import name_of, problem, schema_of
 
 if TYPE_CHECKING:
     from logged import Emulator
@@ -29,6 +35,39 @@ class City:
     name: str
 
 
+class Color(enum.Enum):
+    """What a thing looks like."""
+
+    RED = "red"
+    BLUE = 2
+
+
+@dataclass
+class Thing:
+    """A thing that holds others."""
+
+    name: str
+    color: Color
+    day: dt.date
+    price: decimal.Decimal
+    size: tuple[int, float]
+    parts: list[Thing] = field(default_factory=list, metadata={"description": "what it is made of"})
+    tags: set[str] = field(default_factory=set)
+    more: str | int | None = None
+
+
+THING = """Thing: object with these fields. A thing that holds others.
+- "name", required: string
+- "color", required: Color
+- "day", required: string (format date)
+- "price", required: number or string
+- "size", required: list of exactly (integer; number)
+- "parts": list of Thing. what it is made of
+- "tags": list of string (without repeated items)
+- "more": string or integer or null
+
+Color: one of "red", 2. What a thing looks like."""
+JSON = {"name": "Ada", "color": "red", "day": "2026-01-02", "price": "1.50", "size": [1, 2]}
 LIMA = 'echo:{"name": "Lima"}'
 
 
@@ -80,7 +119,7 @@ def test_a_reply_of_another_form_is_shown_kept_and_raised(session: Session) -> N
     assert seen.told[-1][0] == "ended"
     (turn,) = session.conversation
     assert caught.value.reply == turn.reply
-    assert caught.value.message.endswith("name: expected string, not 1.")
+    assert caught.value.message.endswith("name: Input should be a valid string.")
 
 
 def test_a_schema_that_is_stopped_leaves_the_turn(session: Session) -> None:
@@ -106,7 +145,7 @@ def test_a_reply_that_is_cut_short_is_not_read(session: Session) -> None:
     ("text", "message"),
     [
         ("no", "The reply is no JSON: line 1, column 1: Expecting value."),
-        ("[]", "The reply is JSON, and not of the form City: expected object, not []."),
+        ("[]", "The reply is JSON, and not of the form City: Input should be an object."),
     ],
 )
 def test_an_error_says_what_and_where(text: str, message: str) -> None:
@@ -120,4 +159,117 @@ def test_an_error_says_what_and_where(text: str, message: str) -> None:
 
 def city() -> Schema:
     """Give the schema of a city."""
-    return read(City, "City")
+    return schema_of(City, "City")
+
+
+def test_a_dataclass_is_told_and_made() -> None:
+    """With the classes in it, and with itself; a field that it does not have is left out."""
+    schema = schema_of(Thing, "Thing")
+    assert schema.text == THING
+    made = schema.read(JSON | {"tags": ["x"], "more": 3, "new": 1, "parts": [JSON]})
+    inner = Thing("Ada", Color.RED, dt.date(2026, 1, 2), decimal.Decimal("1.50"), (1, 2.0))
+    assert made == replace(inner, parts=[inner], tags={"x"}, more=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": 1}, "name: Input should be a valid string"),
+        ({"color": "green"}, "color: Input should be 'red' or 2"),
+        ({"parts": [{"name": "x"}]}, "parts.0.color: Field required (3 more)"),
+        ({"size": ["1", 2]}, "size.0: Input should be a valid integer"),
+    ],
+)
+def test_json_of_another_form_is_refused_with_where(changes: dict[str, Any], words: str) -> None:
+    """By the path to the field; a text is no number."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - each has words of its own
+        schema_of(Thing, "Thing").read(JSON | changes)
+    assert problem(caught.value) == words
+
+
+def test_a_json_schema_checks_and_gives_the_value() -> None:
+    """As it is, in Python's own types."""
+    inner = {"type": "array", "items": {"type": "integer", "maximum": 3}}
+    schema = schema_of({"properties": {"a": inner}, "required": ["a"]}, "S")
+    assert schema.read({"a": [1]}) == {"a": [1]}
+    for value, words in (({"a": [1, 4]}, "a[1]: 4 is greater than"), ({}, "'a' is a required")):
+        with pytest.raises(Exception, match="is ") as caught:
+            schema.read(value)
+        assert problem(caught.value).startswith(words)
+
+
+def test_a_json_schema_fetches_nothing() -> None:
+    """What it refers to elsewhere is not looked for, where its text has no words for it either."""
+    schema = schema_of({"not": {"$ref": "http://127.0.0.1:9/x.json"}}, "S")
+    with pytest.raises(Exception, match="Unresolvable"):
+        schema.read(1)
+
+
+def test_a_pydantic_model_reads_by_its_own_rules() -> None:
+    """As an adapter, too; a type made of it is read strictly."""
+    pydantic = library("pydantic")
+    city = pydantic.create_model("City", people=(int, pydantic.Field(description="a count")))
+    text = 'City: object with these fields\n- "people", required: integer. a count'
+    cities: Any = list.__class_getitem__(city)
+    assert schema_of(city, "City").text == text
+    assert schema_of(city, "City").read({"people": "3"}).people == 3
+    adapter = schema_of(pydantic.TypeAdapter(cities), "cities")
+    assert adapter.text == f"cities: list of City\n\n{text}"
+    assert adapter.read([{"people": "3"}])[0].people == 3
+    with pytest.raises(pydantic.ValidationError) as caught:
+        schema_of(cities, "cities").read([{"people": "3"}])
+    assert problem(caught.value) == "0.people: Input should be a valid integer"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (3, "Unable to generate pydantic-core schema for 3"),
+        ({"type": object()}, "Object of type object is not JSON serializable"),
+        ({"type": "any"}, "type: 'any' is not valid"),
+        ({"minimum": "1"}, "minimum: '1' is not of type 'number'"),
+        ({"$ref": "https://x.example"}, "it refers to https://x.example, outside of itself"),
+    ],
+)
+def test_what_is_no_schema_is_refused(value: object, reason: str) -> None:
+    """Before anything is sent."""
+    with pytest.raises(InputError) as caught:
+        schema_of(value, "x")
+    assert caught.value.message.startswith(f"x is no schema that can be used: {reason}")
+    assert caught.value.message.endswith(". Nothing was sent.")
+
+
+def test_a_schema_given_as_an_object_has_a_name() -> None:
+    """Its own, or a plain one."""
+    assert [name_of(each) for each in (Thing, {"title": "T"}, {}, 3)] == [
+        "Thing", "T", "Reply", "Reply",
+    ]  # fmt: skip
+
+
+def test_an_error_that_cannot_be_told_is_named() -> None:
+    """A user's own error may be anything."""
+
+    class OddError(Exception):
+        """An error whose list of errors is empty."""
+
+        def errors(self) -> list[Any]:
+            """Give none."""
+            return []
+
+    assert problem(OddError()) == "OddError"
+
+
+def test_without_pydantic_a_type_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing is sent."""
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    with pytest.raises(InputError, match=r"pip install 'chatmagic\[schema\]'.*Nothing was sent"):
+        schema_of(make_dataclass("Bare", ["x"]), "Bare")
+
+
+def test_no_library_is_imported() -> None:
+    """What reads a schema comes with the first one."""
+    code = (
+        "import sys, chatmagic.session.forms\n"
+        "sys.exit(not {'pydantic', 'jsonschema'}.isdisjoint(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
