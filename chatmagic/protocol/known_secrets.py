@@ -41,29 +41,11 @@ KEY_SHAPES: Final = (
 )
 """Keys that are known by their look: a name, and patterns of the beginning and of the rest."""
 
-# A beginning counts where no word goes before it: so a text is read once, whatever it holds. Each
-# begins with a letter of its own, by which a long text is searched fast, and ends with a group.
-_SHAPES: Final = "(?a)" + "|".join(
-    rf"{begin}(?<![\w-]{begin}){rest}()" for _, begin, rest in KEY_SHAPES
+# A beginning counts where no word goes before it: so a text is read once, whatever it holds. The
+# group at the end of each tells which it was.
+_SHAPES: Final = re.compile(
+    "(?a)" + "|".join(rf"{begin}(?<![\w-]{begin}){rest}()" for _, begin, rest in KEY_SHAPES)
 )
-_RARE: Final = "_-JzGI"
-
-
-def _hints() -> dict[str, str]:
-    """Return patterns of the beginnings, by a rare character that each of them has and begins with.
-
-    Most texts lack most of these characters, which is found at once; a pattern that begins with
-    one character is searched for fast. The shapes take longer, and long to compile.
-    """
-    hints: dict[str, list[str]] = {}
-    for _, begin, _ in KEY_SHAPES:
-        rare = next(character for character in _RARE if character in begin)
-        before, _, behind = begin.partition(rare)
-        hints.setdefault(rare, []).append(f"(?<={before}{rare}){behind}")
-    return {rare: f"{rare}(?:{'|'.join(patterns)})" for rare, patterns in hints.items()}
-
-
-_HINTS: Final = _hints()
 # What manuals, and models, write where a key is to stand.
 _PLACEHOLDER: Final = r"(?i)example|x{4}|your|0{8}|12345678"
 
@@ -88,15 +70,9 @@ class SecretVariable:
     value: str = field(repr=False)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds the value, as it is or as JSON, Python or a table has it."""
-        if self.value in text:
-            return True
-        # What quotes a value puts backslashes into it, each its own.
-        bare = self.value.replace("\\", "")
-        if "\\" not in text:
-            return bare != self.value and len(bare) >= SHORTEST and bare in text
-        is_quoted = json.dumps(self.value)[1:-1] in text
-        return is_quoted or (len(bare) >= SHORTEST and bare in text.replace("\\", ""))
+        """Return whether a text holds the value, as it is or as JSON or Python's repr write it."""
+        forms = self.value, json.dumps(self.value)[1:-1], repr(self.value)[1:-1]
+        return any(form in text for form in forms)
 
 
 def secret_variables(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:
@@ -124,14 +100,9 @@ def secret_in(text: str, variables: Iterable[SecretVariable] = ()) -> str | None
 
 def key_shapes_in(text: str) -> list[str]:
     """Return the names of the keys that a text seems to hold, each once, in order."""
-    for rare, hint in _HINTS.items():
-        if rare in text and re.search(hint, text):
-            break
-    else:
-        return []
     shapes = (
         KEY_SHAPES[(match.lastindex or 1) - 1][0]
-        for match in re.finditer(_SHAPES, text)
+        for match in _SHAPES.finditer(text)
         if not re.search(_PLACEHOLDER, match[0])
     )
     return [*dict.fromkeys(shapes)]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.turn import Context
-    from chatmagic.models import Message
     from chatmagic.protocol.known_secrets import SecretVariable
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask
@@ -42,7 +41,7 @@ class SecretCheck:
         """Start without any message."""
         self._about = ""
         self._passed: set[int] = set()
-        self._went: tuple[Message, ...] = ()
+        """Hashes of the texts that passed; a set of texts would hold each as long as the kernel."""
 
     def refuse(
         self, asked: Ask, above: Context, request: Request, endpoint: Endpoint, *, is_sent: bool
@@ -70,23 +69,14 @@ class SecretCheck:
         # A session keeps no secret: the digest tells whether they are the same.
         about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])
         if about != self._about:
-            self._went, self._passed, self._about = (), set(), about
-        passed, messages, before = self._passed, context.messages, self._went
-        # Most requests carry all that the one before them carried.
-        if messages[: len(before)] != before:
-            passed.update(hash(message.content) for message in before)
-            before = ()
-        texts = [message.content for message in messages[len(before) :]]
-        # A hash of 64 bits with the process's own secret does as well as a digest, for less.
-        others = [ask.prompt, *([] if instructions is None else [instructions.text or ""])]
-        new = {hash(text): text for text in (*texts, *others[1:])}
+            self._passed, self._about = set(), about
+        carried = [message.content for message in context.messages]
+        if instructions is not None:
+            carried.append(instructions.text or "")
         fields = json.dumps({**request.extra}, ensure_ascii=False)
-        own = ask.prompt, fields
-        looked_at = [*own, *(text for key, text in new.items() if key not in passed)]
-        for text in () if ask.allow_secrets else looked_at:
+        new = [text for text in carried if hash(text) not in self._passed]
+        for text in () if ask.allow_secrets else (ask.prompt, fields, *new):
             if (secret := secret_in(text, variables)) is not None:
-                if text not in own and any(text == message.content for message in before):
-                    continue
                 # What must not go at all is said first.
                 refuse_keys([request.encode().decode()], endpoint.known_keys)
                 place = "extra_body" if text is fields else _place(text, ask, above, variables)
@@ -96,9 +86,7 @@ class SecretCheck:
                     f"{_HINTS[ask.entry]}.",
                 )
         if is_sent:
-            self._went = messages
-            passed.difference_update(map(hash, texts))  # what went holds them
-            passed.update(map(hash, others))
+            self._passed.update(map(hash, [*carried, ask.prompt]))
 
     def allow(self, text: str) -> None:
         """Let the reply to an ask that was allowed go along: it may repeat the secret."""
