@@ -70,8 +70,13 @@ class SecretVariable:
     value: str = field(repr=False)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds the value, as it is or as JSON or Python's repr write it."""
-        forms = self.value, json.dumps(self.value)[1:-1], repr(self.value)[1:-1]
+        """Return whether a text holds the value, as it is or as JSON, Python or a table has it."""
+        forms = (
+            self.value,
+            json.dumps(self.value)[1:-1],
+            repr(self.value)[1:-1],
+            self.value.replace("|", "\\|"),
+        )
         return any(form in text for form in forms)
 
 

@@ -16,13 +16,14 @@ LETTERS = "aB3dE6gH9kL2nP5rS8tU1wX4zA7cF0jM3oQ6vY9bD2eG5hK8mN1pR4sT"
     "name", ["DB_PASSWORD", "PGPASSWORD", "MY_SECRET", "OPENAI_API_KEY", "my-token", "X_PASSWD_2"]
 )
 def test_a_secret_is_known_by_a_part_of_its_name(name: str) -> None:
-    """Its value is found in a text, also as JSON or Python quotes it."""
+    """Its value is found in a text, also as JSON, Python or a table quotes it."""
     value = f"{VALUE}\"|'\\"
     variables = secret_variables({name: f" {value}\n", "HOME": "/home/ann12345"})
     assert [variable.name for variable in variables] == [name]
     assert VALUE not in repr(variables)
     words = f"the value of the environment variable {name}"
-    for text in (f"a {value} b", json.dumps({"x": value}), repr(value)):
+    table = f"| {value} |".replace("|", "\\|")
+    for text in (f"a {value} b", json.dumps({"x": value}), repr(value), table):
         assert secret_in(text, variables) == words
     assert secret_in(f"a {VALUE[:-1]} b", variables) is None
 
