@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic import errors
-    from chatmagic.archive.turn_table import turns
+    from chatmagic.archive.table import turns
     from chatmagic.client.client import Client
     from chatmagic.client.timeouts import Timeout
     from chatmagic.models import Credits, Message, Reply, Usage
@@ -70,7 +70,7 @@ _HOMES: Final = {
     "ask": "session.current",
     "current_session": "session.current",
     "map": "session.current",
-    "turns": "archive.turn_table",
+    "turns": "archive.table",
 }
 
 

@@ -301,15 +301,15 @@ def _doctor(given: Mapping[str, Any]) -> int:
 
 def _audit(arguments: Mapping[str, Any]) -> int:
     # Loads nbformat, which the other commands do without.
-    from chatmagic.audit import audit, table  # noqa: PLC0415
+    from chatmagic.audit import audit, findings  # noqa: PLC0415
 
     audits = audit.audit_all(arguments["files"])
     if arguments["csv"]:
-        print(table.as_csv(audits), end="")
+        print(findings.as_csv(audits), end="")
     elif arguments["json"]:
-        print(table.as_json(audits, values=arguments["values"]))
+        print(findings.as_json(audits, values=arguments["values"]))
     else:
-        print(table.table(audits, values=arguments["values"]))
+        print(findings.table(audits, values=arguments["values"]))
     return 0 if all(item.in_order for item in audits) else 1
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text as plain
 from chatmagic._version import __version__
-from chatmagic.conversation.instructions import in_words
-from chatmagic.conversation.seal import sealed
+from chatmagic.conversation.record import sealed
+from chatmagic.conversation.steering import instructions_note
 from chatmagic.render import gauge, markdown_writer, reply_forms, reply_parts
 from chatmagic.render.live_box import QUIET, frame
 from chatmagic.text import counted
@@ -184,7 +184,7 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     if settings := gauge.settings_words(turn.parameters, turn.asked_model):
         notes.append(settings)
     if turn.instructions is not None:
-        notes.append(in_words(turn.instructions))
+        notes.append(instructions_note(turn.instructions))
     if turn.record is not None and turn.record.continues is not None:
         notes.append("its reply was continued")
     if turn.last is not None:

@@ -2,9 +2,9 @@
 
 A notebook is in order when each record and its output are as they were sealed, each turn was
 asked after those that stand above it and with the question that its cell holds now, and every
-record can be read. A cassette is in order when it
-can be read and each request carried what stands above it. Given both, each reply that a
-notebook shows is to be in a cassette.
+record can be read. A cassette is in order when it can be read, holds each exchange once, and each
+request carried what stands above it. Given both, each reply that a notebook shows is to be in a
+cassette. What a notebook gives away beside what its cells say is told, too.
 """
 
 from __future__ import annotations
@@ -13,20 +13,24 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.archive import notebook_file, output, restore
-from chatmagic.audit import cassettes as audit_cassette
-from chatmagic.audit import disclosures, findings
-from chatmagic.audit.findings import Audit
-from chatmagic.conversation import instructions, question, threads
+from chatmagic._json import shared
+from chatmagic.archive import notebook, output, restore
+from chatmagic.audit.findings import Audit, Row
+from chatmagic.cassette.storage import CassetteFile
+from chatmagic.conversation import question
+from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import MAIN, carries_others, is_instructed_otherwise
 from chatmagic.errors import InputError
-from chatmagic.text import numbered, one_line
+from chatmagic.models import BodyFacts, ReplyFacts
+from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.known_secrets import key_shapes_in
+from chatmagic.text import counted, numbered, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from chatmagic.archive.notebook_file import AskingCell, Notebook, SavedOutput
+    from chatmagic.archive.notebook import AskingCell, Notebook, SavedOutput
     from chatmagic.archive.restore import Restored
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.conversation.record import Record
@@ -43,8 +47,8 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     Args:
         paths: notebooks and cassettes; what notebooks show is compared with the cassettes.
     """
-    cassettes = [path for path in paths if audit_cassette.is_cassette(path)]
-    cassette_audits = {path: audit_cassette.audit(path) for path in cassettes}
+    cassettes = [path for path in paths if is_cassette(path)]
+    cassette_audits = {path: _audit_cassette(path) for path in cassettes}
     held = [interaction for _, holds in cassette_audits.values() for interaction in holds]
     names = " and ".join(one_line(path.name, LONGEST_NAME) for path in cassette_audits)
     return [
@@ -56,7 +60,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
 def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
     """Return the audit of one notebook."""
     try:
-        read = notebook_file.read(path)
+        read = notebook.read(path)
     except InputError as error:
         return Audit(str(path), (), (str(error),), (), ())
     restored = restore.restore(read, changed=True)
@@ -68,14 +72,14 @@ def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
         for turn in turns
         if turn.rendered is False
     ]
-    problems += audit_cassette.missing(read, held, names) if names else []
+    problems += missing(read, held, names) if names else []
     remarks = restore.gaps(restored, read)
     if others := [turn.cell for turn in turns if turn.sealed and turn.rendered is None]:
         remarks.append(f"{numbered(others, 'cell')}: HTML not checked: other versions rendered it.")
-    return Audit(str(path), turns, tuple(problems), tuple(remarks), disclosures.lines(read))
+    return Audit(str(path), turns, tuple(problems), tuple(remarks), disclosures(read))
 
 
-def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
+def _turns(read: Notebook, restored: Restored) -> tuple[Row, ...]:
     order = _order(read, restored)
     # Also of a turn that was taken back below; main is not named.
     names = {number: name for number, name in restored.threads.items() if name != MAIN}
@@ -83,7 +87,7 @@ def _turns(read: Notebook, restored: Restored) -> tuple[findings.Row, ...]:
     for index, (saved, record) in enumerate(read.turns):
         number = restored.numbers.get(index)
         rows.append(
-            findings.Row.of(
+            Row.of(
                 record,
                 cell=saved.cell,
                 prompt=record.prompt,
@@ -130,19 +134,13 @@ def _instructed_otherwise(read: Notebook, restored: Restored) -> list[str]:
     """Return a line for each cell with another thread, or other instructions than were sent."""
     sources = dict(reversed(read.texts))
     lines = [
-        f"cell {saved.cell}: its instructions were edited after it ran."
+        f"cell {saved.cell}: its {saved.kind} {'was' if saved.kind == 'thread' else 'were'} edited "
+        "after it ran."
         for saved in read.outputs
-        if isinstance(saved.steering, instructions.Instructions)
-        and (typed := instructions.typed_in(sources[saved.cell])) is not None
-        and typed != saved.steering.text
-    ]
-    lines += [
-        f"cell {saved.cell}: its thread was edited after it ran."
-        for saved in read.outputs
-        if saved.kind == "thread"
-        and saved.steering is not None
-        and (begun := threads.typed_in(sources[saved.cell])) is not None
-        and begun.reads != saved.steering.reads
+        if saved.steering is not None
+        and saved.kind == saved.steering.kind
+        and (typed := saved.steering.typed_in(sources[saved.cell])) is not None
+        and typed.reads != saved.steering.reads
     ]
     # What a load brings, no output of this notebook tells.
     first_load = min((cell.number for cell in read.asking if cell.loads), default=None)
@@ -268,3 +266,157 @@ def _is_untold(
             begin = max(begin, cells[number])
         is_gap = not number
     return all(any(begin <= number <= end for number in quiet) for begin, end in gaps)
+
+
+_LEFT: Final = "x-ratelimit-remaining"
+
+
+def is_cassette(path: Path) -> bool:
+    """Return whether a file is a cassette, by its name: one of any name but a notebook's."""
+    return path.suffix.lower() not in {".ipynb", ".json"}
+
+
+def _audit_cassette(path: Path) -> tuple[Audit, tuple[Interaction, ...]]:
+    """Return the audit of one cassette; one that cannot be read has a problem and no exchanges.
+
+    Returns:
+        What was found, and what the cassette holds.
+    """
+    file = CassetteFile(path)
+    try:
+        held = file.read()
+        failed = "" if file.exists() else f"{path} is not there."
+    except InputError as error:
+        held, failed = (), str(error)
+    if failed:
+        return Audit(str(path), (), (failed,), (), (), kind="cassette"), ()
+    problems, remarks = _doubles(held)
+    result = Audit(
+        str(path), _exchanges(held), tuple(problems), tuple(remarks), (), kind="cassette"
+    )
+    return result, held
+
+
+def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:
+    """Return a line for each whole reply of a notebook that no cassette holds as it is shown."""
+    recorded = {(item.request, item.text, *_ended(item)) for item in held}
+    every = {item.text for item in held if item.is_reply}
+    return [
+        f"cell {saved.cell}: {names} does not hold its reply with this text, model, end and tokens."
+        for saved, record in read.turns
+        # A reply that was cut off is in no cassette, and one by its place answered another request.
+        if record.state == "complete"
+        and not (record.by_order and saved.text in every)
+        and (record.request, saved.text, *_ended(record)) not in recorded
+    ]
+
+
+def _ended(interaction: Record | Interaction) -> tuple[object, ...]:
+    """Return what a service told of its reply, but for what tells the time."""
+    return interaction.model, interaction.finish_reason, interaction.usage
+
+
+def _exchanges(held: Sequence[Interaction]) -> tuple[Row, ...]:
+    first: dict[str, int] = {}
+    for place, interaction in enumerate(held):
+        if (turn := interaction.turn) is not None:
+            first.setdefault(turn, place)
+    rows = []
+    for place, interaction in enumerate(held):
+        date = crediting.date(interaction.headers)
+        facts = ReplyFacts(
+            **shared(interaction, BodyFacts),
+            took=interaction.took,
+            credits=None if date is None else crediting.from_headers(interaction.headers, date),
+            date=date,
+            origin=interaction.origin,
+        )
+        failed = {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
+        rows.append(
+            Row.of(
+                facts,
+                **({} if interaction.is_reply else failed),
+                cell=place + 1,
+                prompt=interaction.as_typed,
+                model_asked=interaction.asked_model,
+                sealed=None,
+                rendered=None,
+                in_order=_in_order(place, interaction, first),
+            )
+        )
+    return tuple(rows)
+
+
+def _in_order(place: int, interaction: Interaction, first: Mapping[str, int]) -> bool | None:
+    """Return whether the turns that a request carried stand above it; ``None`` is not known."""
+    stand = [first.get(turn) for turn in interaction.before]
+    if any(other is not None and other >= place for other in stand):
+        return False
+    return None if None in stand else True
+
+
+def _doubles(held: Sequence[Interaction]) -> tuple[list[str], list[str]]:
+    """Return a line for each exchange that stands twice, and for requests with many answers."""
+    same: dict[str, list[int]] = defaultdict(list)
+    problems: list[str] = []
+    remarks: list[str] = []
+    for place, interaction in enumerate(held):
+        earlier = next((n for n in same[interaction.request] if held[n] == interaction), None)
+        if earlier is not None:
+            # Two replies leave other credits; two errors, or where none are told, may be equal.
+            names = {name.lower() for name, _ in interaction.headers}
+            copied = interaction.is_reply and _LEFT in names
+            line = f"exchange {place + 1}: it is exchange {earlier + 1} once more."
+            (problems if copied else remarks).append(line)
+        same[interaction.request].append(place)
+    remarks += [
+        f"{numbered([n + 1 for n in places], 'exchange')} answer the same request, in this order."
+        for places in same.values()
+        if len({held[place].text for place in places}) > 1
+    ]
+    if left := [place + 1 for place, interaction in enumerate(held) if interaction.superseded]:
+        are = "is" if len(left) == 1 else "are"
+        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked differently since.")
+    return problems, remarks
+
+
+_PATH: Final = re.compile(
+    r"(?<![\w/.:])((?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+)"
+)
+# What stands before an @ is a name and a password.
+_ADDRESS: Final = re.compile(r"https?://(?:[^\s\"'<>)\]}/?#]*@)?([\w.-]+)")
+_KEY: Final = re.compile(r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}")
+_FINDERS: Final[tuple[Callable[[str], Iterable[str]], ...]] = (
+    lambda text: (f"path {match[1]}" for match in _PATH.finditer(text)),
+    lambda text: (f"host {match[1]}" for match in _ADDRESS.finditer(text)),
+    lambda text: ["perhaps an API key: the text sets one"] if _KEY.search(text) else [],
+    lambda text: (f"what looks like {name}" for name in key_shapes_in(text)),
+)
+"""Each returns in words what one text of a notebook gives away."""
+
+
+def disclosures(read: Notebook) -> tuple[str, ...]:
+    """Return a line for each thing that the file would give away."""
+    lines: list[str] = []
+    for saved, record in read.turns:
+        for value in record.values:
+            size = counted(value.size, "character")
+            kept = "its size and digest" if value.text is None else "all of it"
+            what = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
+            lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
+    lines += [
+        f"cell {saved.cell}: {saved.steering.value.as_typed} "
+        f"({counted(saved.steering.value.size, 'character')}): all of it"
+        for saved in read.outputs
+        # What was typed, the cell says anyway.
+        if isinstance(saved.steering, Instructions) and saved.steering.value.expression
+    ]
+    for find in _FINDERS:
+        places: dict[str, list[int]] = {}
+        for number, text in read.texts:
+            for words in find(text):
+                places.setdefault(words, []).append(number)
+        lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
+    if read.timed:
+        lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
+    return tuple(lines)

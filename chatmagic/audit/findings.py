@@ -1,12 +1,20 @@
-"""Findings of an audit in one file: its turns, and what is wrong with them."""
+"""Findings of an audit in one file, and a table of them for a terminal, as JSON and as CSV."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
+import csv
+import io
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from chatmagic._json import iso, shared
+from chatmagic.conversation.turn import MAIN
 from chatmagic.models import ReplyFacts, Usage
+from chatmagic.text import columns, counted, one_line, to_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,3 +110,158 @@ class Audit:
     def in_order(self) -> bool:
         """Whether everything agrees."""
         return not self.problems and all(turn.in_order is not False for turn in self.turns)
+
+
+EXCERPT: Final = 32
+WIDEST: Final = 300
+EARLY: Final = ("interrupted", "cut off", "error")
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def table(audits: Sequence[Audit], *, values: bool) -> str:
+    """Return the findings as a table for a terminal.
+
+    Args:
+        audits: of each file.
+        values: whether to say what the files would give away.
+    """
+    parts = [_of_one(audit, values=values) for audit in audits]
+    wrong = sum(not audit.in_order for audit in audits)
+    if len(audits) > 1:
+        words = f"{wrong:,} of them not in order" if wrong else "all in order"
+        parts.append(f"{len(audits):,} files, {words}.")
+    return "\n\n".join(parts)
+
+
+def as_json(audits: Sequence[Audit], *, values: bool) -> str:
+    """Return the findings as JSON: a list of files.
+
+    Args:
+        audits: one for each file.
+        values: whether the values that were put into prompts are shown, too.
+    """
+    files = []
+    for audit in audits:
+        value: dict[str, Any] = {**asdict(audit), "in_order": audit.in_order}
+        for turn in value["turns"]:
+            if turn["thread"] is None:
+                del turn["thread"]
+        if not values:
+            del value["values"]
+        files.append(value)
+    return json.dumps(files, indent=1)
+
+
+def as_csv(audits: Sequence[Audit]) -> str:
+    """Return the turns as CSV, a row each, safe to open in a spreadsheet.
+
+    A file without a turn, or with a problem, has a row that says so.
+
+    Args:
+        audits: one for each file.
+    """
+    names = list(Row.__dataclass_fields__)
+    if not any(turn.thread for audit in audits for turn in audit.turns):
+        names.remove("thread")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["file", *names, "problem"])
+    for audit in audits:
+        for turn in audit.turns:
+            row = asdict(turn)
+            writer.writerow([_cell(audit.path), *(_cell(row[name]) for name in names), ""])
+        for problem in audit.problems:
+            writer.writerow([_cell(audit.path), *("" for _ in names), _cell(problem)])
+    return text.getvalue()
+
+
+def _of_one(audit: Audit, *, values: bool) -> str:
+    lines = [one_line(audit.path, WIDEST)]
+    what, after = _WORDS[audit.kind]
+    if audit.turns:
+        grid = [(what, *_HEAD), *map(_cells, audit.turns)]
+        if any(turn.thread for turn in audit.turns):
+            threads = ["thread", *(turn.thread or MAIN for turn in audit.turns)]
+            grid = [(*row, thread) for row, thread in zip(grid, threads, strict=True)]
+        lines += columns(grid)
+        lines.append(_totals(audit.turns))
+    elif not audit.problems:
+        lines.append("No turn of a conversation.")
+    lines += [f"! {one_line(line, WIDEST)}" for line in audit.problems]
+    lines += [
+        f"! {what} {turn.cell}: it {after}." for turn in audit.turns if turn.in_order is False
+    ]
+    lines += audit.remarks
+    if values:
+        lines.append("What the file would give away:" if audit.values else "No values, no paths.")
+        lines += [f"  {one_line(line, WIDEST)}" for line in audit.values]
+    return "\n".join(lines)
+
+
+_WORDS: Final = {
+    "notebook": ("cell", "was asked after other turns than those above it now"),
+    "cassette": ("exchange", "carried a turn that is recorded below it"),
+}
+_HEAD: Final = (
+    "prompt",
+    "model",
+    "tokens",
+    "credits",
+    "took",
+    "ended",
+    "origin",
+    "agrees",
+    "order",
+)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    tokens = (row.prompt_tokens, row.completion_tokens)
+    counts = [f"{count:,}" for count in tokens if count is not None]
+    total = "?" if row.total_tokens is None else f"{row.total_tokens:,}"
+    left, limit = row.credits_left, row.credits_limit
+    figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
+    ended = row.state if row.state != "complete" else row.finish_reason or "?"
+    order = {None: "-", True: "yes", False: "NO"}[row.in_order]
+    return (
+        f"{row.cell:,}",
+        one_line(row.prompt, EXCERPT),
+        one_line(_model(row), EXCERPT),
+        " + ".join(counts) if len(counts) == len(tokens) else total,
+        figures,
+        "?" if row.took is None else f"{row.took:,}",
+        one_line(ended, EXCERPT),
+        row.origin,
+        "NO" if row.sealed is False else "yes",
+        order,
+    )
+
+
+def _model(row: Row) -> str:
+    """Return the model that answered, and before it the one that was asked for if it differs."""
+    name = row.model or "?"
+    return name if row.model_asked in {None, name} else f"{row.model_asked} -> {name}"
+
+
+def _totals(turns: Sequence[Row]) -> str:
+    count = len(turns)
+    parts = [counted(count, "turn")]
+    early = {state: sum(turn.state == state for turn in turns) for state in EARLY}
+    parts += [f"{number:,} {state}" for state, number in early.items() if number]
+    tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
+    took = [turn.took for turn in turns if turn.took is not None]
+    if tokens:
+        parts.append(f"{sum(tokens):,} tokens, reported for {len(tokens):,}")
+    if took:
+        count = sum(took)
+        parts.append(f"about {counted(count, 'credit')}, known for {len(took):,}")
+    return ", ".join(parts) + "."
+
+
+def _cell(value: object) -> object:
+    """Return a value for a spreadsheet, which must not take a text for a formula."""
+    if not isinstance(value, str):
+        return value
+    text = to_terminal(value)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

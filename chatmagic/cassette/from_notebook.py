@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import _json
 from chatmagic._json import shared
-from chatmagic.archive import notebook_file
+from chatmagic.archive import notebook
 from chatmagic.cassette.interaction import DIGITS, Interaction, headers_for, name_of
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
 from chatmagic.errors import InputError
@@ -29,8 +29,8 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
         InputError: the file is no notebook, no reply in it can be replayed, or one of them is
             not what was recorded.
     """
-    notebook = notebook_file.read(path)
-    changed = [saved.cell for saved, _ in notebook.turns if saved.fault]
+    file = notebook.read(path)
+    changed = [saved.cell for saved, _ in file.turns if saved.fault]
     if changed:
         held = "holds" if len(changed) == 1 else "hold"
         raise InputError(
@@ -40,7 +40,7 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
         )
     interactions: list[Interaction] = []
     carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
-    for saved, record in notebook.turns:
+    for saved, record in file.turns:
         # A record lists the newest turns; the others are those that the first of these carried.
         earlier = carried.get((next(iter(record.carried), None), record.chain), ())
         before = tuple(record.carried)
@@ -52,8 +52,8 @@ def recorded(path: Path) -> tuple[Interaction, ...]:
         if record.state == "complete":
             interactions.append(_interaction(record, saved.text or "", before))
     if not interactions:
-        why = notebook.missing or "none of its outputs holds a reply."
-        lines = " ".join([why[:1].upper() + why[1:], *notebook.problems[:1]])
+        why = file.missing or "none of its outputs holds a reply."
+        lines = " ".join([why[:1].upper() + why[1:], *file.problems[:1]])
         raise InputError(f"{path} holds no reply that can be replayed. {lines}")
     return tuple(interactions)
 

@@ -12,9 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation.changes import Change, Snapshot, Step
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.slots import (
-    STEERING,
     Slot,
     arranged,
     live,
@@ -25,6 +23,7 @@ from chatmagic.conversation.slots import (
     with_turns,
 )
 from chatmagic.conversation.standings import standings
+from chatmagic.conversation.steering import STEERING, Instructions
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Facts of a question: the prompt, what was put into it, how it is asked and where."""
+"""Facts of a question: its prompt, values, parameters and cell; the parts of its request."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from chatmagic._json import (
 )
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
-from chatmagic.text import without_lone_surrogates
+from chatmagic.text import numbered, without_lone_surrogates
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chatmagic.conversation.schema_text import Schema
 
 Entry = Literal["cell", "panel", "python"]
@@ -291,3 +293,61 @@ class RequestFacts(Parameters, AsTyped):
             temperature=self.temperature,
             extra=extra,
         )
+
+
+MOST_TURNS: Final = 20
+"""How many earlier turns have a part of their own, the newest; the others are one part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Part of what a request carries.
+
+    Args:
+        name: what it is, in words.
+        size: its length in characters.
+    """
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRate:
+    """Tokens that a service counted for the messages of a request.
+
+    Args:
+        characters: length of the messages.
+        tokens: how many it counted.
+    """
+
+    characters: int
+    tokens: int
+
+    def tokens_of(self, size: int) -> int:
+        """Return about how many tokens a text has."""
+        return round(size * self.tokens / max(self.characters, 1))
+
+
+def parts_of(
+    turns: Sequence[tuple[int, int]], instructions: Value | None, asked: RequestFacts
+) -> list[Part]:
+    """Return the parts of a request in the order in which they are sent.
+
+    Args:
+        turns: place and size of each turn that goes along, oldest first; a turn that is not in
+            the conversation any more has the place 0.
+        instructions: the standing instructions that go along; ``None`` for none.
+        asked: the question.
+    """
+    parts = [] if instructions is None else [Part(instructions.name, instructions.size)]
+    older, newest = turns[:-MOST_TURNS], turns[-MOST_TURNS:]
+    if older:
+        size = sum(size for _, size in older)
+        parts.append(Part(f"{len(older):,} earlier turns (prompts and replies)", size))
+    for place, size in newest:
+        name = numbered([place], "turn") if place else "a turn that is not live any more"
+        parts.append(Part(f"{name} (prompt and reply)", size))
+    parts += [Part(value.as_typed, value.size) for value in asked.values]
+    rest = len(asked.prompt) - sum(value.size for value in asked.values if value.text is not None)
+    return [*parts, Part("the rest of the prompt" if asked.values else "the prompt", rest)]

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.prefix import Known, Prefix
-from chatmagic.conversation.steering import Steering
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Hiding, Steering
 from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-STEERING: Final[dict[str, type[Steering]]] = {
-    each.kind: each for each in (Instructions, ThreadStart, Hiding)
-}
-"""The kinds of what steers the turns below."""
 Item = Turn | Steering
 """What may stand in a slot: a turn, or what steers the turns below without being one."""
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.prefix import Prefix
 from chatmagic.conversation.slots import Slot
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn, newest, visible
 
 if TYPE_CHECKING:

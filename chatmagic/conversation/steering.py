@@ -1,20 +1,39 @@
-"""What steers the turns below a cell without being a turn: what its kinds have in common.
+"""What steers the turns below a cell without being a turn: instructions, threads, hidden turns.
 
-The kinds are listed in :data:`chatmagic.conversation.slots.STEERING`.
+The interface knows messages of ``user`` and ``assistant`` alone (fact 2), so instructions go in
+front of the first message that is sent, followed by an empty line; in a message of the role
+``system`` only where the user says that the server has it.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
-from chatmagic._json import digest, fields_from_json, fields_to_json
+from chatmagic._json import (
+    digest,
+    exact_count,
+    exact_digest,
+    fields_from_json,
+    fields_to_json,
+    json_field,
+)
+from chatmagic.conversation import template
+from chatmagic.conversation.question import first_line
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
+from chatmagic.conversation.request_facts import Value, switch, thread_name, where_on
+from chatmagic.errors import InputError
+from chatmagic.models import Message
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal
+
+    from chatmagic.conversation.turn import Context, Turn
 
     Kind = Literal["instructions", "thread", "hiding"]
 
@@ -66,6 +85,11 @@ class Steering(ABC):
         """Digest of what files keep of it."""
         return digest(self.facts)
 
+    @classmethod
+    def typed_in(cls, source: str) -> Self | None:  # noqa: ARG003 - for kinds that can be told
+        """Return what a cell's source gives; ``None`` where that cannot be told."""
+        return None
+
     @property
     @abstractmethod
     def reads(self) -> tuple[str, ...]:
@@ -94,3 +118,237 @@ class Steering(ABC):
         """
         place = {} if self.owner is None else {"owner": self.owner}
         return {"version": VERSION, "kind": kind or self.kind, **place, self.kind: self.facts}
+
+
+_CELL: Final = r"%%chat_instructions[ \t]*$"
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions(Steering):
+    """Standing instructions in the slot of a cell; they hold below it, up to the next ones.
+
+    Args:
+        value: their text and, where it was read from a file, the file's name as typed; an empty
+            text ends the instructions above.
+    """
+
+    value: Value
+
+    kind = "instructions"
+
+    @classmethod
+    def of(cls, text: str, file: str = "", **place: str | None) -> Self:
+        """Return instructions with this text.
+
+        Args:
+            text: as it is sent; white space alone is an empty text.
+            file: name of the file it was read from, as typed; empty without one.
+            **place: ``owner`` and ``execution``.
+        """
+        return cls(Value.of(file, text if text.strip() else "", "instructions"), **place)
+
+    @classmethod
+    def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the value; its text has to be there."""
+        value = Value.from_json(facts)
+        if value.text is None or value.kind != "instructions":
+            raise ValueError("its 'instructions' cannot be read")
+        return {"value": value}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The value, as files keep it."""
+        return self.value.to_json()
+
+    @property
+    def facts_digest(self) -> str:
+        """Digest of their text."""
+        return self.value.sha256
+
+    @property
+    def text(self) -> str:
+        """Their text."""
+        return self.value.text or ""
+
+    @classmethod
+    def typed_in(cls, source: str) -> Self | None:
+        """Return the instructions in a cell's source; ``None`` where a file holds them."""
+        lines = source.splitlines(keepends=True)
+        first = first_line(lines)
+        if first is None or not re.match(_CELL, lines[first].rstrip("\r\n")):
+            return None
+        return cls.of("".join(lines[first + 1 :]).removesuffix("\n"))
+
+    @property
+    def in_force(self) -> Value | None:
+        """What requests below them carry; ``None`` where they end the instructions above."""
+        return self.value if self.text else None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What their cell shows of them."""
+        return (self.text,)
+
+    @property
+    def source(self) -> str:
+        """The source of the cell that gives them, also where they were read from a file."""
+        # A cell's last line end is not part of them.
+        end = "\n" if self.text.endswith("\n") else ""
+        return f"%%chat_instructions\n{self.text}{end}"
+
+    @property
+    def in_words(self) -> str:
+        """What they do, in words."""
+        if not self.text:
+            return "No instructions for the questions below."
+        size = counted(self.value.size, "character")
+        return f"Instructions{_file(self.value)} for the questions below: {size}."
+
+
+def instructed(
+    messages: tuple[Message, ...], instructions: Value, *, system_role: bool = False
+) -> tuple[Message, ...]:
+    """Return the messages of a request with the instructions that hold for it.
+
+    Args:
+        messages: of the turns that go along and the prompt, oldest first.
+        instructions: with their text.
+        system_role: whether they are a message of their own, of the role ``system``.
+    """
+    if system_role:
+        return (Message("system", instructions.text or ""), *messages)
+    first, *others = messages
+    return (replace(first, content=template.in_front([instructions], first.content)), *others)
+
+
+def instructions_note(instructions: Value) -> str:
+    """Return a note on a question that instructions go along with it."""
+    return f"with instructions{_file(instructions)} of {counted(instructions.size, 'character')}"
+
+
+def _file(instructions: Value) -> str:
+    """Return from which file they come, in words; empty without one."""
+    file = instructions.expression
+    return f" from {one_line(file)}" if file else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStart(Steering):
+    """Start of a thread in the slot of a cell: what stands below, up to the next, is in it.
+
+    Args:
+        name: the thread's.
+        fork: how many turns of the thread that it stands in are the first ones of its own;
+            ``None`` where it begins with none, or goes on with those above.
+    """
+
+    name: str = json_field(thread_name, default="", required=True)
+    fork: int | None = json_field(exact_count)
+
+    kind = "thread"
+
+    @classmethod
+    def typed_in(cls, source: str) -> Self | None:
+        """Return the start of a thread that a cell's one line begins."""
+        line = re.fullmatch(
+            r"%chat_thread[ \t]+(?:--fork[ \t=]+(\d+)[ \t]+)?([^\s-]\S*)", source.strip()
+        )
+        return line and cls(line[2], None if line[1] is None else int(line[1]))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What its cell shows of it."""
+        return ("thread", self.name, str(self.fork))
+
+    @property
+    def source(self) -> str:
+        """The source of the cell that begins it."""
+        fork = "" if self.fork is None else f"--fork {self.fork} "
+        return f"%chat_thread {fork}{self.name}"
+
+    @property
+    def in_words(self) -> str:
+        """What it does, in words."""
+        words = f"Thread {self.name} for the questions below."
+        if self.fork is None:
+            return words
+        if not self.fork:
+            return f"{words} It begins anew."
+        first = "turn" if self.fork == 1 else f"{self.fork:,} turns"
+        return f"{words} It begins with the first {first} of the thread above."
+
+
+def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
+    """Refuse a fork of turns that are not there, or of a name that has turns already.
+
+    Args:
+        start: the start of a thread, which is not added yet.
+        here: what a request in its place would carry.
+        own: what a request there would carry in the thread of its name.
+
+    Raises:
+        InputError: it is such a fork.
+    """
+    if start.fork is not None and start.fork > len(here.line):
+        raise InputError(
+            f"The thread {here.thread} has {counted(len(here.line), 'turn')} above this cell. "
+            "Nothing was changed.",
+            hint="--fork takes the number of the last turn to begin with: %chat_history.",
+        )
+    if start.fork is not None and own.line:
+        raise InputError(
+            f"The thread {start.name} has turns above this cell already. Nothing was changed.",
+            hint=f"Take another name, or go on with it: %chat_thread {start.name}.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding(Steering):
+    """Hiding of a turn in the slot of a cell, or its end; it holds for the requests below.
+
+    Args:
+        number: the turn's number for people, which counts in the thread where the cell stands; 0
+            is a turn that is not there.
+        digest: the digest by which records name the turn.
+        show: whether it is carried again.
+        turn: the turn's number in its conversation; 0 is a turn that is not known.
+    """
+
+    number: int = json_field(exact_count, default=0, required=True)
+    digest: str = json_field(exact_digest, default="", required=True)
+    show: bool = json_field(switch, where_on, default=False)
+    turn: int = 0
+
+    kind = "hiding"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What its cell shows of it."""
+        return ("hiding", str(self.number), str(self.show))
+
+    @property
+    def source(self) -> str:
+        """The source of its cell; empty for a turn that is not there."""
+        return f"%chat_hide {'--show ' if self.show else ''}{self.number}" if self.number else ""
+
+    @property
+    def in_words(self) -> str:
+        """What it does, in words."""
+        does = "goes along again" if self.show else "is hidden: it does not go along"
+        return f"Turn {self.number:,} {does} with the questions below."
+
+    def among(self, line: Sequence[Turn]) -> Self:
+        """Return the same with the turn that its digest names: at its number, else elsewhere.
+
+        Args:
+            line: the turns of the thread above it.
+        """
+        turns = (*line[self.number - 1 : self.number], *line) if self.number else ()
+        named = (turn.number for turn in turns if turn.recorded_digest == self.digest)
+        return replace(self, turn=next(named, 0))
+
+
+STEERING: Final[dict[str, type[Steering]]] = {
+    each.kind: each for each in (Instructions, ThreadStart, Hiding)
+}
+"""The kinds of what steers the turns below, as records and messages name them."""

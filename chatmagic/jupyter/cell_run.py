@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import digest
-from chatmagic.conversation import blocks
+from chatmagic.conversation import attachments
 from chatmagic.conversation.request_facts import Value
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.output_capture import OutputCapture
@@ -84,7 +84,7 @@ class CellRun:
     @cached_property
     def text(self) -> str:
         """The cell as the model reads it."""
-        return blocks.cell(self.source, self.output, len(self.output) + self.lost, self.trace)
+        return attachments.cell(self.source, self.output, len(self.output) + self.lost, self.trace)
 
     @cached_property
     def digest(self) -> str:

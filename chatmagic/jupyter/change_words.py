@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.conversation.slots import STEERING
+from chatmagic.conversation.steering import STEERING
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import log_swallowed
-from chatmagic.conversation.blocks import cut
+from chatmagic.conversation.attachments import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.archive import output
-from chatmagic.conversation.hiding import Hiding
+from chatmagic.conversation.steering import Hiding
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import read

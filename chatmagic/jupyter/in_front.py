@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.conversation import blocks, options
+from chatmagic.conversation import attachments, options
 from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
@@ -108,4 +108,4 @@ def _error(kernel: Kernel) -> Value:
     error = None if notes is None else notes.error
     if error is None:
         raise InputError(NO_ERROR)
-    return Value.of(error.kind, blocks.error(error.source, error.trace), "error")
+    return Value.of(error.kind, attachments.error(error.source, error.trace), "error")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.archive import files, output
 from chatmagic.conversation import suggestions
-from chatmagic.conversation.instructions import Instructions, in_words
+from chatmagic.conversation.steering import Instructions, instructions_note
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.command_line import without_quotes
@@ -84,7 +84,7 @@ def _show(kernel: Kernel) -> None:
     if held is None:
         print("No instructions hold here.")
         return
-    print(f"Questions here are sent {in_words(held)}:\n\n{to_terminal(held.text or '')}")
+    print(f"Questions here are sent {instructions_note(held)}:\n\n{to_terminal(held.text or '')}")
 
 
 def _file(line: str) -> str:

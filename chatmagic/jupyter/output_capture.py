@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import log_swallowed
-from chatmagic.conversation.blocks import MOST, as_shown
+from chatmagic.conversation.attachments import MOST, as_shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,8 +7,8 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.conversation.instructions import instructed
-from chatmagic.conversation.request_parts import TokenRate, parts_of
+from chatmagic.conversation.request_facts import TokenRate, parts_of
+from chatmagic.conversation.steering import instructed
 from chatmagic.jupyter import transcript
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.request_parts import Part
+    from chatmagic.conversation.request_facts import Part, Value
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Auth

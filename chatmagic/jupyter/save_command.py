@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import digest
 from chatmagic._log import swallowed
-from chatmagic.archive import archive, notebook_file, notebook_writer, output, restore
+from chatmagic.archive import conversation_json, notebook, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import formats, options, question
+from chatmagic.conversation import attachments, options, question
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter.command_line import read
@@ -66,7 +66,7 @@ def save(kernel: Kernel, line: str) -> None:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
     values = [value.bare for turn in conversation for value in turn.values]
-    valued = [value.name for value in values if formats.recalled(value) == value]
+    valued = [value.name for value in values if attachments.recalled(value) == value]
     if valued and (not keep_values or path.suffix.lower() == ".md"):
         shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
         keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
@@ -140,7 +140,7 @@ def _arguments(line: str, magic: str) -> tuple[Path | None, bool]:
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:
     """Return the conversation of a JSON archive, and what to print of it."""
     try:
-        conversation = archive.load(_parsed(notebook_file.content_of(path)))
+        conversation = conversation_json.load(_parsed(notebook.content_of(path)))
     except ValueError as error:
         raise InputError(
             f"{_name(path)} was not loaded: {str(error).rstrip('.')}. "
@@ -155,7 +155,7 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
 
 def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversation, list[str]]:
     """Return the conversation that a notebook's outputs hold, and what to print of it."""
-    read = notebook_file.read(path)
+    read = notebook.read(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
     faults = [] if changed else [each for each in read.outputs if each.fault]
     insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
@@ -169,12 +169,12 @@ def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversat
 
 
 def _json(conversation: Conversation, *, keep_values: bool) -> str:
-    dumped = archive.dump(conversation, keep_values=keep_values)
+    dumped = conversation_json.dump(conversation, keep_values=keep_values)
     return json.dumps(dumped, ensure_ascii=True, indent=1) + "\n"
 
 
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
-    records = archive.records_of(conversation, keep_values=keep_values)
+    records = conversation_json.records_of(conversation, keep_values=keep_values)
     cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
     items = [item for _, held in conversation.slots for item in held]
     for number, item in enumerate(items, 1):
@@ -188,11 +188,11 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
         has_values = any(value.kind is None for value in record.values)
         source = question.source(record.prompt, *flags, has_values=has_values)
         cells.append((id, source, output.of(item.reply, record)))
-    return notebook_writer.write(cells)
+    return notebook.write(cells)
 
 
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
-    text = archive.markdown(conversation)
+    text = conversation_json.markdown(conversation)
     return f"{text}\n<!-- chatmagic {digest(text)} -->\n"
 
 
@@ -205,10 +205,10 @@ def _refuse_to_overwrite(path: Path) -> None:
         return
     is_ours = {
         ".json": _is_archive,
-        ".ipynb": notebook_writer.is_untouched,
+        ".ipynb": notebook.is_untouched,
         ".md": _is_markdown,
     }[path.suffix.lower()]
-    if not is_ours(notebook_file.content_of(path)):
+    if not is_ours(notebook.content_of(path)):
         raise InputError(
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
             hint=f"Use another name, or {FORCE} to overwrite it.",
@@ -226,7 +226,7 @@ def _is_markdown(content: bytes) -> bool:
 
 def _is_archive(content: bytes) -> bool:
     try:
-        archive.load(_parsed(content))
+        conversation_json.load(_parsed(content))
     except ValueError:
         return False
     return True

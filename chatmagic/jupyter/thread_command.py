@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from chatmagic._json import exact_count
 from chatmagic.archive import output
 from chatmagic.conversation.request_facts import A_NAME, thread_name
+from chatmagic.conversation.steering import ThreadStart
 from chatmagic.conversation.suggestions import refuse_dividing
-from chatmagic.conversation.threads import ThreadStart
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import InputError
 from chatmagic.jupyter import transcript, views

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
-from chatmagic.conversation import formats, schema_text
+from chatmagic.conversation import attachments, schema_text
 from chatmagic.conversation.request_facts import Format
 from chatmagic.conversation.schema_text import Schema
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
@@ -65,11 +65,15 @@ def asked_for(
             hint="Leave --format out, or %config ChatMagics.format; or take --schema away.",
         )
     name, schema = question.schema, form
-    if question.format == "json" and name is None and (turn := formats.nearest(above)) is not None:
+    if (
+        question.format == "json"
+        and name is None
+        and (turn := attachments.nearest(above)) is not None
+    ):
         name, schema = turn.schema, turn.form
     if name is not None and schema is None:
         schema = schema_of(named(name), name)
-    return formats.in_front(question.format, schema, sent), name, schema
+    return attachments.in_front(question.format, schema, sent), name, schema
 
 
 def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from chatmagic.archive.frame import dataframe
+from chatmagic.archive.table import dataframe
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.session.estimate import LATELY, Estimate
 from chatmagic.text import counted

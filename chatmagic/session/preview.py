@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from chatmagic.client import config
 from chatmagic.conversation import suggestions
-from chatmagic.conversation.request_parts import Part, TokenRate, parts_of
+from chatmagic.conversation.request_facts import Part, TokenRate, parts_of
 from chatmagic.conversation.turn import MAIN
 from chatmagic.protocol.auth import refuse_keys
 from chatmagic.text import counted

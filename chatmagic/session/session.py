@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.archive import frame, turn_table
+from chatmagic.archive import table
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.threads import ThreadStart, refuse_fork
+from chatmagic.conversation.steering import ThreadStart, refuse_fork
 from chatmagic.session import forms
 from chatmagic.session import map as many
 from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
@@ -67,7 +67,7 @@ class Session(SessionState):
             ImportError: pandas is not installed.
         """
         self.follow_pages(self.environment.cell()[0])
-        return frame.dataframe(turn_table.TurnRow, turn_table.of_conversation(self.conversation))
+        return table.dataframe(table.TurnRow, table.of_conversation(self.conversation))
 
     @property
     def endpoint(self) -> Endpoint | None:

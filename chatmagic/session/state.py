@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from chatmagic.cassette.active import ActiveCassette
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.request_parts import TokenRate
+from chatmagic.conversation.request_facts import TokenRate
 from chatmagic.protocol.wire import BodyWriter
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython, of_process

@@ -11,8 +11,8 @@ from chatmagic._log import log_swallowed
 from chatmagic.cassette import interaction, items, reproducibility, transports
 from chatmagic.cassette.active import CASSETTE
 from chatmagic.conversation import suggestions, template
-from chatmagic.conversation.instructions import in_words, instructed
 from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.steering import instructed, instructions_note
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Message
@@ -225,7 +225,7 @@ class AskSteps:
         if context.thread != MAIN:
             notes.append(f"in the thread {context.thread}")
         if context.instructions is not None:
-            notes.append(in_words(context.instructions))
+            notes.append(instructions_note(context.instructions))
         if panel and ask.entry != "panel":
             notes.append(f"with {counted(panel, 'turn')} from the panel")
         front = [value for value in ask.values if value.kind is not None]

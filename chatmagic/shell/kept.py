@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import platformdirs
 
-from chatmagic.archive import archive
+from chatmagic.archive import conversation_json
 from chatmagic.archive.files import content_of, replace_content
 from chatmagic.errors import ChatError, InputError
 
@@ -69,7 +69,7 @@ class KeptConversations:
             InputError: it cannot be read.
         """
         try:
-            return archive.load(json.loads(content_of(path) or b""))
+            return conversation_json.load(json.loads(content_of(path) or b""))
         except (ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -86,7 +86,7 @@ class KeptConversations:
         Raises:
             NotKeptError: it cannot be written.
         """
-        content = json.dumps(archive.dump(conversation), indent=1)
+        content = json.dumps(conversation_json.dump(conversation), indent=1)
         is_new = not path.exists()
         try:
             # A file that is replaced keeps its mode, so that it is private from the first byte on.

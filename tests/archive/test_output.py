@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from chatmagic.archive import output
-from chatmagic.conversation import seal
-from chatmagic.conversation.record import Record
+from chatmagic.conversation.record import Record, check_seal
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.turn import Turn
@@ -26,8 +25,8 @@ def test_an_output_holds_the_reply_and_its_sealed_record() -> None:
     assert data["text/plain"] == "*r*"
     assert "<em>r</em>" in data["text/html"]
     saved = metadata["chatmagic"]
-    assert seal.check(saved, data) == "sealed"
-    assert seal.check(saved, {**data, "text/plain": "r"}) == "changed"
+    assert check_seal(saved, data) == "sealed"
+    assert check_seal(saved, {**data, "text/plain": "r"}) == "changed"
     assert Record.from_json(saved) == record
     assert set(saved["versions"]) == {"chatmagic", *output.RENDERERS}
 

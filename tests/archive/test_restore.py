@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 from pages import cell, output
 from saved_notebooks import page, read, record
 from talks import ask, prompts
 
-from chatmagic.archive import notebook_file, restore
+from chatmagic._json import chain_digest
+from chatmagic.archive import conversation_json, notebook, restore
+from chatmagic.archive.restore import CarriedTurns, Replay
+from chatmagic.conversation import prefix
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.prefix import Prefix
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def restored(*cells: Any, by_id: bool = True) -> Conversation:
@@ -156,7 +164,7 @@ def test_a_reply_that_is_gone_leaves_its_turn_out() -> None:
     gone = page()
     del gone["outputs"][0]["data"]["text/plain"]
     told = restore.restore(read([gone]))
-    assert told.problems == (f"cell 1: {notebook_file.CHANGED}; it was left out.",)
+    assert told.problems == (f"cell 1: {notebook.CHANGED}; it was left out.",)
     told = restore.restore(read([gone]), changed=True)
     assert told.numbers == {}
     assert told.problems[1:] == ("cell 1: its reply is gone, so its turn was left out.",)
@@ -209,7 +217,7 @@ def test_what_is_said_of_a_restored_notebook() -> None:
     assert restore.summary(told, found) == [
         "Restored 2 turns (1 stale) from other.ipynb as last saved. Nothing was sent.",
         f"cell 1: {{{{ x }}}}: {restore.NOT_KEPT}",
-        f"cell 2: {notebook_file.CHANGED}.",
+        f"cell 2: {notebook.CHANGED}.",
         "cell 6: its record was left out: its values are not those of its prompt.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
     ]
@@ -295,3 +303,94 @@ def test_a_hidden_turn_is_hidden_again() -> None:
         ),
     )
     assert restored(*cells).hidden == frozenset([1])
+
+
+def ask_recorded(talk: Conversation, prompt: str, last: int | None = None) -> Turn:
+    """Put a turn with its record at the end of a conversation; return it with its number."""
+    context = talk.context(last=last)
+    turn = Turn(prompt, reply=Reply(f"to {prompt}"), carried=context.numbers, last=last)
+    record = turn.to_record(context.digests, "0" * 64)
+    return talk.add(replace(turn, record=record)).came[0]
+
+
+def again(talk: Conversation) -> Conversation:
+    """Return a conversation as it is saved and loaded."""
+    return conversation_json.load(json.loads(json.dumps(conversation_json.dump(talk))))
+
+
+def carried(talk: Conversation) -> list[tuple[int, ...]]:
+    """Return what each turn of a conversation carried."""
+    return [tuple(turn.carried) for turn in talk]
+
+
+def test_what_was_carried_is_carried_when_loaded() -> None:
+    """With threads, forks, hidden turns, and requests that carried few."""
+    talk = Conversation()
+    for prompt in "abc":
+        ask_recorded(talk, prompt)
+    talk.add(Hiding(number=2, digest=talk.turns[1].digest, turn=2, owner="h", execution="h"))
+    ask_recorded(talk, "d")
+    ask_recorded(talk, "e", last=1)
+    talk.add(ThreadStart("side", 2, owner="t", execution="t"))
+    ask_recorded(talk, "f")
+    ask_recorded(talk, "g")
+    loaded = again(talk)
+    assert carried(loaded) == carried(talk)
+    assert carried(loaded)[3:] == [(1, 3), (4,), (1,), (1, 6)]
+    assert conversation_json.dump(loaded) == conversation_json.dump(talk)
+    assert loaded.stale_turns() == ()
+
+
+def test_loaded_turns_share_their_lists() -> None:
+    """Those of the numbers and those of the digests: each list stands in memory once."""
+    talk = Conversation()
+    for number in range(20):
+        ask_recorded(talk, str(number))
+    *_, before, last = again(talk).turns
+    for longer, shorter in (
+        (last.carried, before.carried),
+        (last.record and last.record.carried, before.record and before.record.carried),
+    ):
+        assert isinstance(longer, Prefix)
+        assert isinstance(shorter, Prefix)
+        assert longer.shares(shorter)
+
+
+def test_what_no_digest_tells_is_one_0() -> None:
+    """As of a turn that was saved without those that stood above it."""
+    talk = Conversation()
+    first, second, third = (ask_recorded(talk, prompt) for prompt in "abc")
+    assert third.record is not None
+    alone = replace(third, record=third.record.listing({second.digest}))
+    known = CarriedTurns([alone])
+    assert known.carrying(alone, (), known.digests(())).carried == (0, 0)
+    both = CarriedTurns([first, third])
+    turn = both.carrying(third, (1,), both.digests([1]))
+    assert turn.carried == (1, 0)
+
+
+def test_each_chain_digest_is_worked_out_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first turn was asked again, too: all below it carried what stands there no more."""
+    talk = Conversation()
+    for prompt in ("a", *map(str, range(60)), "b"):
+        turn = Turn(
+            prompt, reply=Reply(""), owner="a" if prompt in "ab" else None, execution=prompt
+        )
+        context = talk.context(turn.owner, prompt)
+        record = turn.to_record(context.digests, "0" * 64)
+        talk.add(replace(turn, carried=context.numbers, record=record))
+    saved = json.loads(json.dumps(conversation_json.dump(talk)))
+    turns = [
+        replace(turn, record=record)
+        for turn, record in zip(
+            talk, conversation_json.records_of(talk, keep_values=False).values(), strict=True
+        )
+    ]
+    counted = Mock(side_effect=chain_digest)
+    monkeypatch.setattr(prefix, "chain_digest", counted)
+    assert len(conversation_json.load(saved).stale_turns()) == 60
+    replay = Replay(turns)
+    for turn in turns:
+        replay.add(turn)
+    assert len(replay.conversation.stale_turns()) == 60
+    assert counted.call_count < 10 * len(turns)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from audits import FIGURES, changed, page, run
+from audits import FIGURES, changed, exchange, page, run, tape
 from pages import cell, output, save, text_cell
 from project import files
 
-from chatmagic.archive import notebook_file
+from chatmagic.archive import notebook
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
-from chatmagic.conversation.seal import sealed
+from chatmagic.conversation.record import sealed
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 
@@ -69,7 +71,7 @@ def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     bad = page()
     bad["outputs"][0]["metadata"]["chatmagic"]["state"] = 1
     faults = {
-        "changed": ([changed(page())], f"! cell 1: {notebook_file.CHANGED}."),
+        "changed": ([changed(page())], f"! cell 1: {notebook.CHANGED}."),
         "stale": ([page(carried=("0" * 64,))], "! cell 1: it was asked after other turns"),
         "bad": ([bad], "! cell 1: a malformed record was left out: its 'state'"),
         "none": (None, "is not there."),
@@ -132,8 +134,8 @@ def test_what_is_not_as_it_was_sealed_is_told(
             {kind: "".join(lines) for kind, lines in shown["data"].items()},
         )
     for made, said in (
-        (forged, f"! cell 1: {notebook_file.CHANGED}."),
-        (bare, f"! cell 1: {notebook_file.NOT_SEALED}."),
+        (forged, f"! cell 1: {notebook.CHANGED}."),
+        (bare, f"! cell 1: {notebook.NOT_SEALED}."),
         (drawn, "! cell 1: its HTML or Markdown differs from what its reply is rendered as."),
         (written, "! cell 1: its HTML or Markdown differs from what its reply is rendered as."),
     ):
@@ -363,3 +365,124 @@ def test_a_turn_is_judged_by_what_stood_above_it_then(
     twice = {**pick, "outputs": pick["outputs"] * 2}
     code, told = run(capsys, [save(path, [page("p", "r"), twice])])
     assert "cell 2: it shows pick more often than it asks for it." in told
+
+
+def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line an exchange; what it carried and does not hold is no fault."""
+    headers = (("Date", "Thu, 01 Jan 2026 12:00:00 GMT"), ("X-RateLimit-Remaining", "9"))
+    path = tape(
+        tmp_path / "c.jsonl",
+        exchange("a", "1", took=2, headers=headers, usage=Usage(1, 2, 3)),
+        exchange("b", "2", "a", "1", origin="emulator"),
+        exchange("c", "3", "not", "held"),
+        exchange("d", None, status=429, error={"error": "x"}, model=None, finish_reason=None),
+        exchange("c", "three", "not", "held", superseded=True),
+    )
+    code, told = run(capsys, [path])
+    assert code == 0
+    assert told.splitlines() == [
+        str(path),
+        "exchange  prompt  model  tokens  credits  took  ended  origin    agrees  order",
+        "1         a       m      1 + 2   9        2     stop   live      yes     yes",
+        "2         b       m      ?       ?        ?     stop   emulator  yes     yes",
+        "3         c       m      ?       ?        ?     stop   live      yes     -",
+        "4         d       ?      ?       ?        ?     error  live      yes     yes",
+        "5         c       m      ?       ?        ?     stop   live      yes     -",
+        "5 turns, 1 error, 3 tokens, reported for 1, about 2 credits, known for 1.",
+        "exchanges 3 and 5 answer the same request, in this order.",
+        "exchange 5 is superseded: asked differently since.",
+    ]
+
+
+def test_a_cassette_that_is_not_in_order_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Order, what stands twice, a changed word, and none at all; each by its exchange or line."""
+    left = (("X-RateLimit-Remaining", "9"),)
+    a, b = exchange("a", "1", headers=left), exchange("b", "2", "a", "1")
+    damaged = tape(tmp_path / "damaged.jsonl", a)
+    damaged.write_text(damaged.read_text().replace('"reply": "1"', '"reply": "2"'))
+    for path, said in (
+        (tape(tmp_path / "order.jsonl", b, a), "! exchange 1: it carried a turn that is recorded"),
+        (tape(tmp_path / "twice.jsonl", a, b, a), "! exchange 3: it is exchange 1 once more."),
+        (damaged, "the exchange is not the one that was recorded"),
+        (tmp_path / "none.jsonl", "is not there."),
+    ):
+        code, told = run(capsys, [path])
+        assert code == 1
+        assert said in told
+        assert json.loads(run(capsys, [path, "--json"])[1])[0]["kind"] == "cassette"
+
+
+def test_equal_exchanges_that_may_both_have_been_are_no_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same error twice, or the same words where no credits are told."""
+    error: dict[str, Any] = {"status": 429, "error": {"error": "x"}}
+    refused = exchange("a", None, headers=(("X-RateLimit-Remaining", "0"),), **error)
+    for one in (refused, exchange("a", "1")):
+        code, told = run(capsys, [tape(tmp_path / "c.jsonl", one, one)])
+        assert code == 0
+        assert told.endswith("\nexchange 2: it is exchange 1 once more.\n")
+
+
+def test_a_notebook_is_compared_with_a_cassette(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each whole reply that is shown is held, for the same request and with the same words."""
+    early = page("c", state="interrupted", parameters={"last": 0})
+    other = page("d", by_order=True, parameters={"last": 0})
+    book = save(tmp_path / "n.ipynb", [page("p"), early, other])
+    whole = tape(tmp_path / "whole.jsonl", exchange("p", "r", usage=Usage(1, 2, 3)))
+    empty = tape(tmp_path / "empty.jsonl", exchange("q", "r"))
+    changed = tape(tmp_path / "changed.jsonl", exchange("p", "another"), exchange("e", "r"))
+    assert run(capsys, [book, whole])[0] == 0
+    assert run(capsys, [book, empty, whole])[0] == 0
+    code, told = run(capsys, [book, empty])
+    assert code == 1
+    said = "does not hold its reply with this text, model, end and tokens."
+    assert f"! cell 1: empty.jsonl {said}" in told
+    code, told = run(capsys, [changed, book])
+    assert code == 1
+    assert f"! cell 1: changed.jsonl {said}" in told
+    for altered in ({"usage": Usage(1, 2, 4)}, {"model": "n"}, {"finish_reason": "length"}):
+        held = exchange("p", "r", **{"usage": Usage(1, 2, 3), **altered})
+        code, told = run(capsys, [tape(tmp_path / "x.jsonl", held), book])
+        assert code == 1
+        assert f"! cell 1: x.jsonl {said}" in told
+
+
+def test_values_list_what_the_file_gives_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kept values, paths, hosts, when cells ran, words that set a key; and no key itself."""
+    key = "sk-1234567890abcdef"
+    kept, bare = Value.of("rows", "4711"), Value.of("n", "2").bare
+    timed = page("{{ rows }} {{ n }}", values=(kept, bare))
+    timed["metadata"]["execution"] = {"iopub.execute_input": "2026-01-01T12:00:00Z"}
+    printed = {
+        "output_type": "stream",
+        "name": "stdout",
+        "text": ["at https://ann:pass@chat.example.org/v1?at=@x"],
+    }
+    broken = {"output_type": "error", "traceback": ["in /home/ann/paper/x.py:3"], "evalue": "e"}
+    cells = [timed, cell(f"%env CHATMAGIC_API_KEY={key}", [printed, broken, {}]),
+             text_cell("See https://[x/ and http://…")]  # fmt: skip
+    path = save(tmp_path / "n.ipynb", cells)
+    assert "4711" not in run(capsys, [path])[1]
+    _, told = run(capsys, [path, "--values"])
+    assert key not in told
+    assert "pass" not in told
+    assert told.split("give away:\n")[1].splitlines() == [
+        "  cell 1: value of {{ rows }} (4 characters): all of it",
+        "  cell 1: value of {{ n }} (1 character): its size and digest",
+        "  cell 2: path /home/ann/paper/x.py",
+        "  cell 2: host chat.example.org",
+        "  cell 2: perhaps an API key: the text sets one",
+        "  cell 1: when the cell ran, in its metadata",
+    ]
+    token = "ghp_" + "aB3dE6gH9kL2nP5rS8tU" * 2
+    _, told = run(capsys, [save(tmp_path / "k.ipynb", [text_cell(f"{token} {token}")]), "--values"])
+    assert "cell 1: what looks like a GitHub token" in told
+    assert token not in told
+    assert "No values" in run(capsys, [save(tmp_path / "m.ipynb", [page()]), "--values"])[1]

@@ -23,7 +23,7 @@ import requests
 from rows import OURS, Row, by_turns, cpu
 
 from chatmagic import Client, Session
-from chatmagic.archive import archive
+from chatmagic.archive import conversation_json
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.prefix import Digests, Prefix
 from chatmagic.conversation.turn import Turn
@@ -101,17 +101,19 @@ def asking(url: str, count: int) -> Row:
 def keeping(count: int) -> tuple[float, float]:
     """Return the CPU seconds that saving so many turns takes, and loading them."""
     made, texts = talk(count), list[str]()
-    saving = cpu(lambda: texts.append(json.dumps(archive.dump(made))))
-    return saving, cpu(lambda: archive.load(json.loads(texts[0])))
+    saving = cpu(lambda: texts.append(json.dumps(conversation_json.dump(made))))
+    return saving, cpu(lambda: conversation_json.load(json.loads(texts[0])))
 
 
 def held(url: str, letters: int) -> Row:
     """Return the row of the memory that loaded turns take, once a question has carried them."""
-    saved = json.dumps(archive.dump(talk(HELD, letters)))
+    saved = json.dumps(conversation_json.dump(talk(HELD, letters)))
     session = Session(Client(url, auth="none"))
     session.ask("And now?")
     tracemalloc.start()
-    session.change(lambda conversation: conversation.load(archive.load(json.loads(saved))))
+    session.change(
+        lambda conversation: conversation.load(conversation_json.load(json.loads(saved)))
+    )
     session.ask("And now?")
     gc.collect()
     size, _ = tracemalloc.get_traced_memory()

@@ -11,7 +11,7 @@ from lessons import NOTEBOOKS, fresh, read, write
 from project import files
 from rig import Book
 
-from chatmagic.conversation import seal
+from chatmagic.conversation.record import FIELD, check_seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,8 +57,8 @@ def seen(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         metadata = {**output.get("metadata", {})}
         if "chatmagic" in metadata:
             known = metadata["chatmagic"]
-            assert seal.check(known, output["data"]) == "sealed"
-            alike = known.keys() - {"owner", seal.FIELD}
+            assert check_seal(known, output["data"]) == "sealed"
+            alike = known.keys() - {"owner", FIELD}
             metadata["chatmagic"] = {name: known[name] for name in alike}
             values = known.get("values")
             if values:

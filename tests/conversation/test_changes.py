@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chatmagic.conversation.changes import Snapshot, Step
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.steering import Instructions
 
 BRIEF = Instructions(Value.of("instructions", "Be brief."))
 LONG = Instructions(Value.of("instructions", "Be long."))

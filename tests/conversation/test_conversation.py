@@ -19,9 +19,7 @@ from chatmagic.conversation import contents, conversation, history
 from chatmagic.conversation import slots as standing
 from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 

@@ -14,8 +14,8 @@ from chatmagic.conversation import history
 from chatmagic.conversation.cell_order import AS_RUN
 from chatmagic.conversation.changes import Change
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.prefix import Prefix
+from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 

@@ -6,10 +6,10 @@ from talks import abc, ask, go_on
 
 from chatmagic.conversation.changes import Snapshot
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.marks import marks
 from chatmagic.conversation.slots import Slot
 from chatmagic.conversation.staleness import Causes
+from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 

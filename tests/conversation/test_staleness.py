@@ -11,12 +11,10 @@ from talks import abc, again, ask, go_on, layout
 from chatmagic._json import digest
 from chatmagic.conversation.changes import Snapshot
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import Replies, Slot
 from chatmagic.conversation.staleness import Cause, Causes
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable

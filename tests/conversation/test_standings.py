@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from chatmagic.conversation import turn as turns
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.hiding import Hiding
 from chatmagic.conversation.standings import above
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Hiding, ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.models import Reply
 

@@ -1,19 +1,25 @@
-"""What the kinds of what steers the turns below have in common: their records."""
+"""What steers the turns below: instructions, starts of threads, hidden turns; their records."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from talks import abc, ask, carries, layout, prompts
 
 from chatmagic._json import digest
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation import steering
+from chatmagic.conversation.cell_order import AS_RUN
+from chatmagic.conversation.changes import Change
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError
-from chatmagic.conversation.slots import STEERING
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.steering import STEERING, Hiding, Instructions, ThreadStart, instructed
+from chatmagic.errors import InputError
+from chatmagic.models import Message
 
 if TYPE_CHECKING:
     from chatmagic.conversation.steering import Steering
@@ -29,6 +35,7 @@ OTHERS: list[Steering] = [
     ThreadStart("größe_2.b-c", 0, **PLACE),
     Hiding(1, digest("turn"), show=True, **PLACE),
 ]
+BAD_HIDING: list[dict[str, Any]] = [{"number": -1}, {"digest": "x"}, {"show": 1}]
 each_item = pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.kind)
 
 
@@ -56,6 +63,25 @@ def test_a_record_that_makes_no_sense(item: Steering, name: str, value: Any, wor
         type(item).from_json(None)
 
 
+@pytest.mark.parametrize(
+    ("item", "facts"),
+    [
+        (ITEMS[0], Instructions.of("Be terse.").value.bare.to_json()),
+        (ITEMS[0], Value.of("x", "1").to_json()),
+        (ITEMS[0], {**ITEMS[0].facts, "text": "Be long."}),
+        (ITEMS[1], {}),
+        *((ITEMS[1], {"name": name}) for name in ("", "2", "a b", "-a", "a" * 41, 3, "<b>")),
+        *((ITEMS[1], {"name": "a", "fork": fork}) for fork in (-1, "x", True)),
+        (ITEMS[2], {"number": 1}),
+        *((ITEMS[2], {**ITEMS[2].facts, **bad}) for bad in BAD_HIDING),
+    ],
+)
+def test_facts_that_make_no_sense(item: Steering, facts: dict[str, Any]) -> None:
+    """They are refused as those of a turn are."""
+    with pytest.raises(ValueError, match=r"."):
+        type(item).from_json({**item.to_json(), item.kind: facts})
+
+
 @each_item
 def test_a_record_of_a_later_release(item: Steering) -> None:
     """It says so."""
@@ -74,3 +100,458 @@ def test_their_digests_name_saved_cells() -> None:
     terse, *others = ITEMS
     assert terse.facts_digest == digest("Be terse.")
     assert [item.facts_digest for item in others] == [digest(item.facts) for item in others]
+
+
+TERSE = Instructions.of("Be terse.", owner="i", execution="1i")
+HELLO = (Message("user", "hello"), Message("assistant", "hi"), Message("user", "again"))
+
+
+def held(talk: Conversation, owner: str | None = None, **given: Any) -> str | None:
+    """Give the text of the instructions that a request would carry."""
+    value = talk.context(owner, "next", **given).instructions
+    return None if value is None else value.text
+
+
+def give(talk: Conversation, text: str, owner: str | None = None, execution: str = "x") -> Change:
+    """Run a cell of instructions."""
+    return talk.add(Instructions.of(text, owner=owner, execution=execution))
+
+
+def test_they_hold_for_the_turns_below_up_to_the_next() -> None:
+    """Rule 15: in the order of the cells; empty ones end those above."""
+    talk = abc()
+    order = list("aibjckd")
+    for name, text in (("i", "one"), ("j", "two"), ("k", " \n")):
+        talk.add(Instructions.of(text, owner=name), order=order)
+    talk.follow(layout("".join(order)))
+    assert [value and value.text for value in talk.instructions] == [None, "one", "two", None]
+    assert [held(talk, name, order=order) for name in "abcd"] == [None, "one", "two", None]
+    assert held(talk, "c", order=order, last=0) == "two"
+    talk.follow(layout("aibckdj"))
+    assert [held(talk, name) for name in "abc"] == [None, "one", "one"]
+    assert (held(talk, "d", order=list("aibckdj")), held(talk)) == (None, "two")
+    talk.follow(AS_RUN)
+    assert [held(talk, name) for name in "abc"] == [None] * 3
+    assert prompts(talk) == ["a", "b", "c"]
+
+
+def test_those_of_no_cell_hold_from_the_end_on() -> None:
+    """Rule 1: as a turn that no cell owns is appended, so are they."""
+    talk = abc()
+    give(talk, "one")
+    give(talk, "two")
+    assert (held(talk), held(talk, "c"), held(talk, "d")) == ("two", None, "two")
+
+
+def test_a_turn_is_stale_whose_instructions_changed() -> None:
+    """Rules 9 and 15: by their text alone, and no more once the text is as it was."""
+    talk = Conversation()
+    give(talk, "one", "i", "1")
+    turn = ask(talk, "a", "a", "2a")
+    assert turn.instructions == Value.of("", "one", "instructions").bare
+    assert talk.stale_turns() == ()
+    give(talk, "two", "i", "2")
+    assert prompts(talk.stale_turns()) == ["a"]
+    assert talk.turns[0] in talk.stale_turns()
+    assert talk.marks() == {"a": "stale"}
+    talk.add(Instructions.of("one", "rules.md", owner="i", execution="3"))
+    assert talk.stale_turns() == ()
+    give(talk, "", "i", "4")
+    assert prompts(talk.stale_turns()) == ["a"]
+
+
+def test_undo_takes_them_back_and_redo_gives_them_again() -> None:
+    """Rules 7 and 8: each run of their cell is a change, also with the same text."""
+    talk = Conversation()
+    assert give(talk, "one", "i", "1") == Change("instructions", (), (), ("instructions",))
+    assert give(talk, "one", "i", "2") == Change("instructions", (), (), ("instructions",))
+    assert give(talk, "two", "i", "3") == Change("instructions", (), (), ("instructions",))
+    assert talk.undo() == Change("instructions", (), (), ("instructions",))
+    assert held(talk) == "one"
+    assert talk.marks() == {"i": "instructions taken back"}
+    talk.undo()
+    talk.undo()
+    assert (held(talk), talk.undo_depth) == (None, 0)
+    talk.redo()
+    assert held(talk) == "one"
+    assert talk.added == 0
+
+
+def test_those_of_before_are_known_by_their_digest() -> None:
+    """As long as an undo could bring them back."""
+    talk = Conversation()
+    give(talk, "one", "i", "1")
+    give(talk, "two", "i", "2")
+    known = {Value.of("", text).sha256: text for text in ("one", "two")}
+    assert {key: value.text for key, value in talk.known_instructions().items()} == known
+    talk.forget_changes()
+    assert [value.text for value in talk.known_instructions().values()] == ["two"]
+
+
+def test_a_reset_leaves_them() -> None:
+    """Rule 15: it takes out the turns, also those beside them in their slot."""
+    talk = abc()
+    give(talk, "one", "i")
+    change = talk.reset()
+    assert (prompts(change.went), change.steered) == (["a", "b", "c"], ())
+    assert (held(talk), len(talk)) == ("one", 0)
+    both = Conversation()
+    give(both, "one", "i", "1")
+    ask(both, "p", "i", "1")
+    assert held(both, "i", order=None) is None
+    assert both.context("i", "1").instructions == Value.of("", "one", "instructions")
+    assert prompts(both.reset().went) == ["p"]
+    assert held(both) == "one"
+
+
+def test_a_cell_changes_from_a_question_to_instructions_and_back() -> None:
+    """Rule 4: what an execution puts into the slot replaces that of the older ones."""
+    talk = Conversation()
+    turn = ask(talk, "p", "i", "1")
+    assert give(talk, "one", "i", "2") == Change("instructions", (turn,), (), ("instructions",))
+    assert (len(talk), held(talk)) == (0, "one")
+    again = talk.add(dataclasses.replace(turn, execution="3"))
+    assert (again.kind, again.steered, held(talk)) == ("re-run", ("instructions",), None)
+
+
+def test_a_cell_that_is_gone_takes_them_along() -> None:
+    """Rule 12: set aside, and back with their cell; handing over another turn leaves them."""
+    talk = abc()
+    talk.add(dataclasses.replace(talk.turns[0], owner=None, execution=None))
+    give(talk, "one", "i")
+    talk.hand_over(4, "h")
+    assert [owner for owner, _ in talk.slots] == ["a", "b", "c", "h", "i"]
+    change = talk.follow(layout("abch", gone="i"))
+    assert change == Change("set aside", (), (), ("instructions",))
+    assert held(talk) is None
+    assert talk.follow(layout("abchi")) is None
+    assert held(talk) == "one"
+
+
+def test_a_load_brings_its_own() -> None:
+    """Rule 11: in place of those that hold."""
+    talk, other = abc(), Conversation()
+    give(talk, "mine", "i")
+    give(other, "theirs", "j")
+    ask(other, "q", "q", "1q")
+    change = talk.load(other)
+    assert (held(talk), prompts(talk), change.steered) == ("theirs", ["q"], ("instructions",))
+    talk.undo()
+    assert (held(talk), prompts(talk)) == ("mine", ["a", "b", "c"])
+
+
+def test_they_go_in_front_of_the_first_message() -> None:
+    """Byte for byte, with an empty line after them; or in a message of their own."""
+    text = "{{ x }} $\\alpha$ {% raw %}\n"
+    value = Instructions.of(text).value
+    first, *others = instructed(HELLO, value)
+    assert first == Message("user", f"{text}\n\nhello")
+    assert tuple(others) == HELLO[1:]
+    assert instructed(HELLO, value, system_role=True) == (Message("system", text), *HELLO)
+
+
+def test_empty_ones_end_those_above() -> None:
+    """Their cell shows nothing of them."""
+    lone = Instructions.of("", "empty.md")
+    assert (lone.in_force, lone.reads) == (None, ("",))
+
+
+@pytest.mark.parametrize("text", ["Be terse.", "two\nlines\n", "", "  indented", ">>> 1 + 1"])
+def test_the_cell_for_instructions_reads_the_same(text: str) -> None:
+    """A saved notebook's cell gives what it was made of."""
+    typed = Instructions.typed_in(Instructions.of(text).source)
+    assert typed is not None
+    assert typed.text == text
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["", "x = 1", "%%chat\nBe terse.", "%%chat_instructions --from f.md", "%%chat_instructionsx"],
+)
+def test_other_cells_give_no_instructions(source: str) -> None:
+    """Nor does one that reads a file."""
+    assert Instructions.typed_in(source) is None
+
+
+def test_instructions_in_words() -> None:
+    """Their size, and their file where they have one."""
+    assert steering.instructions_note(TERSE.value) == "with instructions of 9 characters"
+    named = Instructions.of("Be terse.", "a\nb.md")
+    assert (
+        steering.instructions_note(named.value) == "with instructions from a b.md of 9 characters"
+    )
+    words = "Instructions from a b.md for the questions below: 9 characters."
+    assert named.in_words == words
+    assert TERSE.in_words == "Instructions for the questions below: 9 characters."
+    assert Instructions.of("").in_words == "No instructions for the questions below."
+
+
+SQL = ThreadStart("sql", owner="s", execution="1")
+
+
+def test_a_turn_is_in_the_thread_of_the_start_above_it() -> None:
+    """Rule 16: in the order of the cells, or by its own name; else in main."""
+    talk = abc()
+    order = list("astbmcd")
+    talk.add(SQL, order=order)
+    talk.add(ThreadStart("main", owner="m"), order=order)
+    ask(talk, "by name", "t", "1", order=order, thread="other")
+    lines = {name: prompts(turns) for name, turns in talk.threads.items()}
+    assert lines == {"main": ["a", "c"], "sql": ["b"], "other": ["by name"]}
+    assert [each.thread for each in talk.standings] == ["main", "other", "sql", "main"]
+    assert carries(talk, "d", order=order) == ["a", "c"]
+    assert carries(talk, "d", order=order, thread="sql") == ["b"]
+    assert carries(talk, "d", order=order, thread="new") == []
+    assert (talk.context("b").thread, talk.context().thread) == ("sql", "main")
+    assert prompts(talk.stale_turns()) == ["b", "c"]
+    talk.follow(layout("abcmsd"))
+    assert prompts(talk.threads["main"]) == ["a", "b", "c"]
+    assert talk.stale_turns() == ()
+
+
+def test_it_can_be_read_alone() -> None:
+    """Its numbers, its stale turns and its instructions are as in the whole."""
+    talk = abc()
+    talk.add(Instructions.of("Be terse.", owner="i"))
+    talk.add(SQL)
+    for name in "de":
+        ask(talk, name, name, "1")
+    ask(talk, "D", "d", "2")
+    alone = talk.of_thread("sql")
+    assert prompts(alone) == ["D", "e"]
+    assert [held and held.text for held in alone.instructions] == ["Be terse."] * 3
+    assert (prompts(alone.stale_turns()), len(talk)) == (["e"], 5)
+    assert alone.turns[1] in alone.stale_turns()
+    assert prompts(talk.of_thread("none")) == []
+    assert prompts(talk.of_thread("main")) == ["a", "b", "c"]
+
+
+def test_a_fork_begins_with_turns_of_the_thread_it_stands_in() -> None:
+    """Rule 17: with those that are there now, which stay where they are."""
+    talk = abc()
+    talk.add(ThreadStart("sql", 2, owner="s", execution="1"))
+    ask(talk, "d", "d", "1")
+    talk.add(ThreadStart("deep", 3, owner="t", execution="1"))
+    ask(talk, "e", "e", "1")
+    assert [prompts(line) for line in talk.threads.values()] == [
+        ["a", "b", "c"],
+        ["a", "b", "d"],
+        ["a", "b", "d", "e"],
+    ]
+    ask(talk, "B", "b", "2")
+    assert prompts(talk.stale_turns()) == ["c", "d", "e"]
+    talk.add(ThreadStart("sql", 0, owner="u", execution="1"))
+    assert carries(talk) == []
+    assert prompts(talk.of_thread("deep")) == ["a", "B", "d", "e"]
+
+
+def test_a_fork_of_what_was_asked_by_name() -> None:
+    """Read alone, all of it is of the one thread."""
+    talk = Conversation()
+    ask(talk, "p", thread="x")
+    talk.add(ThreadStart("x"))
+    talk.add(ThreadStart("y", 1))
+    ask(talk, "q")
+    alone = talk.of_thread("y")
+    assert (prompts(alone), alone.stale_turns()) == (["p", "q"], ())
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (ThreadStart("new"), None),
+        (ThreadStart("sql"), None),
+        (ThreadStart("new", 3), None),
+        (
+            ThreadStart("new", 4),
+            "The thread main has 3 turns above this cell. Nothing was",
+        ),
+        (ThreadStart("sql", 1), "The thread sql has turns above this cell already."),
+    ],
+)
+def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | None) -> None:
+    """Of turns that are not there, or of a thread that has some; numbers count in the thread."""
+    talk = abc()
+    ask(talk, "d", "d", "1", thread="sql")
+    here = talk.context(last=1)
+    assert [(place, turn.prompt) for place, turn in here.places] == [(3, "c")]
+    if words is None:
+        steering.refuse_fork(start, here, talk.context(thread=start.name))
+        return
+    with pytest.raises(InputError, match=words):
+        steering.refuse_fork(start, here, talk.context(thread=start.name))
+
+
+def test_each_change_can_be_undone() -> None:
+    """Rules 7, 8, 16 and 18: a start, a reset, a deletion; one of nothing counts, too."""
+    talk = abc()
+    assert talk.add(SQL) == Change("thread", (), (), ("thread",))
+    ask(talk, "d", "d", "1")
+    assert (prompts(talk.delete("sql").went), talk.context().thread) == (["d"], "sql")
+    assert talk.delete("sql") == Change("deletion", (), ())
+    talk.undo()
+    assert talk.undo() == Change("deletion", (), (talk.turns[-1],))
+    assert prompts(talk.reset().went) == ["a", "b", "c", "d"]
+    assert talk.context().thread == "sql"
+    talk.undo()
+    talk.undo()
+    assert talk.undo() == Change("thread", (), (), ("thread",))
+    assert (talk.context().thread, talk.marks()["s"]) == ("main", "thread taken back")
+
+
+def test_a_cell_that_is_gone_takes_its_start_along() -> None:
+    """Rules 12 and 13: as a turn; a load brings its own."""
+    talk = abc()
+    talk.add(SQL)
+    change = talk.follow(layout("abc", gone="s"))
+    assert change == Change("set aside", (), (), ("thread",))
+    assert talk.context().thread == "main"
+    talk.follow(layout("sabc"))
+    assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
+    talk.follow(layout("nabc", gone="s", n="s"))
+    assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
+    other = abc()
+    other.load(talk)
+    assert prompts(other.threads["sql"]) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("start", "source"),
+    [(SQL, "%chat_thread sql"), (ThreadStart("b", 2), "%chat_thread --fork 2 b")],
+)
+def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
+    """As typed."""
+    assert start.source == source
+    typed = ThreadStart.typed_in(f"\n{source} \n")
+    assert typed is not None
+    assert typed.reads == start.reads
+
+
+@pytest.mark.parametrize(
+    "source", ["", "%chat_thread", "%chat_thread --delete a", "%chat_thread a\n1"]
+)
+def test_other_cells_begin_none(source: str) -> None:
+    """Nor do those of several lines tell."""
+    assert ThreadStart.typed_in(source) is None
+
+
+@pytest.mark.parametrize(
+    ("fork", "more"),
+    [
+        (None, ""),
+        (0, " It begins anew."),
+        (1, " It begins with the first turn of the thread above."),
+        (2, " It begins with the first 2 turns of the thread above."),
+    ],
+)
+def test_a_thread_in_words(fork: int | None, more: str) -> None:
+    """A fork says with what it begins."""
+    words = ThreadStart("sql", fork).in_words
+    assert words == f"Thread sql for the questions below.{more}"
+
+
+FIRST = Hiding(1, digest("any"), turn=1, owner="h", execution="1")
+
+
+def test_requests_below_leave_a_hidden_turn_out() -> None:
+    """Rule 19: those above it carry it still; ``last`` counts what is left; numbers stay."""
+    talk = abc()
+    assert talk.add(FIRST) == Change("hiding", (), (), ("hiding",))
+    ask(talk, "d", "d", "1")
+    assert carries(talk) == ["b", "c", "d"]
+    assert carries(talk, "c") == ["a", "b"]
+    assert carries(talk, last=3) == ["b", "c", "d"]
+    assert [place for place, _ in talk.context(last=2).places] == [3, 4]
+    assert (talk.context().total, talk.context().hidden, talk.hidden) == (3, 1, frozenset([1]))
+    assert talk.stale_turns() == ()
+    talk.add(dataclasses.replace(FIRST, show=True, owner="s"))
+    assert carries(talk) == ["a", "b", "c", "d"]
+    assert talk.stale_turns() == ()
+    talk.undo()
+    talk.undo()
+    assert talk.undo() == Change("hiding", (), (), ("hiding",))
+    assert (carries(talk), talk.marks()["h"]) == (["a", "b", "c"], "hiding taken back")
+
+
+def test_a_turn_may_be_asked_as_hidden() -> None:
+    """It carries what stands above it, and nothing below carries it."""
+    talk = abc()
+    ask(talk, "d", "d", "1", hide=True)
+    assert carries(talk) == ["a", "b", "c"]
+    assert prompts(talk.context().line) == ["a", "b", "c", "d"]
+    talk.add(Hiding(4, digest("any"), show=True, turn=4))
+    assert carries(talk) == ["a", "b", "c", "d"]
+
+
+def test_it_belongs_to_the_turn() -> None:
+    """A cell asked again has a new turn, which is not hidden; an undo brings back the hidden."""
+    talk = abc()
+    talk.add(FIRST)
+    ask(talk, "A", "a", "2")
+    assert carries(talk) == ["A", "b", "c"]
+    talk.undo()
+    assert carries(talk) == ["b", "c"]
+    talk.reset()
+    talk.undo()
+    assert carries(talk) == ["b", "c"]
+
+
+def test_it_stands_where_its_cell_stands() -> None:
+    """Rules 5 and 12: what it hides, it hides below; with its cell it goes, and comes back."""
+    talk = abc()
+    talk.add(FIRST)
+    ask(talk, "d", "d", "1")
+    talk.follow(layout("abhcd"))
+    assert prompts(talk.stale_turns()) == ["c"]
+    change = talk.follow(layout("abcd", gone="h"))
+    assert change == Change("set aside", (), (), ("hiding",))
+    assert carries(talk) == ["a", "b", "c", "d"]
+    talk.follow(layout("abchd"))
+    assert carries(talk) == ["b", "c", "d"]
+    other = Conversation()
+    ask(other, "x")
+    other.load(talk)
+    assert carries(other) == ["b", "c", "d"]
+
+
+def test_a_slot_tells_the_number_that_the_turn_has_now() -> None:
+    """For the cell that hides it in a saved notebook; 0 where it is not there."""
+    talk = abc()
+    talk.add(Hiding(3, digest("any"), turn=3, owner="h"))
+    talk.set_aside(["b"])
+    assert talk.slots[-1][1] == (Hiding(2, digest("any"), turn=3, owner="h"),)
+    talk.set_aside(["c"])
+    assert talk.slots[-1][1] == (Hiding(0, digest("any"), turn=3, owner="h"),)
+
+
+def test_a_record_names_a_turn_by_its_digest() -> None:
+    """Among equal ones by its number; what is not there stays unknown, and hides nothing."""
+    talk = abc()
+    a, b, c = talk
+    line = (a, b, dataclasses.replace(b, number=7), c)
+    known = dataclasses.replace(FIRST, digest=b.digest, turn=0)
+    numbers = [dataclasses.replace(known, number=number).among(line).turn for number in range(5)]
+    assert numbers == [0, 2, 2, 7, 2]
+    assert FIRST.among(line).turn == 0
+    talk.add(FIRST.among(line))
+    assert carries(talk) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("hiding", "source", "words"),
+    [
+        (
+            FIRST,
+            "%chat_hide 1",
+            "Turn 1 is hidden: it does not go along with the questions below.",
+        ),
+        (
+            dataclasses.replace(FIRST, show=True),
+            "%chat_hide --show 1",
+            "Turn 1 goes along again with the questions below.",
+        ),
+    ],
+)
+def test_its_cell_and_its_words(hiding: Hiding, source: str, words: str) -> None:
+    """As typed, and as its output says."""
+    assert (hiding.source, hiding.in_words) == (source, words)

@@ -18,7 +18,7 @@ from nbformat import from_dict
 from project import ROOT
 
 from chatmagic import cli
-from chatmagic.archive import notebook_file, restore
+from chatmagic.archive import notebook, restore
 from chatmagic.archive.output import of
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Reply
@@ -71,7 +71,7 @@ def test_what_is_stripped_is_told_as_stripped(
         "! no cell that asks has an output: the notebook was never run, or it was stripped."
     )
     assert rest[0].endswith("ask and have no output: not run yet, run with --quiet, or stripped.")
-    assert len(restore.restore(notebook_file.read(path)).conversation) == 0
+    assert len(restore.restore(notebook.read(path)).conversation) == 0
 
 
 def test_tagged_cells_keep_the_conversation(
@@ -88,7 +88,7 @@ def test_tagged_cells_keep_the_conversation(
     write(kept, tmp_path / "x.ipynb")
     assert cli.main(["audit", str(tmp_path / "x.ipynb")]) == 0, capsys.readouterr().out
     own, theirs = (
-        restore.restore(notebook_file.read(path)).conversation
+        restore.restore(notebook.read(path)).conversation
         for path in (NOTEBOOKS / f"{LESSON}.ipynb", tmp_path / "x.ipynb")
     )
     assert [turn.prompt for turn in own] == [turn.prompt for turn in theirs]

@@ -31,7 +31,7 @@ from chatmagic import cli, demo
 from chatmagic.archive.output import bundle
 from chatmagic.cassette import serializer
 from chatmagic.cassette.interaction import name_of
-from chatmagic.conversation.instructions import Instructions, instructed, typed_in
+from chatmagic.conversation.steering import Instructions, instructed
 from chatmagic.emulator import replies as practice
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
@@ -339,10 +339,9 @@ def test_nothing_in_a_cassette_is_made_up(path: Path) -> None:
     replied = [each for each in recorded if each.is_reply]
     assert replied
     turns = {each.turn: each for each in replied}
-    texts = [typed_in(cell.source) for cell in code(read(NOTEBOOKS / f"{path.stem}.ipynb"))]
-    standing = {
-        name_of(each): each for each in (Instructions.of(text).value for text in texts if text)
-    }
+    cells = code(read(NOTEBOOKS / f"{path.stem}.ipynb"))
+    given = [Instructions.typed_in(cell.source) for cell in cells]
+    standing = {name_of(each.value): each.value for each in given if each is not None}
     for each in replied:
         messages = [
             message

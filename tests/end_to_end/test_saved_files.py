@@ -14,14 +14,13 @@ import pytest
 from project import ROOT
 
 from chatmagic._json import digest
-from chatmagic.archive import archive, notebook_file
+from chatmagic.archive import conversation_json, notebook
 from chatmagic.archive.restore import restore
 from chatmagic.batch.job_file import JobFile
 from chatmagic.batch.row_reply import RowReply
 from chatmagic.cassette import from_notebook, serializer
-from chatmagic.conversation.record import Record
-from chatmagic.conversation.seal import canonical, sealed
-from chatmagic.conversation.slots import STEERING
+from chatmagic.conversation.record import Record, canonical, sealed
+from chatmagic.conversation.steering import STEERING
 
 if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
@@ -94,9 +93,9 @@ def test_a_record_is_written_back_with_its_seal(output: dict[str, Any]) -> None:
 
 def test_a_notebook_is_restored() -> None:
     """Each turn in its place and thread, with what it carried; each seal fits."""
-    notebook = notebook_file.read(NOTEBOOK)
-    restored = restore(notebook)
-    assert {saved.sealed for saved in notebook.outputs} == {"sealed"}
+    read = notebook.read(NOTEBOOK)
+    restored = restore(read)
+    assert {saved.sealed for saved in read.outputs} == {"sealed"}
     assert restored.problems == ()
     assert told(restored.conversation) == TOLD
     below_the_hidden = (2, 4, 11, 7, 9)
@@ -110,14 +109,16 @@ def test_a_notebook_is_restored() -> None:
 def test_a_conversation_is_written_back_byte_for_byte() -> None:
     """With its records, its values and its seal; the turns are those that were saved."""
     text = (FOLDER / "saved_conversation.json").read_text("utf-8")
-    conversation = archive.load(json.loads(text))
+    conversation = conversation_json.load(json.loads(text))
     assert told(conversation) == TOLD
     below_the_hidden = (2, 3, 4, 5, 6)
     assert carried(conversation) == [
         *((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 0), (5,), ()),
         *(below_the_hidden, (*below_the_hidden, 8)),
     ]
-    assert json.dumps(archive.dump(conversation, keep_values=True), indent=1) + "\n" == text
+    assert (
+        json.dumps(conversation_json.dump(conversation, keep_values=True), indent=1) + "\n" == text
+    )
 
 
 def test_a_job_file_is_read_and_written_back_byte_for_byte() -> None:

@@ -14,7 +14,7 @@ from short_service import ShortService
 from chatmagic._json import chain_of
 from chatmagic.client.client import Client
 from chatmagic.conversation import suggestions
-from chatmagic.conversation.seal import check
+from chatmagic.conversation.record import check_seal
 from chatmagic.errors import (
     GOES_ON,
     ChatInterrupted,
@@ -242,8 +242,8 @@ def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
     assert once["data"]["text/html"].replace(left_before, left_after) == last["data"]["text/html"]
     old, new = once["metadata"]["chatmagic"], dict(last["metadata"]["chatmagic"])
     assert len(new.pop("owner")) == 16
-    assert check(once["metadata"]["chatmagic"], once["data"]) == "sealed"
-    assert check(last["metadata"]["chatmagic"], last["data"]) == "sealed"
+    assert check_seal(once["metadata"]["chatmagic"], once["data"]) == "sealed"
+    assert check_seal(last["metadata"]["chatmagic"], last["data"]) == "sealed"
     for name in ("credits", "took", "seal"):
         old.pop(name, None)
         new.pop(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import change_words
 from chatmagic.models import Reply

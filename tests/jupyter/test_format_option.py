@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import Shell, asked, bodies
 
-from chatmagic.conversation.seal import check
+from chatmagic.conversation.record import check_seal
 from chatmagic.errors import InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
@@ -239,7 +239,7 @@ def test_json_in_a_code_block_is_read_and_its_words_are_folded(shell: Shell) -> 
     assert "<summary>As it came</summary>" in ran.html
     assert "Sure!" in ran.html
     assert ran.records[0]["text"].startswith("Sure!")
-    assert check(ran.records[0], ran.outputs[0]["data"]) == "sealed"
+    assert check_seal(ran.records[0], ran.outputs[0]["data"]) == "sealed"
 
 
 def test_a_form_is_saved_and_loaded(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import Shell, asked, bodies
 
-from chatmagic.conversation.seal import sealed
+from chatmagic.conversation.record import sealed
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chatmagic.conversation.seal import check
+from chatmagic.conversation.record import check_seal
 from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.hosts import HOSTS, cell_named, host
 from chatmagic.session.current import current_session
@@ -50,7 +50,7 @@ def test_a_host_is_shown_what_it_saves(
     else:
         (output,) = ran.outputs
         assert (ran.printed, ran.texts, len(ran.records)) == ("", ["one two"], 1)
-        assert check(ran.records[0], output["data"]) == "sealed"
+        assert check_seal(ran.records[0], output["data"]) == "sealed"
     assert (shell.kernel.page.bridge is not None) == sample["live"]
     again = ask(shell, sample)
     names_cell = cell_named(sample["metadata"]) is not None

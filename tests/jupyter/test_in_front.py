@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import Shell, asked, bodies
 
-from chatmagic.conversation import blocks
+from chatmagic.conversation import attachments
 from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
 from chatmagic.session.current import current_session
 
@@ -71,7 +71,7 @@ def test_ways_to_ask_about_an_error(
 
 def block(source: str, output: str = "") -> str:
     """Return a cell as it stands in front of a question."""
-    return f"{blocks.cell(source, output)}\n\n"
+    return f"{attachments.cell(source, output)}\n\n"
 
 
 def test_the_nearest_cells_above_go_in_front(shell: Shell, emulator: Emulator) -> None:

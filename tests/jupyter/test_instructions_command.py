@@ -10,7 +10,7 @@ from logged import Emulator
 from pages import Paper
 from shells import KEY, Shell, asked, bodies
 
-from chatmagic.archive import notebook_file, restore
+from chatmagic.archive import notebook, restore
 from chatmagic.audit import audit
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, View
@@ -218,7 +218,7 @@ def test_the_notebook_tells_of_them(shell: Shell, tmp_path: Path) -> None:
     assert records[1]["prompt"] == "echo:a"
     assert set(records[1]["instructions"]) == {"expression", "size", "sha256", "kind"}
     assert "instructions" not in records[3]
-    restored = restore.restore(notebook_file.read(paper.save()))
+    restored = restore.restore(notebook.read(paper.save()))
     live = current_session().conversation
     assert restored.conversation.instructions == live.instructions
     assert restored.conversation.stale_turns() == ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import Shell
 
-from chatmagic.conversation.blocks import MOST
+from chatmagic.conversation.attachments import MOST
 from chatmagic.jupyter.output_capture import text_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from pages import Paper, cell, save
 from shells import Ran, Shell, asked, forget
 
-from chatmagic.archive import notebook_file
+from chatmagic.archive import notebook
 from chatmagic.jupyter import save_command
 from chatmagic.session.current import current_session
 
@@ -245,12 +245,12 @@ def test_a_reply_that_was_changed_goes_out_as_it_stands(
     paper.save()
     restart()
     printed = shell.page("%chat_load paper.ipynb", "load").printed
-    assert printed.splitlines()[1:2] == [f"cell 1: {notebook_file.CHANGED}; it was left out."]
+    assert printed.splitlines()[1:2] == [f"cell 1: {notebook.CHANGED}; it was left out."]
     assert printed.endswith("%chat_load paper.ipynb --force loads that as it is.\n")
     assert [prompt for prompt, _ in talk()] == ["echo:two"]
     restart()
     printed = shell.page("%chat_load paper.ipynb --force", "load").printed
-    assert f"cell 1: {notebook_file.CHANGED}.\n" in printed
+    assert f"cell 1: {notebook.CHANGED}.\n" in printed
     assert stale() == ["echo:two"]
     shell.page("%chat echo:three", "c")
     assert asked(emulator)[-1][1] == "changed"
@@ -270,7 +270,7 @@ def test_what_was_forged_is_left_out_with_a_line(
     restart()
     printed = shell.page("%chat_load paper.ipynb", "load").printed
     cell = {"a": 1, "u": 3}[id]
-    assert f"cell {cell}: {notebook_file.CHANGED}; it was left out." in printed
+    assert f"cell {cell}: {notebook.CHANGED}; it was left out." in printed
     shell.page("%chat echo:three", "c")
     kept = {"a": [], "u": ["echo:one", "one", "echo:two", "two"]}[id]
     assert asked(emulator)[-1] == [*kept, "echo:three"]
@@ -292,7 +292,7 @@ def test_malformed_records_are_left_out_each_with_a_line(shell: Shell, paper: Pa
         "Restored 1 turn (1 stale) from paper.ipynb as last saved. Nothing was sent.",
         "cell 1: a malformed record was left out: its 'state' cannot be read.",
         "cell 2: its record was left out, because a newer release of chatmagic wrote it.",
-        f"cell 3: {notebook_file.CHANGED}; it was left out.",
+        f"cell 3: {notebook.CHANGED}; it was left out.",
         "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
         (
             "cell 4 carried a turn that no output here holds: asked with --quiet, from Python or"

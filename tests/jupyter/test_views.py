@@ -15,8 +15,7 @@ from shells import Page, Shell, alone, left
 from chatmagic._json import digest
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.record import Record
-from chatmagic.conversation.seal import sealed
+from chatmagic.conversation.record import Record, sealed
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import views
 from chatmagic.jupyter.drawing import DrawingLoop

@@ -13,7 +13,7 @@ from environments import GivenEnvironment
 from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.conversation.cell_order import Layout
-from chatmagic.conversation.request_parts import Part, TokenRate
+from chatmagic.conversation.request_facts import Part, TokenRate
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.session.events import Ask
 

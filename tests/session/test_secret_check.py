@@ -15,8 +15,8 @@ from shells import KEY
 
 from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.models import Reply

@@ -16,8 +16,7 @@ from shells import FIXED, KEY
 
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.errors import (
     ChatInterrupted,
     CutOffError,

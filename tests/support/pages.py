@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.conversation.seal import sealed
+from chatmagic.conversation.record import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pages import cell, output
 
 from chatmagic._json import timestamp
-from chatmagic.archive import notebook_file
+from chatmagic.archive import notebook
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.wire import Request
@@ -40,7 +40,7 @@ def page(
     return cell(f"%%chat\n{prompt}", [output({"text/plain": reply}, {"chatmagic": told})], id=id)
 
 
-def read(cells: Iterable[Any], **changes: Any) -> notebook_file.Notebook:
+def read(cells: Iterable[Any], **changes: Any) -> notebook.Notebook:
     """Read a notebook of these cells."""
     whole = {"cells": list(cells), "nbformat": 4, "nbformat_minor": 5, **changes}
-    return notebook_file.parse(json.dumps(whole).encode(), HERE)
+    return notebook.parse(json.dumps(whole).encode(), HERE)

@@ -12,8 +12,7 @@ from panel_views import HOSTILE, NOON, Service, View, turn
 
 from chatmagic.archive.output import HIDDEN
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
+from chatmagic.conversation.steering import Hiding, Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.panel import snapshot
 from chatmagic.jupyter.transcript import saved

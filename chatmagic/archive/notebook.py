@@ -1,4 +1,4 @@
-"""A notebook file, read as data: the records in its outputs, and their replies.
+"""A notebook file: the records and replies in its outputs, read as data; and its cells, written.
 
 Its content is untrusted. It is read as JSON, any minor version of nbformat 4; nothing in it
 is evaluated, and what is malformed is left out with a line that says so. A cell's number is
@@ -14,18 +14,30 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
+from chatmagic import _json
 from chatmagic.archive import files
-from chatmagic.conversation.record import Did, NewerVersionError, Record, kind_of, owner_of
-from chatmagic.conversation.seal import Sealed, check, joined
-from chatmagic.conversation.slots import STEERING
+from chatmagic.conversation.record import (
+    VERSION,
+    Did,
+    NewerVersionError,
+    Record,
+    Sealed,
+    canonical,
+    check_seal,
+    joined,
+    kind_of,
+    owner_of,
+)
+from chatmagic.conversation.steering import STEERING
 from chatmagic.errors import InputError
 from chatmagic.text import JOINER, numbered
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from chatmagic.conversation.steering import Kind, Steering
-
+if TYPE_CHECKING:
     SavedKind = Literal["turn", "pick", "deletion", Kind, Did]
 
 READABLE: Final = 4
@@ -216,7 +228,7 @@ class Notebook:
                 return
             steering = STEERING.get("thread" if kind == "deletion" else kind)
             versions = get(value, "versions")
-            sealed = check(cast("Mapping[str, Any]", value), get(output, "data"))
+            sealed = check_seal(cast("Mapping[str, Any]", value), get(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
             is_reply = kind in {"turn", "pick"}
             is_exact = is_reply and sealed == "sealed"
@@ -333,3 +345,44 @@ def get(value: object, *names: str) -> object:
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
+
+
+def write(cells: Iterable[tuple[str, str, tuple[dict[str, Any], dict[str, Any]] | None]]) -> str:
+    """Return the content of a notebook.
+
+    Args:
+        cells: of each code cell the identity, unique within the notebook, the source, and the
+            data and metadata of its output, if any.
+    """
+    # nbformat comes with the first notebook that is written.
+    import nbformat.v4  # noqa: PLC0415
+
+    v4, writes = cast("Any", nbformat.v4), cast("Any", nbformat).writes
+    made = []
+    for number, (id, source, shown) in enumerate(cells, 1):
+        data, metadata = shown or ({}, {})
+        outputs = [v4.new_output("display_data", data=data, metadata=metadata)] if shown else []
+        made.append(v4.new_code_cell(source, id=id, outputs=outputs, execution_count=number))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    whole = v4.new_notebook(cells=made, metadata={"kernelspec": kernel})
+    mark = {
+        "version": VERSION,
+        "kind": "conversation",
+        "digest": _digest(json.loads(writes(whole))),
+    }
+    whole.metadata["chatmagic"] = mark
+    return f"{writes(whole)}\n"
+
+
+def is_untouched(content: bytes) -> bool:
+    """Return whether a notebook's cells are as :func:`write` gave them."""
+    try:
+        value = json.loads(content)
+        mark = get(value, "metadata", "chatmagic", "digest")
+        return isinstance(mark, str) and mark == _digest(value)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _digest(notebook: object) -> str:
+    return _json.digest(canonical(get(notebook, "cells")))

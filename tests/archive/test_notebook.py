@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import nbformat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pages import cell, output, text_cell
-from saved_notebooks import HERE, page, read
+from saved_notebooks import HERE, page, read, record
 
-from chatmagic.archive import notebook_file, restore
+from chatmagic.archive import notebook, restore
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.errors import InputError
 
@@ -62,7 +63,7 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
 def test_what_is_no_notebook_is_told(content: bytes) -> None:
     """In one line."""
     with pytest.raises(InputError, match=r"other\.ipynb is not a notebook of format 4"):
-        notebook_file.parse(content, HERE)
+        notebook.parse(content, HERE)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_what_is_no_notebook_is_told(content: bytes) -> None:
 def test_what_cannot_be_read_is_told(tmp_path: Path, name: str, said: str) -> None:
     """No file, a folder, a name that is none."""
     with pytest.raises(InputError, match=said):
-        notebook_file.read(tmp_path / name)
+        notebook.read(tmp_path / name)
 
 
 def test_malformed_parts_are_left_out_with_a_line() -> None:
@@ -138,9 +139,42 @@ def test_whatever_stands_in_a_notebook_it_is_read_or_refused(
     holder[key] = item
     for value in (item, whole):
         try:
-            found = notebook_file.parse(json.dumps(value).encode("utf-8", "surrogatepass"), HERE)
+            found = notebook.parse(json.dumps(value).encode("utf-8", "surrogatepass"), HERE)
         except InputError:
             continue
         told = restore.restore(found)
         assert set(told.numbers) <= set(range(len(found.turns)))
         assert all("\n" not in line for line in restore.summary(told, found))
+
+
+def test_what_is_written_is_a_notebook_and_is_known_again() -> None:
+    """It is valid, the same each time, and an edit of a cell is seen."""
+    told = {"chatmagic": record("p", "r\u2028s\n").to_json()}
+    data = {"text/plain": "r\u2028s\n", "text/html": "<p>"}
+    cells = [("a", "%load_ext chatmagic", None), ("b", "%%chat\np", (data, told))]
+    content = notebook.write(cells)
+    assert content == notebook.write(cells)
+    nbformat.validate(nbformat.reads(content, as_version=4))  # type: ignore[no-untyped-call]
+    found = notebook.parse(content.encode(), HERE)
+    assert [told.text for told in found.outputs] == ["r\u2028s\n"]
+    saved_again = nbformat.writes(nbformat.reads(content, as_version=4))  # type: ignore[no-untyped-call]
+    value = json.loads(saved_again)
+    value["metadata"]["language_info"] = {"name": "python"}
+    assert notebook.is_untouched(json.dumps(value).encode())
+    good = json.dumps(value)
+    value["cells"][0]["source"] = ["%load_ext mine"]
+    assert not notebook.is_untouched(json.dumps(value).encode())
+    for path, edit in (
+        (("metadata",), {"tags": ["mine"]}),
+        (("attachments",), {"a.png": {"image/png": ""}}),
+        (("outputs", 0, "data"), {"image/png": ""}),
+        (("outputs", 0, "metadata", "chatmagic"), {"prompt": "q"}),
+    ):
+        value = json.loads(good)
+        place = value["cells"][1]
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = {**(place.get(path[-1]) or {}), **edit}
+        assert not notebook.is_untouched(json.dumps(value).encode()), path
+    for other in (b"{", b"[]", b'{"metadata": {"chatmagic": {"digest": 5}}}'):
+        assert not notebook.is_untouched(other)

@@ -1,15 +1,22 @@
-"""Text of what goes in front of a question: a cell with its output, an error with its cell.
+"""Texts in front of a question: a cell and its output, an error and its cell, the reply's form.
 
-Each says what it is, and stands in fences that nothing in it can close. It says nothing of
-this kernel, such as a cell's number, so that a notebook that runs again sends the same.
+A cell and an error stand in fences that nothing in them can close. They say nothing of this
+kernel, such as a cell's number, so that a notebook that runs again sends the same.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from chatmagic.conversation.request_facts import Format, Value
 from chatmagic.text import fence, without_memory_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from chatmagic.conversation.schema_text import Schema
+    from chatmagic.conversation.turn import Turn
 
 MOST: Final = 100_000
 """How many characters of a cell's output, or of an error, go along at most."""
@@ -75,3 +82,50 @@ def _fenced(text: str, language: str = "") -> str:
     """Return a text in a fence that is longer than any in it."""
     marks, end = fence(text), "" if text.endswith("\n") else "\n"
     return f"{marks}{language}\n{text}{end}{marks}"
+
+
+_WORDS: Final[Mapping[Format, str]] = {
+    "markdown": "Reply in prose again, as Markdown; the form of the earlier reply holds no longer.",
+    "text": "Reply in plain text, without Markdown.",
+    "code": "Reply with code alone, in one fenced code block that names its language.",
+    "json": "Reply with one JSON value alone, without a code fence and without other words.",
+}
+
+
+def in_front(format: Format, schema: Schema | None, sent: Sequence[Turn]) -> Value | None:
+    """Return what goes in front of a question on the form of its reply.
+
+    Args:
+        format: the form.
+        schema: the schema of a reply in JSON; ``None`` for any JSON.
+        sent: the turns that the request carries, oldest first.
+
+    Returns:
+        ``None`` where nothing needs to be said: prose is what a model gives by itself, unless
+        its latest reply had another form.
+    """
+    if format == "markdown" and (not sent or sent[-1].format == "markdown"):
+        return None
+    if schema is None:
+        return Value.of(format, _WORDS[format], "format")
+    words = f"{_WORDS[format]} It is of the type {schema.name}:\n\n{schema.text}"
+    return Value.of(f"{format} {schema.name}", words, "format")
+
+
+def recalled(value: Value) -> Value:
+    """Return a value with its text where that is known without being kept: our own words.
+
+    Args:
+        value: as a record keeps it.
+    """
+    ours = [Value.of(format, words, "format") for format, words in _WORDS.items()]
+    return next((known for known in ours if known.bare == value), value)
+
+
+def nearest(above: Sequence[Turn]) -> Turn | None:
+    """Return the nearest turn that was asked with a schema; ``None`` where there is none.
+
+    Args:
+        above: the turns above a question, oldest first.
+    """
+    return next((turn for turn in reversed(above) if turn.schema is not None), None)

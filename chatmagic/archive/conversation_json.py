@@ -12,18 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic._json import whole_number
-from chatmagic.archive.carried import CarriedTurns
-from chatmagic.archive.restore import turn_of
-from chatmagic.conversation import seal
+from chatmagic.archive.restore import CarriedTurns, turn_of
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
 from chatmagic.conversation.prefix import Digests, Prefix
-from chatmagic.conversation.record import VERSION, NewerVersionError, Record
+from chatmagic.conversation.record import VERSION, NewerVersionError, Record, check_seal, sealed
 from chatmagic.conversation.request_facts import Entry
-from chatmagic.conversation.slots import STEERING
 from chatmagic.conversation.standings import Above
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import STEERING, Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.text import fence, open_fence
 
@@ -60,7 +55,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
         for owner, held in conversation.slots
         for item in held
     ]
-    return seal.sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
+    return sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
 
 
 def load(value: object) -> Conversation:
@@ -74,7 +69,7 @@ def load(value: object) -> Conversation:
         raise ValueError("it is not a conversation that %chat_save wrote")
     if (whole_number(value.get("version")) or 0) > VERSION:
         raise NewerVersionError("a newer release of chatmagic wrote it")
-    if seal.check(value, {}) != "sealed":
+    if check_seal(value, {}) != "sealed":
         raise ValueError("it was changed since it was saved: its seal does not match")
     listed = value.get("turns")
     if not isinstance(listed, list):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +17,7 @@ from saved_notebooks import page, record
 from served import WHOLE, Played
 
 import chatmagic
-from chatmagic.archive.turn_table import TurnRow, of_conversation, of_file
+from chatmagic.archive.table import TurnRow, dataframe, of_conversation, of_file
 from chatmagic.client.client import Client
 from chatmagic.errors import InputError
 from chatmagic.session.session import Session
@@ -99,7 +101,7 @@ def test_files_are_named_by_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyP
         rows[:] = made
         return "frame"
 
-    monkeypatch.setattr("chatmagic.archive.turn_table.dataframe", keep)
+    monkeypatch.setattr("chatmagic.archive.table.dataframe", keep)
     written(tmp_path, page("two"), name="b.ipynb")
     written(tmp_path, page("one"), name="a.ipynb")
     (tmp_path / "deep").mkdir()
@@ -142,3 +144,25 @@ def test_the_frames_join_by_their_digests(session: Session) -> None:
     assert len(lessons) > 20
     assert lessons["error"].isna().all()
     assert str(lessons["date"].dtype) == "datetime64[us, UTC]"
+
+
+@dataclass
+class Row:
+    """A row of each type."""
+
+    name: str | None = None
+    count: int | None = None
+    share: float | None = None
+    good: bool = True
+    time: datetime | None = None
+
+
+def test_each_column_has_one_type() -> None:
+    """Also where nothing is known, and where there are no rows."""
+    types = dataframe(Row, []).dtypes.astype(str).to_dict()
+    frame = dataframe(Row, [Row(), Row("a", 3, 0.5, time=datetime(2026, 1, 1, tzinfo=UTC))])
+    assert frame.dtypes.astype(str).to_dict() == types
+    assert types["time"] == "datetime64[us, UTC]"
+    odd = dataframe(Row, [Row("\ud800", 10**30)])
+    assert (odd["name"][0], odd["count"].isna()[0]) == ("\ufffd", True)
+    assert (frame["count"][1], frame["count"].isna()[0], frame["name"][1]) == (3, True, "a")

@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 from talks import ask, prompts
 
 from chatmagic._json import digest
-from chatmagic.archive import archive
-from chatmagic.conversation import seal
+from chatmagic.archive import conversation_json
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.hiding import Hiding
-from chatmagic.conversation.instructions import Instructions
-from chatmagic.conversation.record import NewerVersionError
+from chatmagic.conversation.record import NewerVersionError, sealed
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.threads import ThreadStart
+from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
@@ -117,7 +114,7 @@ def with_value(*, kept: bool = True) -> Conversation:
 def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
     """Through JSON and back, turns, owners and records are the same; nothing can be undone."""
     talk = talked(given)
-    again = archive.load(json.loads(json.dumps(archive.dump(talk))))
+    again = conversation_json.load(json.loads(json.dumps(conversation_json.dump(talk))))
     for before, after in zip(talk, again, strict=True):
         assert after == replace(
             before, number=after.number, carried=after.carried, execution=before.owner
@@ -131,7 +128,7 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
     carried = [[t.context(thread=name).digests for name in t.threads] for t in (talk, again)]
     assert carried[0] == carried[1]
     assert again.undo_depth == 0
-    assert archive.dump(again) == archive.dump(talk)
+    assert conversation_json.dump(again) == conversation_json.dump(talk)
 
 
 @given(st.lists(items, max_size=5))
@@ -146,7 +143,7 @@ def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Ite
         above = above if turn.last is None else above[max(0, len(above) - turn.last) :]
         is_same = list(turn.record.carried) == above and turn.instructions == (now and now.bare)
         stale += [] if is_same else [index]
-    again = archive.load(archive.dump(talk))
+    again = conversation_json.load(conversation_json.dump(talk))
     assert [again.turns.index(turn) for turn in again.stale_turns()] == stale
 
 
@@ -157,9 +154,9 @@ def test_the_size_grows_with_the_conversation_alone() -> None:
         ask(talk, f"p{number}", f"c{number}", "1")
     ask(talk, "again", "c0", "2")
     ask(talk, "more", "new", "2")
-    turns = archive.dump(talk)["turns"]
+    turns = conversation_json.dump(talk)["turns"]
     assert sum(len(turn["record"]["carried"]) for turn in turns) <= 41
-    again = archive.load(archive.dump(talk))
+    again = conversation_json.load(conversation_json.dump(talk))
     assert prompts(again.stale_turns()) == prompts(talk.stale_turns())
     assert again.turns[-1].carried == tuple(range(1, 41))
 
@@ -167,21 +164,21 @@ def test_the_size_grows_with_the_conversation_alone() -> None:
 def test_a_value_is_kept_only_where_that_is_asked_for() -> None:
     """Else the prompt names it."""
     talk = with_value()
-    assert "secret" not in json.dumps(archive.dump(talk))
-    (bare,) = archive.load(archive.dump(talk))
+    assert "secret" not in json.dumps(conversation_json.dump(talk))
+    (bare,) = conversation_json.load(conversation_json.dump(talk))
     assert bare.prompt == "read [value of rows, not kept]"
     assert [value.name for value in bare.missing] == ["rows"]
-    (kept,) = archive.load(archive.dump(talk, keep_values=True))
+    (kept,) = conversation_json.load(conversation_json.dump(talk, keep_values=True))
     assert kept.prompt == "read secret"
-    assert "secret" not in archive.markdown(talk)
-    lost = archive.dump(with_value(kept=False), keep_values=True)
+    assert "secret" not in conversation_json.markdown(talk)
+    lost = conversation_json.dump(with_value(kept=False), keep_values=True)
     assert "secret" not in json.dumps(lost)
 
 
 @given(json_values, st.data())
 def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.DataObject) -> None:
     """Any JSON, and any JSON in the place of any part, raises nothing but a ValueError."""
-    whole = archive.dump(with_value())
+    whole = conversation_json.dump(with_value())
     places: list[tuple[Any, Any]] = []
 
     def walk(value: Any) -> None:
@@ -196,12 +193,12 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
     holder, key = data.draw(st.sampled_from(places))
     holder[key] = item
     sealed_again = {name: part for name, part in forged.items() if name != "seal"}
-    for value in (item, forged, seal.sealed(sealed_again, {})):
+    for value in (item, forged, sealed(sealed_again, {})):
         try:
-            read = archive.load(value)
+            read = conversation_json.load(value)
         except ValueError:
             continue
-        assert archive.load(archive.dump(read)).slots == read.slots
+        assert conversation_json.load(conversation_json.dump(read)).slots == read.slots
 
 
 @pytest.mark.parametrize(
@@ -215,20 +212,20 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
 )
 def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str) -> None:
     """Each part has its words."""
-    whole: Any = archive.dump(with_value())
+    whole: Any = conversation_json.dump(with_value())
     part = whole
     for key in path[:-1]:
         part = part[key]
     part[path[-1]] = item
     with pytest.raises((ValueError, InputError), match=said):
-        archive.load(whole)
+        conversation_json.load(whole)
 
 
 def test_a_turn_knows_those_of_its_own_thread() -> None:
     """Also where another thread has one of the same words."""
     same = [Turn(prompt="p", reply=Reply("r"), thread=thread) for thread in ("main", "x")]
     talk = talked([*same, Turn(prompt="q", reply=Reply("r"), thread="x")])
-    again = archive.load(archive.dump(talk))
+    again = conversation_json.load(conversation_json.dump(talk))
     assert (again.turns[-1].carried, again.stale_turns()) == ((2,), ())
 
 
@@ -243,16 +240,16 @@ def test_threads_are_numbered_apart() -> None:
             Turn(prompt="x", reply=Reply("r"), owner="c", thread="main"),
         ]
     )
-    text = archive.markdown(talk)
+    text = conversation_json.markdown(talk)
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert heads[:1] + heads[2:4] == ["## 1. You", "## Thread sql", "## 2. You"]
     assert heads[5:] == ["## 2. You", "## 2. Reply (thread main)"]
     assert "\n\nThread sql for the questions below. It begins with the first turn of" in text
-    whole = archive.dump(talk)
+    whole = conversation_json.dump(talk)
     whole["turns"][1]["thread"]["name"] = "<b>"
     del whole["seal"]
     with pytest.raises(ValueError, match="'name' cannot be read"):
-        archive.load(seal.sealed(whole, {}))
+        conversation_json.load(sealed(whole, {}))
 
 
 def test_instructions_are_read_as_carefully() -> None:
@@ -260,12 +257,12 @@ def test_instructions_are_read_as_carefully() -> None:
     talk = talked(
         [Instructions.of("Be ```terse```.", owner="a"), Turn(prompt="p", reply=Reply("r"))]
     )
-    text = archive.markdown(talk)
+    text = conversation_json.markdown(talk)
     assert "## Instructions\n\n````text\nBe ```terse```.\n````\n\n## 1. You" in text
-    whole = archive.dump(talk)
+    whole = conversation_json.dump(talk)
     del whole["turns"][0]["instructions"]["text"], whole["seal"]
     with pytest.raises(ValueError, match="'instructions' cannot be read"):
-        archive.load(seal.sealed(whole, {}))
+        conversation_json.load(sealed(whole, {}))
 
 
 @pytest.mark.parametrize(
@@ -281,20 +278,20 @@ def test_instructions_are_read_as_carefully() -> None:
 )
 def test_what_is_sealed_again_is_read_as_carefully(path: list[Any], item: Any, said: str) -> None:
     """A seal is no signature."""
-    whole: Any = archive.dump(with_value())
+    whole: Any = conversation_json.dump(with_value())
     part = whole
     for key in path[:-1]:
         part = part[key]
     part[path[-1]] = item
     del whole["seal"]
     with pytest.raises(ValueError, match=said):
-        archive.load(seal.sealed(whole, {}))
+        conversation_json.load(sealed(whole, {}))
 
 
 def test_a_newer_version_is_told_apart() -> None:
     """What a later release wrote is not damaged."""
     with pytest.raises(NewerVersionError, match="newer release"):
-        archive.load({**archive.dump(Conversation()), "version": 2})
+        conversation_json.load({**conversation_json.dump(Conversation()), "version": 2})
 
 
 def test_markdown_stands_as_typed() -> None:
@@ -305,7 +302,7 @@ def test_markdown_stands_as_typed() -> None:
             Turn(prompt="y", reply=Reply("```py\n1\n```\n````\n```")),
         ]
     )
-    assert archive.markdown(talk) == (
+    assert conversation_json.markdown(talk) == (
         "# Conversation\n\n## 1. You\n\n``````text\n# `````\nx\n``````\n\n"
         "## 1. Reply (cut off)\n\n~~~\ncode\n~~~\n\n"
         "## 2. You\n\n```text\ny\n```\n\n## 2. Reply\n\n```py\n1\n```\n````\n```\n````\n"
@@ -317,7 +314,7 @@ def test_a_record_is_made_where_there_is_none() -> None:
     talk = Conversation()
     ask(talk, "a")
     ask(talk, "b")
-    first, second = archive.records_of(talk, keep_values=False).values()
+    first, second = conversation_json.records_of(talk, keep_values=False).values()
     assert second.carried == (first.turn,)
     assert second.reply == digest(talk.turns[1].reply.text)
 
@@ -331,9 +328,9 @@ def test_a_hidden_turn_is_found_by_its_place() -> None:
     talk.add(Hiding(2, digest("any"), turn=3, owner="h", execution="1"))
     talk.add(Hiding(9, digest("any"), turn=2, owner="i", execution="1"))
     ask(talk, "d", "a", "again")
-    again = archive.load(archive.dump(talk))
+    again = conversation_json.load(conversation_json.dump(talk))
     assert prompts(again.context().turns) == prompts(talk.context().turns) == ["d", "c"]
-    assert "Turn 2 is hidden: it does" in archive.markdown(talk)
+    assert "Turn 2 is hidden: it does" in conversation_json.markdown(talk)
 
 
 def test_a_turn_that_carried_one_that_is_gone_as_well_as_those_above() -> None:
@@ -345,7 +342,7 @@ def test_a_turn_that_carried_one_that_is_gone_as_well_as_those_above() -> None:
     record = replace(asked.to_record([above], digest("request")), earlier=1, chain=digest("gone"))
     talk.add(replace(asked, record=record))
     ask(talk, "c")
-    again = archive.load(archive.dump(talk))
+    again = conversation_json.load(conversation_json.dump(talk))
     assert [tuple(turn.carried) for turn in again] == [(), (0, 1), (1, 2)]
 
 
@@ -358,7 +355,7 @@ def test_turns_below_a_hiding_carry_what_they_carried() -> None:
     ask(talk, "d")
     ask(talk, "e", hide=True)
     ask(talk, "f")
-    again = archive.load(archive.dump(talk))
+    again = conversation_json.load(conversation_json.dump(talk))
     carried = [tuple(turn.carried) for turn in again]
     assert carried == [tuple(turn.carried) for turn in talk]
     assert carried[3:] == [(1, 3), (1, 3, 4), (1, 3, 4)]

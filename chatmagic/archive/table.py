@@ -1,4 +1,4 @@
-"""Turns as rows: of a conversation, and of notebook files, which are read without a kernel.
+"""Turns as rows of a table: of a conversation, and of notebook files, read without a kernel.
 
 ``request`` and ``reply`` are the digests by which the ledger of a session names a request, too.
 """
@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic._json import shared
-from chatmagic.archive import notebook_file, restore
-from chatmagic.archive.archive import records_of
-from chatmagic.archive.frame import dataframe
+from chatmagic.archive import notebook, restore
+from chatmagic.archive.conversation_json import records_of
 from chatmagic.conversation.record import Record
 from chatmagic.errors import InputError
 from chatmagic.models import Usage
-from chatmagic.text import one_line
+from chatmagic.text import one_line, without_lone_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from chatmagic.conversation.conversation import Conversation
 
@@ -173,13 +173,13 @@ def turns(*patterns: str | os.PathLike[str]) -> Any:
 def of_file(file: str) -> Iterator[TurnRow]:
     """Yield the turns of a notebook file, and a row for each thing in it that cannot be read."""
     try:
-        notebook = notebook_file.read(Path(file))
+        read = notebook.read(Path(file))
     except InputError as error:
         yield TurnRow(file=file, error=str(error))
         return
-    restored = restore.restore(notebook, changed=True)
+    restored = restore.restore(read, changed=True)
     places = _places(restored.conversation)
-    for index, (saved, record) in enumerate(notebook.turns):
+    for index, (saved, record) in enumerate(read.turns):
         place = places.get(restored.numbers.get(index, 0), {})
         fault = "its reply is gone" if saved.text is None else saved.fault
         yield TurnRow.of(
@@ -190,7 +190,7 @@ def of_file(file: str) -> Iterator[TurnRow]:
             error=fault or None,
             **place,
         )
-    for problem in notebook.problems:
+    for problem in read.problems:
         yield TurnRow(file=file, error=problem)
 
 
@@ -205,3 +205,36 @@ def _places(conversation: Conversation) -> dict[int, dict[str, Any]]:
         }
         for standing in conversation.standings
     }
+
+
+_LARGEST: Final = 2**63
+_TYPES: Final = {
+    "int": "Int64",
+    "float": "Float64",
+    "bool": "boolean",
+    "datetime": "datetime64[us, UTC]",
+}
+
+
+def dataframe(kind: type, rows: Iterable[Any]) -> Any:
+    """Return rows as a DataFrame; what is unknown is missing, and times are in UTC.
+
+    Args:
+        kind: the dataclass, whose fields are the columns; it is made with annotations as texts.
+        rows: its instances.
+
+    Raises:
+        ImportError: pandas is not installed.
+    """
+    pd = import_module("pandas")  # for who asks for it, and has it
+    columns = {item.name: str(item.type).split(" ", 1)[0] for item in fields(kind)}
+    types = {name: _TYPES.get(type_, "string") for name, type_ in columns.items()}
+    cells = [{name: _held(value) for name, value in asdict(row).items()} for row in rows]
+    return pd.DataFrame(cells, columns=list(columns)).astype(types)
+
+
+def _held(value: Any) -> Any:
+    """Return a value that a column can hold: a file may have any number, and halves of letters."""
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        return None
+    return without_lone_surrogates(value) if isinstance(value, str) else value
