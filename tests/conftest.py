@@ -23,9 +23,8 @@ from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.client import reuse
 from chatmagic.session.current import current_session
-from chatmagic.session.environment import of_process
+from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
-from chatmagic.session.spending import Spending
 from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def _place(item: pytest.Item) -> int:
 @pytest.fixture(autouse=True)
 def nothing_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process have used nothing yet."""
-    monkeypatch.setattr(SessionState, "spending", Spending(of_process))
+    monkeypatch.setattr(SessionState, "ledger", Ledger())
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import sys
 def test_a_notebook_cannot_raise_the_environments_budget() -> None:
     """It is read once, when chatmagic is first imported."""
     program = (
-        "import os, chatmagic; os.environ['CHATMAGIC_BUDGET'] = '500 a day'\n"
+        "import os, chatmagic; os.environ['CHATMAGIC_BUDGET'] = '500'\n"
         "import importlib; importlib.reload(chatmagic)\n"
         "from chatmagic._startup import BUDGET; print(BUDGET)"
     )
-    environment = {**os.environ, "CHATMAGIC_BUDGET": " 5 a day "}
+    environment = {**os.environ, "CHATMAGIC_BUDGET": " 5 "}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "5 a day\n"
+    assert done.stdout == "5\n"

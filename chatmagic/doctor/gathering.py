@@ -123,7 +123,7 @@ def _folder() -> Trouble | None:
             file.write(bytes(_LEAST))
     except OSError as error:
         what = f"nothing can be written to {folder}: {error.strerror}"
-        return Trouble(what, "Daily budgets and the shell need it: free it, or set XDG_STATE_HOME.")
+        return Trouble(what, "The shell keeps conversations in it: free it, or set XDG_STATE_HOME.")
     return None
 
 

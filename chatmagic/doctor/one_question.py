@@ -14,7 +14,7 @@ from chatmagic.errors import ChatError, NotRecordedError
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Request
-from chatmagic.session.reservation import Reservation
+from chatmagic.session.ledger import Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def _ask(session: Session) -> tuple[Answered, Clock]:
     problem, fragments = cast("BaseException | None", None), 0
     asked = datetime.now(UTC)
     try:
-        session.spending.begin(reservation)
+        session.ledger.begin(reservation)
         watched.began = monotonic()
         with stream:
             for fragment in stream:
@@ -66,7 +66,7 @@ def _ask(session: Session) -> tuple[Answered, Clock]:
         problem = error
         raise
     finally:
-        session.spending.end(reservation, stream.reply, problem)
+        session.ledger.end(reservation, stream.reply, problem)
     credits = stream.reply.credits
     seen = replace(
         watched.seen,

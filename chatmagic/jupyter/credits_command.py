@@ -19,7 +19,7 @@ def credits(kernel: Kernel, line: str) -> None:
     words, given = read("chat_credits", line, "--live", "--usage")
     refuse_words("chat_credits", words)
     if "--usage" in given:
-        views.show_html(*usage_view.shown(kernel.session.spending, Status(kernel).service()))
+        views.show_html(*usage_view.shown(kernel.session.ledger, Status(kernel).service()))
         return
     if given and execution.is_live:
         kernel.page.panels(Status(kernel)).show_gauge(execution.cell)

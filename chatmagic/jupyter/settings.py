@@ -126,7 +126,7 @@ class KernelSettings(Configurable):
     budget = CUnicode(
         None,
         allow_none=True,
-        help='What may be used: "50" (credits) or "20 turns" in this kernel, "50 a day".',
+        help='What may be used: "50" (credits) or "20 turns" of this kernel.',
     ).tag(config=True)
     cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
     mode = Unicode(

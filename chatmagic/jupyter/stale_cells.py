@@ -41,9 +41,9 @@ def quote(session: Session, cells: Collection[str], where: str = "") -> str:
     """
     # A cell that asked for another reply to a turn asks once more.
     count = max(len(cells), sum(turn.owner in cells for turn in session.conversation))
-    ledger = session.spending.ledger
+    ledger = session.ledger
     last = next(reversed(ledger.rows), None)
-    credits = None if last is None else ledger.estimate(last.service).about(count)
+    credits = None if last is None else ledger.meter(last.service).estimate.about(count)
     takes = "what that takes is not known yet"
     if _is_replayed(session):
         takes = "a replay takes no credits"

@@ -21,7 +21,7 @@ from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
 from chatmagic.render.live_box import QUIET
-from chatmagic.session.reservation import EMULATOR, service_of
+from chatmagic.session.ledger import EMULATOR, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -156,7 +156,7 @@ class Status:
     def _budgets(self) -> list[str]:
         """Return the lines on the budgets that hold."""
         try:
-            return self.kernel.session.spending.in_words(self.service())
+            return self.kernel.session.ledger.budget_words()
         except ChatError as error:
             return [str(error)]
 

@@ -1,9 +1,8 @@
-"""``%chat_credits --usage``: the ledger, a plot, forecasts and budgets, as HTML and as text."""
+"""``%chat_credits --usage``: the ledger, a plot and the budgets, as HTML and as text."""
 
 from __future__ import annotations
 
 from html import escape
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.jupyter import transcript
@@ -12,66 +11,48 @@ from chatmagic.render import usage_plot
 from chatmagic.render.live_box import QUIET
 from chatmagic.render.usage_plot import Bar
 from chatmagic.session.budget import OTHERS
-from chatmagic.session.estimate import FEWEST, LATELY, rounded
-from chatmagic.session.reservation import EMULATOR
+from chatmagic.session.ledger import EMULATOR
 from chatmagic.text import UNTYPESET, columns, counted, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.models import Credits
-    from chatmagic.session.estimate import Estimate
-    from chatmagic.session.ledger import LedgerRow, Sure
-    from chatmagic.session.spending import Spending
+    from chatmagic.session.ledger import Ledger, LedgerRow, Meter, Sure
 
 MOST_SHOWN: Final = 20
 """How many rows the table has at most, the latest."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
-_ASKED_IN: Final = {
-    "cell": "cell",
-    "panel": "panel",
-    "python": "Python",
-    "map": "map",
-    "models": "models",
-    "doctor": "doctor",
-}
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
     "several": "with others of this kernel",
     "unknown": "not known",
 }
-_LASTS: Final = {
-    "yes": "At this pace they last until then",
-    "no": "At this pace they do not last until then",
-    "perhaps": "At this pace they may not last until then",
-}
 
 
-def shown(spending: Spending, service: str) -> tuple[str, str]:
-    """Return what a session used, as HTML and as text.
+def shown(ledger: Ledger, service: str) -> tuple[str, str]:
+    """Return what a kernel used, as HTML and as text.
 
     Args:
-        spending: its ledger and budgets.
+        ledger: the kernel's requests and budgets.
         service: origin of the service that is asked now, or ``emulator``.
 
     Raises:
-        ChatError: a budget, or the file of the day's, cannot be read.
+        InputError: a budget cannot be read.
     """
-    ledger = spending.ledger
     rows = ledger.of(service)
     to = f" to {service}" if ledger.rows else ""
     lines = [f"No request was sent from this kernel{to} yet."]
     if rows:
         lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
-        credits = ledger.meter(service).credits
-        lines += _forecast(rows, ledger.estimate(service), credits)
-    lines += spending.in_words(service)
+        lines += _lately(ledger.meter(service))
+    lines += ledger.budget_words()
     return _html(lines, rows), _words(lines, rows)
 
 
-def _forecast(rows: Sequence[LedgerRow], estimate: Estimate, credits: Credits | None) -> list[str]:
-    """Return what a turn takes lately, how many are left, and whether that lasts, in lines."""
-    low, high = min(estimate.costs, default=None), max(estimate.costs, default=None)
+def _lately(meter: Meter) -> list[str]:
+    """Return what a turn took lately, and about how many more the credits allow, in lines."""
+    estimate, credits = meter.estimate, meter.credits
+    low, high, count = estimate.cheapest, max(estimate.costs, default=None), len(estimate.costs)
     if credits is None or credits.remaining is None:
         return [f"Its answers tell no credits; {OTHERS}."]
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
@@ -79,21 +60,14 @@ def _forecast(rows: Sequence[LedgerRow], estimate: Estimate, credits: Credits | 
     if low is None or high is None:
         return [f"{left}; {OTHERS}. What a turn takes is known from the second answer on."]
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
-    count = len(estimate.costs)
-    lately = "The last turn" if count == 1 else f"The last {count} turns"
-    lines = [f"{lately} took {took}{' each' if count > 1 else ''}; {OTHERS}."]
+    lines = [f"The last turn took {took}; {OTHERS}."]
+    if count > 1:
+        lines = [f"The last {count} turns took {took} each; {OTHERS}."]
     turns = estimate.turns_left(credits.remaining)
     if turns is None:
-        return [*lines, f"{left}; {OTHERS}. A forecast needs {FEWEST} turns that took some."]
-    fewest, most = rounded(*turns)
-    about = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    lines.append(f"{left}: about {about} more turns like these; {OTHERS}.")
-    gaps = [(later.time - row.time).total_seconds() for row, later in pairwise(rows[-LATELY:])]
-    if credits.resets_at is not None and rows[-1].service != EMULATOR:
-        seconds = (credits.resets_at - credits.seen_at).total_seconds()
-        lasts = estimate.lasts(credits.remaining, gaps, seconds)
-        lines += [] if lasts is None else [f"{_LASTS[lasts]}; {OTHERS}."]
-    return lines
+        return [*lines, f"{left}; {OTHERS}."]
+    like = "the last" if count == 1 else f"the last {count}"
+    return [*lines, f"{left}: about {counted(turns, 'more turn')} like {like}; {OTHERS}."]
 
 
 def _cells(row: LedgerRow) -> tuple[str, ...]:
@@ -104,7 +78,7 @@ def _cells(row: LedgerRow) -> tuple[str, ...]:
     return (
         f"{row.number:,}",
         "" if row.service == EMULATOR else f"{row.time:%Y-%m-%d %H:%M:%S}",
-        _ASKED_IN[row.entry] + (f" ({row.error})" if row.error else ""),
+        row.entry + (f" ({row.error})" if row.error else ""),
         " + ".join(known),
         *("?" if figure is None else f"{figure:,}" for figure in figures),
         _SURE[row.sure],

@@ -1,4 +1,4 @@
-"""Budgets: how many credits or turns may be used, in a kernel or in a day. Pure.
+"""Budgets: how many credits or turns one kernel may use. Pure.
 
 A budget guards against accidents, such as a loop that does not end. It reserves before a
 request is sent, and what was reserved is settled when it has ended: where each request takes
@@ -22,53 +22,26 @@ if TYPE_CHECKING:
 OTHERS: Final = "others may share the quota"
 NOTICE: Final = 0.8
 """Part of a budget at which a notice is given."""
-_FORM: Final = r"(?ia)(\d[\d_,]{0,14})\s*(?:(credits?|turns?))?(\s*(?:a|per)\s+day)?"
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What was used, and what is reserved for requests under way.
-
-    Args:
-        credits: credits.
-        turns: requests.
-        dearest: the latest estimate of what a request takes, which other kernels of the day go
-            by while they know none; ``None`` is unknown.
-    """
-
-    credits: int = 0
-    turns: int = 0
-    dearest: int | None = None
-
-    def plus(self, credits: int, turns: int) -> Tally:
-        """Return the tally with more, or less, in it; never below 0.
-
-        Args:
-            credits: credits to add; below 0 to take back.
-            turns: requests to add.
-        """
-        return Tally(max(self.credits + credits, 0), max(self.turns + turns, 0), self.dearest)
+_FORM: Final = r"(?ia)(\d[\d_,]{0,14})\s*(credits?|turns?)?"
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Budget that was set.
+    """Budget of one kernel.
 
     Args:
         most: how much may be used.
         unit: of what.
-        daily: whether it holds for all kernels of this user in a UTC day, else for this kernel.
         setting: what set it, such as ``CHATMAGIC_BUDGET``.
     """
 
     most: int
     unit: Unit
-    daily: bool
     setting: str
 
     @classmethod
     def parse(cls, text: str, setting: str) -> Self:
-        """Read a budget: ``50``, ``20 turns``, ``50 a day`` or ``20 turns a day``.
+        """Return the budget that a text sets: ``50``, ``50 credits`` or ``20 turns``.
 
         Args:
             text: as it was set.
@@ -79,58 +52,45 @@ class Budget:
         """
         match = re.fullmatch(_FORM, text.strip())
         if match is None:
+            # What was set is not repeated: it might be a key.
             raise InputError(
-                # What was set is not repeated: it might be a key.
-                f'{setting} is "50" (credits), "20 turns", "50 a day" or "20 turns a day"; it is '
-                "something else. Nothing was sent.",
+                f'{setting} is "50" (credits) or "20 turns"; it is something else. Nothing was '
+                "sent."
             )
         unit: Unit = "turns" if (match[2] or "").lower().startswith("turn") else "credits"
-        return cls(int(re.sub("[_,]", "", match[1])), unit, match[3] is not None, setting)
+        return cls(int(re.sub("[_,]", "", match[1])), unit, setting)
 
     def __str__(self) -> str:
-        """Return it in words, such as ``20 turns a day``."""
-        return counted(self.most, self.unit.removesuffix("s")) + (" a day" if self.daily else "")
+        """Return it in words, such as ``20 turns``."""
+        return counted(self.most, self.unit.removesuffix("s"))
 
-    def used(self, tally: Tally) -> int:
-        """Return how much of it is used or reserved.
-
-        Args:
-            tally: what was used, of the kernel or of the day.
-        """
-        return tally.credits if self.unit == "credits" else tally.turns
-
-    def reserve(self, tally: Tally, dearest: int | None) -> int:
+    def reserve(self, used: int, dearest: int | None) -> int:
         """Return how much to reserve for one request.
 
         Args:
-            tally: what was used and reserved, of the kernel or of the day.
+            used: how much of the budget is used or reserved.
             dearest: the estimate of what the request takes in credits; ``None`` is unknown,
                 which reserves the rest, so that no second request begins meanwhile.
 
         Raises:
             BudgetError: it does not go into the budget.
         """
-        used = self.used(tally)
         need = 1 if self.unit == "turns" else dearest or max(self.most - used, 1)
         if used + need <= self.most:
             return need
         wanted = "1 turn"
         if self.unit == "credits":
             wanted = f"{counted(dearest or 1, 'credit')}; {OTHERS}"
+        change = f"{self.setting} sets another budget."
+        if not self.setting.startswith("%"):
+            change = f"{self.setting} counts as it was when chatmagic was first imported."
         raise BudgetError(
             f"The budget of {self} is not enough: {used:,} used or reserved, and this may take "
             f"{wanted}. Nothing was sent.",
-            hint=self._hint,
+            hint=f"%chat_credits --usage shows what was used. {change}",
         )
 
-    @property
-    def _hint(self) -> str:
-        where = "%chat_credits --usage shows what was used."
-        if self.setting.startswith("%"):
-            return f"{where} {self.setting} sets another budget."
-        return f"{where} {self.setting} counts as it was when chatmagic was first imported."
-
-    def refuse_blind(self, *, tells: bool) -> None:
+    def refuse_unknown_costs(self, *, tells: bool) -> None:
         """Refuse a budget in credits, as answers do not tell what a request takes.
 
         Args:
@@ -139,26 +99,25 @@ class Budget:
         Raises:
             BudgetError: it is in credits.
         """
-        if self.unit == "credits":
-            why = "The answers tell no credits"
-            if tells:
-                why = (
-                    "The credits in the answers do not tell what a request takes, as their reset "
-                    "moves with each, or they rise"
-                )
-            another = "20 turns a day" if self.daily else "20 turns"
-            raise BudgetError(
-                f"{why}, so a budget of {self} cannot be kept. Nothing was sent.",
-                hint=f'Set one in turns: {self.setting} = "{another}".',
+        if self.unit == "turns":
+            return
+        why = "The answers tell no credits"
+        if tells:
+            why = (
+                "The credits in the answers do not tell what a request takes, as their reset "
+                "moves with each, or they rise"
             )
+        raise BudgetError(
+            f"{why}, so a budget of {self} cannot be kept. Nothing was sent.",
+            hint=f'Set one in turns: {self.setting} = "20 turns".',
+        )
 
-    def notice(self, tally: Tally) -> str | None:
+    def notice(self, used: int) -> str | None:
         """Return a line where 80 % of it, or more, are used; ``None`` otherwise.
 
         Args:
-            tally: what was used, of the kernel or of the day.
+            used: how much of the budget is used or reserved.
         """
-        used = self.used(tally)
         if used < NOTICE * self.most:
             return None
         return f"{used:,} of the budget of {self} are used; {OTHERS}."

@@ -1,31 +1,65 @@
-"""Ledger of a kernel's requests: what each took of the credits, and how sure that is.
+"""Ledger of a process: its requests, what each took of the credits, and its budgets.
 
-Pure: times come in. :class:`chatmagic.session.spending.Spending` owns the ledger of a session
-and is what a request is begun and ended with; nothing else writes to it.
+All sessions of a process share one, ``session.ledger``. Each request is sent between the two::
+
+    reservation = Reservation(endpoint, "map", None, request.digest())
+    try:
+        ledger.begin(reservation)                # raises BudgetError; nothing was sent
+        …                                        # send, read the reply to its end
+    finally:
+        ledger.end(reservation, reply, problem)  # settles; again it does nothing
+
+Any thread may call it. ``begin`` refuses where used + reserved + estimate is more than the
+budget. While no answer has told a cost yet, the first request reserves all that is left, so a
+second one is refused until the first has ended.
+What a cassette answers is not begun here; what the emulator answers is, and counts nothing.
 """
 
 from __future__ import annotations
 
+import math
+import sys
+import threading
 from collections import deque
 from dataclasses import dataclass, field, replace
-from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from chatmagic import _startup
+from chatmagic._json import digest
+from chatmagic._log import swallowed
 from chatmagic.archive.table import dataframe
 from chatmagic.conversation.request_facts import Entry as AskEntry
-from chatmagic.session.estimate import LATELY, Estimate
+from chatmagic.errors import (
+    AuthenticationError,
+    BudgetError,
+    ChatError,
+    ConnectError,
+    InputError,
+    NotRecordedError,
+)
+from chatmagic.models import Reply, Usage
+from chatmagic.session.budget import OTHERS, Budget
+from chatmagic.session.environment import of_process
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.models import Credits
+    from chatmagic.session.environment import Environment
 
 Entry = Literal[AskEntry, "map", "models", "doctor"]
 Sure = Literal["alone", "several", "unknown"]
 
+EMULATOR: Final = "emulator"
+SETTING: Final = "%config ChatMagics.budget"
 KEPT: Final = 100_000
 """How many rows are kept at most, the latest."""
+LATELY: Final = 10
+"""How many of the last requests an estimate goes by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,29 +105,90 @@ class LedgerRow:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Cost of one request, as far as the answers tell it.
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """One request that is asked within the budgets.
 
     Args:
-        before: as in :class:`LedgerRow`.
-        after: as in :class:`LedgerRow`.
-        took: as in :class:`LedgerRow`.
-        each: as in :class:`LedgerRow`.
-        sure: as in :class:`LedgerRow`.
-        charge: the credits that a budget is charged with.
-        late: those for requests before, whose cost was not known.
-        is_priced: whether ``charge`` is final, and no later one has more of it.
+        endpoint: where it goes.
+        entry: where it was asked.
+        cell: hash of the cell; ``None`` without one.
+        request: digest of the request.
+        time: when it was made.
+        amount: the credits that are reserved.
+        is_begun: whether it may have been sent.
+        row: its row of the ledger, once it has ended; ``None`` where it was not sent.
     """
 
-    before: int | None = None
-    after: int | None = None
-    took: int | None = None
-    each: int | None = None
-    sure: Sure = "unknown"
-    charge: int = 0
-    late: int = 0
-    is_priced: bool = True
+    endpoint: Endpoint
+    entry: Entry
+    cell: str | None
+    request: str
+    time: datetime = field(default_factory=lambda: datetime.now(UTC))
+    amount: int = 0
+    is_begun: bool = False
+    row: LedgerRow | None = None
+
+    @property
+    def service(self) -> str:
+        """Name of the service in the ledger."""
+        return service_of(self.endpoint)
+
+    @property
+    def counts(self) -> bool:
+        """Whether budgets count it."""
+        return self.service != EMULATOR
+
+    @property
+    def took(self) -> int | None:
+        """The credits that it took, where no other request of this kernel had a part in that."""
+        return self.row.took if self.row is not None and self.row.sure == "alone" else None
+
+    def was_sent(self, problem: BaseException | None) -> bool:
+        """Return whether the request may have reached the service.
+
+        Args:
+            problem: what ended it early.
+        """
+        unsent = InputError | ConnectError | NotRecordedError | BudgetError
+        has_no_key = isinstance(problem, AuthenticationError) and problem.status is None
+        return self.is_begun and not (has_no_key or isinstance(problem, unsent))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Costs of the last requests.
+
+    Args:
+        costs: credits that each took, oldest first; ten at most.
+    """
+
+    costs: tuple[int, ...] = ()
+
+    @property
+    def cheapest(self) -> int | None:
+        """The least that one took; ``None`` where no cost is known."""
+        return min(self.costs, default=None)
+
+    @property
+    def dearest(self) -> int | None:
+        """The most that one took, at least 1: what a budget reserves; ``None`` is unknown."""
+        return max(1, *self.costs) if self.costs else None
+
+    def about(self, requests: int) -> int | None:
+        """Return about how many credits requests take, by the mean; ``None`` is unknown."""
+        return math.ceil(requests * sum(self.costs) / len(self.costs)) if self.costs else None
+
+    def turns_left(self, remaining: int) -> int | None:
+        """Return about how many more such requests the credits allow, by the mean.
+
+        Args:
+            remaining: the credits that are left.
+
+        Returns:
+            ``None`` where no cost is known, and where all were 0.
+        """
+        return remaining * len(self.costs) // sum(self.costs) if any(self.costs) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +203,11 @@ class Figures:
     credits: Credits
     came_at: datetime
 
+    @property
+    def period(self) -> tuple[object, ...]:
+        """What tells one period of a quota from the next."""
+        return self.credits.limit, self.credits.resets_at, self.credits.lapsed_at
+
 
 @dataclass(slots=True)
 class Meter:
@@ -117,7 +217,7 @@ class Meter:
 
     Args:
         latest: the latest figures of each account, by what tells it from others.
-        batch: how many were begun since none was under way.
+        batch: how many requests were begun since none was under way.
         fallen: by how much the figure fell since then.
         figures: how many answers since then told it.
         answers: how many replies came.
@@ -142,6 +242,23 @@ class Meter:
         latest = max(tuple(self.latest.values()), key=lambda each: each.came_at, default=None)
         return None if latest is None else latest.credits
 
+    @property
+    def estimate(self) -> Estimate:
+        """What a request takes lately, by the last ten whose cost is known."""
+        costs: list[int] = []
+        mean: int | None = None
+        for cost, sure in reversed(tuple(self.lately)):
+            # A later mean is nearer to the truth, and no earlier one was too low.
+            nearest = cost if sure == "alone" or mean is None else min(cost, mean)
+            mean = nearest if sure == "several" else mean
+            costs.append(nearest)
+        return Estimate(tuple(reversed(costs)))
+
+    @property
+    def tells_no_cost(self) -> bool:
+        """Whether the answers so far do not tell what a request takes."""
+        return self.answers >= (3 if self.latest else 1) and not self.lately
+
     def begin(self, *, alone: bool) -> None:
         """Count a request that begins.
 
@@ -152,76 +269,73 @@ class Meter:
             self.batch = self.fallen = self.figures = 0
         self.batch += 1
 
-    def end(self, seen: Figures | None, dearest: int | None, account: object = None) -> Cost:
-        """Return what a request took that has ended.
+    def end(self, row: LedgerRow, seen: Figures | None, account: object) -> tuple[LedgerRow, int]:
+        """Enter what a request took that has ended.
 
         Args:
+            row: the request.
             seen: its answer's figures; ``None`` for none.
-            dearest: the estimate of what it took, which holds where the answer does not tell.
             account: what tells its account from others.
+
+        Returns:
+            The row with what the request took, and the credits that a budget is charged with.
         """
-        is_alone = self.batch == 1
+        is_alone, dearest = self.batch == 1, self.estimate.dearest
         after = None if seen is None else seen.credits.remaining
+        last = self.latest.get(account)
         if seen is None or after is None:
-            return self._untold(dearest, account)
-        last = self.latest.setdefault(account, seen)
-        before = last.credits.remaining or 0
-        is_lower = last is not seen and after <= before
-        if last is seen or _period(last) != _period(seen) or (is_alone and not is_lower):
+            # The next figure of the account tells what it took; the estimate stands for it.
+            if last is None:
+                self.unpriced += dearest is None
+            else:
+                self.advance += dearest or 1
+            return row, dearest or 1
+        before = None if last is None else last.credits.remaining
+        is_lower = before is not None and after <= before
+        is_comparable = last is not None and last.period == seen.period
+        if before is None or not is_comparable or (is_alone and not is_lower):
             self.latest[account], self.fallen, self.figures, self.advance = seen, 0, 0, 0
             self.unpriced += dearest is None
-            return Cost(after=after, charge=dearest or 1, is_priced=dearest is not None)
+            return replace(row, after=after), dearest or 1
         # Of answers that were overtaken the fall is 0: the sum of all falls is right.
         took = before - after if is_lower else 0
-        self.latest[account] = seen if is_lower else last
+        if is_lower:
+            self.latest[account] = seen
         self.fallen, self.figures = self.fallen + took, self.figures + 1
+        row = replace(row, before=before, after=after, took=took, sure="several")
         charge = max(took - self.advance, 0)
-        cost = Cost(before, after, took, None, "several", charge)
         if is_alone and self.advance:
             self.advance = 0
-            return cost
+            return row, charge
         # Rounded up: what has ended has taken no more than the whole fall.
         each = took if is_alone else -(-self.fallen // self.figures)
-        late = self.unpriced * max(each - 1, 0)
+        charge += self.unpriced * max(each - 1, 0)
         self.advance = self.unpriced = 0
-        return replace(cost, each=each, sure="alone" if is_alone else "several", late=late)
-
-    def is_blind(self, dearest: int | None) -> bool:
-        """Return whether the answers so far do not tell what a request takes.
-
-        Args:
-            dearest: the estimate; ``None`` is unknown.
-        """
-        return self.answers >= (3 if self.latest else 1) and dearest is None
-
-    def _untold(self, dearest: int | None, account: object) -> Cost:
-        charge, is_priced = dearest or 1, account in self.latest or dearest is not None
-        self.advance += charge if account in self.latest else 0
-        self.unpriced += not is_priced
-        return Cost(charge=charge, is_priced=is_priced)
+        row = replace(row, each=each, sure="alone" if is_alone else "several")
+        if row.entry != "models":  # no question
+            self.lately.append((each, row.sure))
+        return row, charge
 
 
-@dataclass(slots=True, repr=False)
 class Ledger:
-    """The kernel's latest requests, oldest first.
+    """The process's latest requests, oldest first, and the budgets that they keep to.
 
     Args:
-        rows: a row each, as they ended.
-        meters: what is known of each service's credits.
-        count: how many requests there were.
+        environment: returns the kernel's environment, which knows the budget that is set.
     """
 
-    rows: deque[LedgerRow] = field(default_factory=lambda: deque(maxlen=KEPT))
-    meters: dict[str, Meter] = field(default_factory=dict)
-    count: int = 0
-
-    def meter(self, service: str) -> Meter:
-        """Return the meter of a service.
-
-        Args:
-            service: its origin, or ``emulator``.
-        """
-        return self.meters.setdefault(service, Meter())
+    def __init__(self, environment: Callable[[], Environment] = of_process) -> None:
+        """Begin with nothing used."""
+        self.rows: deque[LedgerRow] = deque(maxlen=KEPT)
+        """A row for each request that has ended."""
+        self._count = 0
+        self._meters: dict[str, Meter] = {}
+        self._credits = self._turns = 0
+        self._held: set[Reservation] = set()
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._news: list[str] = []
+        self._noticed: set[Budget] = set()
 
     def __iter__(self) -> Iterator[LedgerRow]:
         """Return the rows as they are now, oldest first."""
@@ -235,12 +349,13 @@ class Ledger:
         """Return how many rows it has, which may be many."""
         return f"<Ledger of {counted(len(self), 'request')}>"
 
-    def add(self, row: LedgerRow) -> None:
-        """Enter a request that has ended."""
-        self.count = row.number
-        self.rows.append(row)
-        if row.each is not None and row.entry != "models":
-            self.meter(row.service).lately.append((row.each, row.sure))
+    def to_dataframe(self) -> Any:
+        """Return the rows as a pandas DataFrame, times in UTC.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return dataframe(LedgerRow, self)
 
     def of(self, service: str) -> list[LedgerRow]:
         """Return the rows of a service, oldest first.
@@ -250,31 +365,209 @@ class Ledger:
         """
         return [row for row in self if row.service == service]
 
-    def estimate(self, service: str) -> Estimate:
-        """Return what a request takes lately, by the last ten whose cost is known.
+    def meter(self, service: str) -> Meter:
+        """Return the meter of a service.
 
         Args:
             service: its origin, or ``emulator``.
         """
-        costs: list[int] = []
-        mean: int | None = None
-        for cost, sure in reversed(tuple(self.meter(service).lately)):
-            # A later mean is nearer to the truth, and no earlier one was too low.
-            nearest = cost if sure == "alone" or mean is None else min(cost, mean)
-            mean = nearest if sure == "several" else mean
-            costs.append(nearest)
-        return Estimate(tuple(reversed(costs)))
+        return self._meters.setdefault(service, Meter())
 
-    def to_dataframe(self) -> Any:
-        """Return the rows as a pandas DataFrame, times in UTC.
+    def figures(self, endpoint: Endpoint) -> Figures | None:
+        """Return the latest figures of an account's credits; ``None`` before the first."""
+        return self.meter(service_of(endpoint)).latest.get(endpoint.account)
+
+    @property
+    def under_way(self) -> tuple[Reservation, ...]:
+        """The requests that were begun and have not ended."""
+        return tuple(self._held.copy())
+
+    # --- Budgets -------------------------------------------------------------------------------
+
+    def budgets(self) -> list[Budget]:
+        """Return the budgets that hold now: the environment's and the kernel's.
 
         Raises:
-            ImportError: pandas is not installed.
+            InputError: one of them is no budget.
         """
-        return dataframe(LedgerRow, self)
+        texts = [
+            (_startup.BUDGET, _startup.BUDGET_VARIABLE),
+            (self._environment().budget(), SETTING),
+        ]
+        return [Budget.parse(text, setting) for text, setting in texts if text]
+
+    def used(self, budget: Budget) -> int:
+        """Return how much of a budget this kernel has used and reserved."""
+        held = [each for each in self.under_way if each.counts]
+        if budget.unit == "turns":
+            return self._turns + len(held)
+        return self._credits + sum(each.amount for each in held)
+
+    def budget_words(self) -> list[str]:
+        """Return how much of each budget is used, a line each.
+
+        Raises:
+            InputError: a budget cannot be read.
+        """
+        return [
+            f"Budget of {budget} ({budget.setting}): {self.used(budget):,} used; {OTHERS}."
+            for budget in self.budgets()
+        ]
+
+    def news(self) -> list[str]:
+        """Return the notices that no cell has shown, and forget them."""
+        news, self._news = self._news, []
+        return news
+
+    def tell(self) -> None:
+        """Show the notices that no cell has shown; in the main thread, where cells run.
+
+        What another thread prints would stand in the output of whichever cell runs.
+        """
+        if threading.current_thread() is threading.main_thread():
+            for notice in self.news():
+                with swallowed():  # a warning may be an error here; the reply is not to be lost
+                    self._environment().notify(notice)
+
+    # --- Requests ------------------------------------------------------------------------------
+
+    def begin(self, reservation: Reservation) -> None:
+        """Reserve what a request may take; called just before it is sent.
+
+        Raises:
+            BudgetError: it does not go into a budget; nothing was sent.
+            InputError: a budget cannot be read.
+        """
+        try:
+            with self._lock:
+                if reservation.counts:
+                    reservation.amount = self._needed(reservation.service)
+                alone = all(each.service != reservation.service for each in self._held)
+                self.meter(reservation.service).begin(alone=alone)
+                self._held.add(reservation)
+                reservation.is_begun = True
+        except BaseException:
+            self._held.discard(reservation)  # an interrupt may come when it is in there
+            raise
+
+    def _needed(self, service: str) -> int:
+        """Return the credits to reserve for a request to a service.
+
+        Raises:
+            BudgetError: it does not go into a budget.
+            InputError: a budget cannot be read.
+        """
+        meter = self.meter(service)
+        dearest = meter.estimate.dearest
+        needed = dearest or 0
+        for budget in self.budgets():
+            if meter.tells_no_cost:
+                budget.refuse_unknown_costs(tells=bool(meter.latest))
+            need = budget.reserve(self.used(budget), dearest)
+            if budget.unit == "credits":
+                needed = min(needed or need, need)
+        return needed
+
+    def end(
+        self,
+        reservation: Reservation | None,
+        reply: Reply | None = None,
+        problem: BaseException | None = None,
+    ) -> None:
+        """Enter a request that has ended, and settle what it took.
+
+        Args:
+            reservation: the request; ``None``, or one that has ended, does nothing.
+            reply: the reply as far as it came.
+            problem: what ended it early; of a request that was not sent nothing is kept.
+        """
+        try:
+            # An interrupt strikes the main thread alone: in another one all of it is done.
+            if threading.current_thread() is not threading.main_thread():
+                self._end(reservation, reply, problem)
+            elif reservation in self._held:
+                arguments = reservation, reply, problem
+                settling = threading.Thread(target=self._end, args=arguments)
+                settling.start()
+                settling.join()
+        except KeyboardInterrupt:
+            self._end(reservation, reply, problem)
+            raise
+        self.tell()
+
+    def settled(self, reservation: Reservation | None, reply: Reply) -> Reply:
+        """Return a reply that has come with what it took.
+
+        Args:
+            reservation: its request; ``None`` where none was sent.
+            reply: the reply; one that is not whole is ended by its problem.
+        """
+        if reply.state == "complete":
+            self.end(reservation, reply)
+        return replace(reply, took=None if reservation is None else reservation.took)
+
+    def _end(
+        self,
+        reservation: Reservation | None,
+        reply: Reply | None,
+        problem: BaseException | None,
+    ) -> None:
+        """Do what :meth:`end` does, once; a second call waits until the first has done it."""
+        with self._lock:
+            if reservation is None or reservation not in self._held:
+                return
+            reply = reply or Reply("")
+            was_sent = reservation.was_sent(problem)
+            charge = self._enter(reservation, reply, problem) if was_sent else 0
+            self._held.discard(reservation)
+            if was_sent and reservation.counts and reply.origin != EMULATOR:
+                self._credits += charge
+                self._turns += 1
+            if reservation.counts:
+                self._note_budgets()
+
+    def _enter(self, reservation: Reservation, reply: Reply, problem: BaseException | None) -> int:
+        """Enter a request that was sent; return the credits that it is charged with."""
+        meter = self.meter(reservation.service)
+        seen: Credits | None = getattr(problem, "credits", None) or reply.credits
+        text, usage = reply.text, reply.usage or Usage()
+        is_question = reservation.entry != "models"
+        is_reply = bool(text) or (problem is None and reply.state == "complete")
+        meter.answers += is_reply and is_question
+        self._count += 1
+        row = LedgerRow(
+            number=self._count,
+            time=reservation.time,
+            service=sys.intern(reservation.service),
+            entry=reservation.entry,
+            cell=reservation.cell,
+            request=reservation.request,
+            reply=digest(text) if text else None,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            total_tokens=usage.total_tokens,
+            error=None if problem is None else type(problem).__name__,
+        )
+        charge = 0
+        is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
+        # What was refused, and what is no question, took nothing where its answer tells none.
+        if seen is not None or (is_question and not is_refused):
+            figures = None if seen is None else Figures(seen, datetime.now(UTC))
+            row, charge = meter.end(row, figures, reservation.endpoint.account)
+        reservation.row = row
+        self.rows.append(row)
+        return charge
+
+    def _note_budgets(self) -> None:
+        """Note the budgets of which 80 % are used now, each once."""
+        with swallowed(ChatError):
+            for budget in self.budgets():
+                line = budget.notice(self.used(budget))
+                if line is not None and budget not in self._noticed:
+                    self._noticed.add(budget)
+                    self._news.append(line)
 
 
-def _period(figures: Figures) -> tuple[object, ...]:
-    """Return what tells one period of a quota from the next."""
-    credits = figures.credits
-    return credits.limit, credits.resets_at, credits.lapsed_at
+def service_of(endpoint: Endpoint) -> str:
+    """Return the name of an endpoint's service in the ledger."""
+    return EMULATOR if endpoint.is_emulator else endpoint.origin

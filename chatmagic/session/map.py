@@ -213,12 +213,12 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
         # Again, for an interrupt anywhere; the job's own threads close it otherwise.
         if handle is None or not handle.is_running:
             file.close()
-        session.spending.tell()
+        session.ledger.tell()
 
 
 def _agree_to(session: SessionState, tasks: Tasks, asker: RowAsker, options: MapOptions) -> None:
     """Refuse a job that is not agreed to; nothing is sent yet."""
-    session.spending.budgets()  # one that cannot be read is told before anything is sent
+    session.ledger.budgets()  # one that cannot be read is told before anything is sent
     if not options.yes and tasks.listed != []:
         _agree(_quote(session, asker, tasks))
 

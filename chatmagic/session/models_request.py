@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from chatmagic._json import digest
 from chatmagic.errors import NotRecordedError
 from chatmagic.models import Reply
-from chatmagic.session.reservation import Reservation
+from chatmagic.session.ledger import Reservation
 
 if TYPE_CHECKING:
     from chatmagic.client.model_list import ModelList
@@ -34,12 +34,12 @@ def _ask(session: Session) -> ModelList:
     asked = Reservation(client.endpoint, "models", session.environment.cell()[0], digest("models"))
     reply, problem = Reply(""), cast("BaseException | None", None)
     try:
-        session.spending.begin(asked)
+        session.ledger.begin(asked)
         listed = client.models()
         reply = Reply("", credits=listed.credits, origin=listed.origin)
     except BaseException as error:
         problem = error
         raise
     finally:
-        session.spending.end(asked, reply, problem)
+        session.ledger.end(asked, reply, problem)
     return listed

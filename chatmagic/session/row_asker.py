@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from chatmagic.session.reservation import Reservation, service_of
+from chatmagic.session.ledger import Reservation, service_of
 from chatmagic.session.state import note_tokens
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from chatmagic.client.halt import Halt
     from chatmagic.models import Credits, Reply
     from chatmagic.protocol.wire import Request
-    from chatmagic.session.estimate import Estimate
+    from chatmagic.session.ledger import Estimate
     from chatmagic.session.state import SessionState
 
 
@@ -50,11 +50,11 @@ class RowAsker:
             ChatInterrupted: it was stopped.
         """
         stream = client.send(request, halt)
-        spending = self.session.spending
+        ledger = self.session.ledger
         reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
         problem: BaseException | None = None
         try:
-            spending.begin(reservation)
+            ledger.begin(reservation)
             with stream:
                 for _ in stream:
                     pass
@@ -62,7 +62,7 @@ class RowAsker:
             problem = error
             raise
         finally:
-            spending.end(reservation, stream.reply, problem)
+            ledger.end(reservation, stream.reply, problem)
             note_tokens(self.session, request, stream.reply)
         return self._check(stream.reply)
 
@@ -74,7 +74,7 @@ class RowAsker:
     @property
     def _estimate(self) -> Estimate:
         """What a request took lately."""
-        return self.session.spending.ledger.estimate(self.service)
+        return self.session.ledger.meter(self.service).estimate
 
     def cost(self) -> int:
         """Return about what a request takes in credits, at least 1."""
@@ -88,5 +88,5 @@ class RowAsker:
     @property
     def credits(self) -> Credits | None:
         """The latest figures of the credits, by whichever request told them."""
-        figures = self.session.spending.figures(self._client.endpoint)
+        figures = self.session.ledger.figures(self._client.endpoint)
         return None if figures is None else figures.credits

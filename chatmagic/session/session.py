@@ -46,7 +46,7 @@ class Session(SessionState):
     def credit_state(self) -> CreditState:
         """The latest credits and what belongs to them, read as one."""
         state = replace(self.clients.credit_state, took=self.took)
-        figures = None if self.endpoint is None else self.spending.figures(self.endpoint)
+        figures = None if self.endpoint is None else self.ledger.figures(self.endpoint)
         is_without = state.credits is not None and state.credits.remaining is None
         if figures is None or is_without or figures.credits == state.credits:
             return state

@@ -9,19 +9,18 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import TokenRate
 from chatmagic.protocol.wire import BodyWriter
 from chatmagic.session.client_pool import ClientPool
-from chatmagic.session.environment import PlainPython, of_process
+from chatmagic.session.environment import PlainPython
 from chatmagic.session.events import Followers
+from chatmagic.session.ledger import Ledger
 from chatmagic.session.lock import AskLock
 from chatmagic.session.secret_check import SecretCheck
-from chatmagic.session.spending import Spending
 
 if TYPE_CHECKING:
     from chatmagic.client.client import Client
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.environment import Environment
-    from chatmagic.session.ledger import Ledger
-    from chatmagic.session.reservation import Reservation
+    from chatmagic.session.ledger import Reservation
 
 
 class SessionState:
@@ -32,8 +31,9 @@ class SessionState:
         environment: where the session runs; ``None`` is plain Python.
     """
 
-    spending = Spending(of_process)
-    """What this process used: its budgets hold for all its sessions together."""
+    ledger = Ledger()
+    """The requests of this process, ``rows`` and ``to_dataframe()``: its budgets hold for all its
+    sessions together."""
 
     def __init__(
         self, client: Client | None = None, *, environment: Environment | None = None
@@ -54,11 +54,6 @@ class SessionState:
         self.lock = AskLock()
         self.secret_check = SecretCheck()
         self.bodies = BodyWriter()
-
-    @property
-    def ledger(self) -> Ledger:
-        """The requests of this process that were sent: ``rows``, and ``to_dataframe()``."""
-        return self.spending.ledger
 
 
 def note_tokens(session: SessionState, request: Request, reply: Reply) -> None:

@@ -20,8 +20,8 @@ from chatmagic.session import forms
 from chatmagic.session.ask import AskState, interrupted, read, set_aside_note
 from chatmagic.session.environment import setup_for
 from chatmagic.session.events import Answer, Began, Fragment, Sent
+from chatmagic.session.ledger import Reservation
 from chatmagic.session.preview import Preview
-from chatmagic.session.reservation import Reservation
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class AskSteps:
         self._look_up()
         if self._source == "service":
             self._refuse_secrets(self._endpoint())
-        news = [*session.cassette.news(), *session.spending.news()]
+        news = [*session.cassette.news(), *session.ledger.news()]
         state.notes = [*set_aside_note(aside), *news, *self._what_is_sent()]
 
     def _refuse_secrets(self, endpoint: Endpoint, *, is_sent: bool = True) -> None:
@@ -256,7 +256,7 @@ class AskSteps:
                 state.lookup,
                 cassette,
                 lambda: transports.Outcome(
-                    session.spending.settled(session.request, stream.reply), client.endpoint.key
+                    session.ledger.settled(session.request, stream.reply), client.endpoint.key
                 ),
             )
         state.added = session.conversation.added
@@ -295,7 +295,7 @@ class AskSteps:
 
     def _read(self, view: View) -> BaseException | None:
         """Send the request within the budgets, and show its reply; return what ended it early."""
-        session, state, spending = self.session, self.state, self.session.spending
+        session, state, ledger = self.session, self.state, self.session.ledger
         stream, problem = cast("ReplyStream", state.stream), None
 
         def show(fragment: str) -> None:
@@ -303,16 +303,16 @@ class AskSteps:
             session.followers.tell(Fragment(fragment))
 
         # Where an interrupt came before the end of the request before was noted.
-        spending.end(session.request, None, ChatInterrupted("Interrupted."))
+        ledger.end(session.request, None, ChatInterrupted("Interrupted."))
         session.request = None
         try:
             if (to := state.sent_to) is not None:
                 entry, cell = state.ask.entry, state.ask.owner
                 session.request = Reservation(to, entry, cell, state.digest)
-                spending.begin(session.request)
+                ledger.begin(session.request)
             view.sent()
             session.followers.tell(Sent(state.ask))
             problem = read(stream, show)
             return problem
         finally:
-            spending.end(session.request, stream.reply, problem)
+            ledger.end(session.request, stream.reply, problem)

@@ -1,12 +1,9 @@
-"""Budgets and forecasts before a service on loopback whose truth is known: it counts."""
+"""Budgets before a service on loopback whose truth is known: it counts."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import subprocess
-import sys
 import threading
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -20,12 +17,12 @@ import chatmagic
 from chatmagic.errors import BudgetError, RateLimitError
 from chatmagic.jupyter.usage_view import shown
 from chatmagic.session.events import Ask, Listener
+from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
-from chatmagic.session.spending import Spending
 from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 WORKERS: Final = 8
@@ -58,7 +55,7 @@ def test_cells_panel_and_map_at_once_pass_no_budget(
     """Also of two sessions; what does not go into the budget is not sent."""
     service, credits = Counting(cost=cost), Counting().credits
     environment = GivenEnvironment(budget=lambda: budget, notify=str)
-    monkeypatch.setattr(SessionState, "spending", Spending(lambda: environment))
+    monkeypatch.setattr(SessionState, "ledger", Ledger(lambda: environment))
     with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
         sessions = Session(client), Session(client)
         came, has_ended = threading.Event(), threading.Event()
@@ -137,162 +134,17 @@ def test_what_a_turn_took_is_told_where_it_was_alone(tmp_path: Path) -> None:
     assert [turn.record and turn.record.took for turn in session.conversation] == took
 
 
-def forecast(service: Counting) -> tuple[tuple[int, int], int]:
-    """Ask 12 times, then until no credits are left.
-
-    Returns:
-        Between how many and how many turns were left, as ``%chat_credits --usage`` said then,
-        and how many were.
-    """
+def test_the_turns_that_are_left_are_told() -> None:
+    """By the mean of the last ten, which take what each of these takes."""
+    service = Counting(600, lambda _: 3)
     with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
         session = Session(client)
         for _ in range(12):
             session.ask("ask", history=False)
-        words = shown(session.spending, server.origin)[1]
-        told = re.search(
-            r"about ([\d,]+)(?: to ([\d,]+))? more turns like these; others may", words
-        )
+        words = shown(session.ledger, server.origin)[1]
+        told = re.search(r"about ([\d,]+) more turns like the last 10; others may", words)
         with contextlib.suppress(RateLimitError):
             while True:
                 session.ask("ask", history=False)
     assert told is not None
-    return (int(told[1]), int(told[2] or told[1])), service.asked.total() - 13
-
-
-@pytest.mark.parametrize(
-    ("cost", "others"),
-    [
-        (lambda _: 3, 0),
-        (varying, 0),
-        (lambda _: 3, 3),
-        (lambda number: number, 0),
-        (lambda number: 5 + number // 2, 1),
-    ],
-    ids=["constant", "varying", "others share the quota", "growing", "growing, and others"],
-)
-def test_a_forecast_covers_how_many_turns_are_left(cost: Callable[[int], int], others: int) -> None:
-    """What others take of the quota is in it, as they took it lately; so is how turns grow."""
-    service, luck = Counting(600, cost), Random(1)  # noqa: S311
-
-    def take(_: str) -> None:
-        service.credits = max(service.credits - luck.randint(0, others), 0)
-
-    service.before = take
-    (fewest, most), were = forecast(service)
-    assert fewest <= were <= most
-    assert most < 6 * fewest
-
-
-PROGRAM: Final = """
-import os, signal, sys
-import chatmagic
-from chatmagic import _startup
-from chatmagic.client import stream, transport
-from chatmagic.errors import BudgetError, RateLimitError
-from chatmagic.jupyter.usage_view import shown
-from chatmagic.session import day_file, steps
-
-origin, *plan = sys.argv[1:]
-
-def asking(point):
-    def killing(name, original, after=False):
-        def called(*args, **named):
-            if name == point and not after:
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = original(*args, **named)
-            if name == point:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-        return called
-
-    File, Stream = day_file.DayFile, stream.ReplyStream
-    File.reserve = killing("before it is reserved", File.reserve)
-    day_file.replace_content = killing("as it is written", day_file.replace_content)
-    File.reserve = killing("when it is reserved", File.reserve, after=True)
-    Stream._note_headers = killing("as the headers come", Stream._note_headers)
-    File.settle = killing("before it is settled", File.settle)
-    File.settle = killing("when it is settled", File.settle, after=True)
-    session = chatmagic.Session(chatmagic.Client(origin, "k"))
-    try:
-        while True:
-            session.ask("ask", history=False)
-    except BudgetError:
-        os._exit(7)
-
-def fork(point):
-    child = os.fork()
-    if not child:
-        try:
-            asking(point)
-        finally:
-            os._exit(1)
-    return child
-
-for each in plan:
-    _startup.BUDGET, together = each.split(": ")
-    children = [fork(point) for point in together.split("+")]
-    print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
-"""
-"""Kernels that ask until the budget refuses, or kill themselves at a point."""
-
-needs_fork = pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="Linux's folder")
-
-
-def kernels(folder: Path, plan: Sequence[str]) -> int:
-    """Run kernels that share a day's file, and the account of a service.
-
-    Args:
-        folder: the state folder.
-        plan: one after the other the budget of a day, a colon, and what runs at once with a plus
-            between them: the point at which a kernel kills itself, or ``none``.
-
-    Returns:
-        How many requests were sent; each takes three credits.
-    """
-    service = Counting(cost=lambda _: 3)
-    with Server(service) as server:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PROGRAM, server.origin, *plan],
-            check=False, capture_output=True, text=True,
-            env={**os.environ, "XDG_STATE_HOME": str(folder)},
-        )  # fmt: skip
-    points = [each.split(": ")[1].split("+") for each in plan]
-    ended = [[7 if point == "none" else -9 for point in together] for together in points]
-    assert done.stdout.splitlines() == [str(each) for each in ended], done.stderr
-    return service.asked.total()
-
-
-@needs_fork
-@pytest.mark.parametrize(
-    ("plan", "least", "most"),
-    [
-        # Each sees what the others take, as of any others, so they may use less of it.
-        (["7 a day: none", "40 a day: none+none+none"], 3, 13),
-        (["16 turns a day: none+none+none"], 16, 16),
-    ],
-    ids=["credits", "turns"],
-)
-def test_kernels_at_once_never_pass_the_budget_of_a_day(
-    tmp_path: Path, plan: list[str], least: int, most: int
-) -> None:
-    """In credits once a cost is known, which the first one finds out by two requests."""
-    assert least <= kernels(tmp_path, plan) <= most
-
-
-POINTS: Final = (
-    "as the headers come",
-    "when it is reserved",
-    "before it is reserved",
-    "as it is written",
-    "before it is settled",
-    "when it is settled",
-)
-UNSENT: Final = 1
-"""How many of these kernels die when a request is reserved, and not yet sent."""
-
-
-@needs_fork
-def test_a_killed_kernel_leaves_the_file_usable(tmp_path: Path) -> None:
-    """What it had under way counts as a request; the next kernel goes on within the budget."""
-    plan = [f"40 a day: {point}" for point in (*POINTS, "none")]
-    assert kernels(tmp_path, plan) == 13 - UNSENT
+    assert int(told[1]) == service.asked.total() - 13

@@ -397,7 +397,7 @@ def another_works(service: Service, session: Session, where: str) -> None:
     thread.join(PATIENCE)
     assert len(session.conversation) == before + 1
     assert service.only_one_is_open(), where
-    assert session.spending.under_way == (), where
+    assert session.ledger.under_way == (), where
     service.answer = answer
 
 

@@ -55,7 +55,7 @@ WRONG = [
     ),
 ]
 RIGHT = {
-    "budget": '"20 turns a day"',
+    "budget": '"20 turns"',
     "mode": '"Replay"',
     "auth": '"X-API-Key"',
     "base_url": '"https://chat.example"',

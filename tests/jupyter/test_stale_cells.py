@@ -42,6 +42,13 @@ def test_the_cells_below_their_cause_are_told() -> None:
     assert stale_cells.below(causes, "abcdef") == {"c": ["d", "f"]}
 
 
+def enter(session: Session, row: LedgerRow) -> None:
+    """Enter a request into a session's ledger."""
+    session.ledger.rows.append(row)
+    if row.each is not None:
+        session.ledger.meter(row.service).lately.append((row.each, "alone"))
+
+
 @pytest.mark.parametrize(
     ("costs", "words"),
     [
@@ -57,14 +64,14 @@ def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str
         session.conversation.add(turn)
     ask(session.conversation, "b, too", "b", "1b")
     for number, each in enumerate(costs, 1):
-        session.spending.ledger.add(replace(ROW, number=number, each=each))
+        enter(session, replace(ROW, number=number, each=each))
     assert stale_cells.quote(session, ["b", "c"]) == f"3 turns are stale: {words}"
 
 
 def test_a_replay_takes_no_credits() -> None:
     """Whatever requests took before; settings that do not go together are no replay."""
     session = Session()
-    session.spending.ledger.add(replace(ROW, each=3))
+    enter(session, replace(ROW, each=3))
     replayed = CassetteSetup(CassetteConfig(Path("a.jsonl"), "replay"))
     session.environment = GivenEnvironment(cassette=lambda: replayed)
     assert stale_cells.quote(session, ["b"]) == "1 turn is stale: a replay takes no credits"

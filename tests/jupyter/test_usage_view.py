@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,18 +14,14 @@ from shells import KEY, Shell
 from chatmagic import _startup
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.jupyter.usage_view import shown
-from chatmagic.models import Credits, Reply
+from chatmagic.models import Reply
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
-from chatmagic.session.ledger import LedgerRow
-from chatmagic.session.reservation import Reservation
-from chatmagic.session.spending import Spending
+from chatmagic.session.ledger import Ledger, LedgerRow, Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from chatmagic.session.ledger import Entry
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SERVICE = Endpoint("https://a.example", "bearer", None, "test")
@@ -114,7 +110,7 @@ def test_a_cassettes_answers_count_nothing(
     bare: Shell, account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is recorded counts, as it is sent; what is replayed does not. Nor does the emulator."""
-    monkeypatch.setattr(_startup, "BUDGET", "1 turn a day")
+    monkeypatch.setattr(_startup, "BUDGET", "1 turn")
     bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --record")
     bare.machine("%%chat\nHello?")
     bare.do("%chat_cassette --off\n%chat_reset")
@@ -133,17 +129,19 @@ def test_a_cassettes_answers_count_nothing(
     assert account.left == 97
     usage = bare.do("%chat_credits --usage").texts[0]
     assert "3 requests of this kernel to emulator." in usage
-    assert f"Budget of 1 turn a day (CHATMAGIC_BUDGET): 0 used; {OTHERS}." in usage
+    assert f"Budget of 1 turn (CHATMAGIC_BUDGET): 1 used; {OTHERS}." in usage
 
 
 def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
-    """As a table, a plot and a forecast; each figure says that others may share the quota."""
+    """As a table, a plot and a count of turns; each figure says that others may share the quota."""
     del account
     assert bare.do("%chat_credits --usage").texts == ["No request was sent from this kernel yet."]
     bare.machine("%%chat\nHello?")
     assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
     bare.machine("%%chat\nHello?")
-    assert "A forecast needs 5 turns" in bare.do("%chat_credits --usage").texts[0]
+    second = bare.do("%chat_credits --usage").texts[0]
+    assert f"The last turn took 3 credits; {OTHERS}." in second
+    assert f": about 31 more turns like the last; {OTHERS}." in second
     bare.do("import chatmagic")
     for _ in range(4):
         bare.do("chatmagic.ask('Hello?')")
@@ -151,15 +149,14 @@ def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     lines = usage.texts[0].splitlines()
     left = "82 of 100 credits left, resets 2099-01-01 00:00 UTC"
     assert lines[1] == f"The last 5 turns took 3 credits each; {OTHERS}."
-    assert lines[2] == f"{left}: about 27 more turns like these; {OTHERS}."
-    assert lines[3] == f"At this pace they do not last until then; {OTHERS}."
-    assert " ".join(lines[4].split()) == (
+    assert lines[2] == f"{left}: about 27 more turns like the last 5; {OTHERS}."
+    assert " ".join(lines[3].split()) == (
         "Request Time (UTC) Asked in Tokens Before After Took Sure"
     )
-    assert " ".join(lines[6].split()[3:]) == "cell 1 + 2 97 94 3 alone"
-    assert " ".join(lines[10].split()[3:]) == "Python 1 + 2 85 82 3 alone"
+    assert " ".join(lines[5].split()[3:]) == "cell 1 + 2 97 94 3 alone"
+    assert " ".join(lines[9].split()[3:]) == "python 1 + 2 85 82 3 alone"
     assert usage.html.count("<rect") == 5
-    assert usage.html.count(OTHERS) == 5
+    assert usage.html.count(OTHERS) == 4
     rows = list(current_session().ledger.rows)
     assert {row.cell for row in rows} == {None}
     assert (
@@ -167,38 +164,22 @@ def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
     )
 
 
-def spending(entry: Entry, *, count: int, minutes: float) -> Spending:
-    """Return what a kernel used that asked so often at this pace."""
-    made = Spending(GivenEnvironment)
-    for number in range(count):
-        reservation = Reservation(SERVICE, entry, None, "0" * 64)
-        made.begin(reservation)
-        reservation.time = NOW + timedelta(minutes=minutes * number)
-        told = Credits(1_000, 900 - 3 * number, None, NOW + timedelta(hours=12), NOW)
-        made.end(reservation, Reply("yes", credits=told))
-    return made
-
-
-@pytest.mark.parametrize(
-    ("minutes", "words"), [(1, "do not last until then"), (10, "last until then")]
-)
-def test_it_tells_whether_the_credits_last(minutes: float, words: str) -> None:
-    """Until the reset, at the pace of the last ten requests."""
-    text = shown(spending("panel", count=30, minutes=minutes), SERVICE.origin)[1]
-    assert f"At this pace they {words}; {OTHERS}." in text
-
-
 def test_a_long_ledger_is_cut() -> None:
     """It says where the other rows are."""
-    text = shown(spending("map", count=30, minutes=1), SERVICE.origin)[1]
+    ledger = Ledger(GivenEnvironment)
+    for _ in range(30):
+        reservation = Reservation(SERVICE, "map", None, "0" * 64)
+        ledger.begin(reservation)
+        ledger.end(reservation, Reply("yes"))
+    text = shown(ledger, SERVICE.origin)[1]
     assert "The latest 20; session.ledger has 10 more." in text
     assert text.count(" map ") == 20
 
 
 def test_rows_have_names_for_people() -> None:
     """Also one that failed, or whose figures are not known."""
-    made = Spending(GivenEnvironment)
-    made.ledger.rows.append(
+    ledger = Ledger(GivenEnvironment)
+    ledger.rows.append(
         LedgerRow(
             number=1,
             time=NOW,
@@ -209,6 +190,6 @@ def test_rows_have_names_for_people() -> None:
             error="ServiceError",
         )
     )
-    html, text = shown(made, "emulator")
+    html, text = shown(ledger, "emulator")
     assert " ".join(text.splitlines()[3].split()) == "1 cell (ServiceError) ? ? ? not known"
     assert '<text x="43" y="69">?</text>' in html

@@ -17,8 +17,8 @@ from chatmagic.client.client import Client
 from chatmagic.conversation.record import Record
 from chatmagic.errors import BudgetError, RequestRejectedError, TooLongError
 from chatmagic.session.events import Ask
+from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
-from chatmagic.session.spending import Spending
 from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_one_that_the_budget_has_no_room_for_is_not_sent_again(
 ) -> None:
     """What is said does not hide that it was sent once."""
     environment = GivenEnvironment(budget=lambda: "2 turns")
-    monkeypatch.setattr(SessionState, "spending", Spending(lambda: environment))
+    monkeypatch.setattr(SessionState, "ledger", Ledger(lambda: environment))
     service = ShortService(15)
     session = Session(Client(transport=service))
     session.ask("aaaa")

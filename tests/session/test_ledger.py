@@ -1,23 +1,66 @@
-"""The ledger: what requests took, one after the other and several at once."""
+"""The ledger: what requests took, one after the other and several at once, and its budgets."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sys
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
+import pytest
+from environments import GivenEnvironment
 from hypothesis import given as examples
 from hypothesis import strategies as st
+from served import WHOLE, Played
 
-from chatmagic.models import Credits
-from chatmagic.session.ledger import KEPT, Figures, Ledger, LedgerRow, Meter
+from chatmagic import _startup
+from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Endpoint
+from chatmagic.errors import (
+    AuthenticationError,
+    BudgetError,
+    ChatInterrupted,
+    ConnectError,
+    CutOffError,
+    InputError,
+    NotRecordedError,
+    RequestRejectedError,
+    ServiceError,
+)
+from chatmagic.models import Credits, Reply, Usage
+from chatmagic.session import ledger as ledger_module
+from chatmagic.session.budget import Budget
+from chatmagic.session.ledger import (
+    KEPT,
+    Estimate,
+    Figures,
+    Ledger,
+    LedgerRow,
+    Meter,
+    Reservation,
+)
+from chatmagic.session.session import Session
+from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import FrameType
+
+    from chatmagic.client.halt import Halt
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)
+CREDITS = 1_000
+SERVICE = Endpoint("https://a.example", "bearer", None, "test")
+EMULATOR = replace(SERVICE, key_from="emulator")
+DIGEST = "0" * 64
+ROW = LedgerRow(number=1, time=NOW, service=SERVICE.origin, entry="cell", cell=None, request=DIGEST)
 
 
 def seen(remaining: int | None, resets_at: datetime = RESET) -> Figures:
@@ -25,21 +68,13 @@ def seen(remaining: int | None, resets_at: datetime = RESET) -> Figures:
     return Figures(Credits(1_000, remaining, None, resets_at, NOW), NOW)
 
 
-def row(number: int, **facts: object) -> LedgerRow:
-    """Return a row of the ledger."""
-    known = {"time": NOW, "service": "https://a.example", "entry": "cell", "cell": None}
-    return LedgerRow(**{**known, "number": number, "request": "0" * 64, **facts})  # type: ignore[arg-type]
-
-
-def run(
-    meter: Meter, *figures: Figures | None, dearest: int | None = None
-) -> list[tuple[int | None, str, int]]:
+def run(meter: Meter, *figures: Figures | None) -> list[tuple[int | None, str, int]]:
     """End a request for each figure, one after the other; return what each took."""
     costs: list[tuple[int | None, str, int]] = []
     for figure in figures:
         meter.begin(alone=True)
-        cost = meter.end(figure, dearest)
-        costs.append((cost.took, cost.sure, cost.charge + cost.late))
+        row, charge = meter.end(ROW, figure, None)
+        costs.append((row.took, row.sure, charge))
     return costs
 
 
@@ -54,16 +89,16 @@ def test_a_request_took_what_the_figures_fell() -> None:
 
 def test_a_reset_or_a_rise_begins_anew() -> None:
     """What was taken across it is not known; the estimate is charged."""
-    later = datetime(2026, 1, 3, tzinfo=UTC)
-    costs = run(Meter(), seen(97), seen(999, later), seen(996, later), dearest=3)
-    assert costs == [(None, "unknown", 3), (None, "unknown", 3), (3, "alone", 3)]
-    assert run(Meter(), seen(97), seen(500), dearest=2)[1] == (None, "unknown", 2)
+    later, meter = datetime(2026, 1, 3, tzinfo=UTC), Meter()
+    run(meter, seen(97), seen(94))
+    costs = run(meter, seen(999, later), seen(996, later), seen(998, later))
+    assert costs == [(None, "unknown", 3), (3, "alone", 3), (None, "unknown", 3)]
 
 
 def test_an_answer_without_figures_is_charged_once() -> None:
     """The next answer's fall holds it, too, and is nobody's alone."""
-    costs = run(Meter(), seen(97), None, seen(91), dearest=3)
-    assert costs[1:] == [(None, "unknown", 3), (6, "several", 3)]
+    costs = run(Meter(), seen(97), seen(94), None, seen(88))
+    assert costs[2:] == [(None, "unknown", 3), (6, "several", 3)]
     assert run(Meter(), None, seen(None)) == [(None, "unknown", 1)] * 2
 
 
@@ -78,8 +113,8 @@ def test_each_account_has_figures_of_its_own() -> None:
         ("b", later, (3, "alone", 3)),
     ]:
         meter.begin(alone=True)
-        told = meter.end(figures, None, account)
-        assert (told.took, told.sure, told.charge + told.late) == cost
+        row, charge = meter.end(ROW, figures, account)
+        assert (row.took, row.sure, charge) == cost
     assert meter.credits == later.credits
 
 
@@ -88,21 +123,23 @@ def test_the_latest_figures_are_the_lowest_until_the_reset() -> None:
     meter, reset = Meter(), seen(50, RESET + timedelta(1))
     for alone, figures in [(True, seen(9)), (True, seen(3)), (False, seen(6)), (False, reset)]:
         meter.begin(alone=alone)
-        meter.end(figures, 3)
+        meter.end(ROW, figures, None)
         assert meter.latest[None] == (seen(3) if figures == seen(6) else figures)
 
 
-def test_blind_is_who_is_told_no_cost() -> None:
-    """After one answer without figures, or three that tell no cost."""
-    meter = Meter()
-    assert not meter.is_blind(None)
-    meter.answers = 1
-    assert meter.is_blind(None)
-    meter.latest[None] = seen(97)
-    assert not meter.is_blind(None)
-    meter.answers = 3
-    assert meter.is_blind(None)
-    assert not meter.is_blind(3)
+def test_a_cost_is_unknown_after_answers_that_tell_none() -> None:
+    """After one answer without figures, or three that cannot be compared."""
+    told: dict[object, Figures] = {None: Figures(Credits(1_000, 97, None, None, NOW), NOW)}
+    for answers, latest, tells_no_cost in [
+        (0, {}, False),
+        (1, {}, True),
+        (2, told, False),
+        (3, told, True),
+    ]:
+        meter = Meter(dict(latest), answers=answers)
+        assert meter.tells_no_cost == tells_no_cost
+        meter.lately.append((3, "alone"))
+        assert not meter.tells_no_cost
 
 
 @examples(
@@ -118,9 +155,8 @@ def test_several_at_once_are_summed_and_never_too_cheap(
     luck = Random(seed)  # noqa: S311 - a seeded run
     meter, left = Meter(), 10**6
     run(meter, seen(left))
-    first = meter.unpriced
     under_way: list[int] = []
-    took = charged = 0
+    took, charged = 0, 1
     while requests or under_way:
         if requests and len(under_way) < workers and luck.random() < 0.6:
             requests -= 1
@@ -128,56 +164,425 @@ def test_several_at_once_are_summed_and_never_too_cheap(
             meter.begin(alone=not under_way)
             under_way.append(left)
         elif under_way:
-            answer = meter.end(seen(under_way.pop(luck.randrange(len(under_way)))), cost)
-            took, charged = took + (answer.took or 0), charged + answer.charge + answer.late
-            assert (answer.each or 0) >= cost or answer.sure == "alone"
+            row, charge = meter.end(ROW, seen(under_way.pop(luck.randrange(len(under_way)))), None)
+            took, charged = took + (row.took or 0), charged + charge
+            assert (row.each or 0) >= cost or row.sure == "alone"
     assert took == 10**6 - left
-    assert charged >= took
-    assert first == 1
+    assert charged >= took + cost
 
 
 def test_a_list_of_models_is_no_question() -> None:
     """What it took is in its row, and moves no estimate."""
-    ledger = Ledger()
-    ledger.add(row(1, each=3, took=3, sure="alone"))
-    ledger.add(row(2, each=0, took=0, sure="alone", entry="models"))
-    assert ledger.estimate("https://a.example").costs == (3,)
-    assert len(ledger) == 2
+    meter = Meter()
+    run(meter, seen(97), seen(94))
+    meter.begin(alone=True)
+    row, _ = meter.end(replace(ROW, entry="models"), seen(94), None)
+    assert (row.took, meter.estimate.costs) == (0, (3,))
 
 
-def test_an_estimate_is_of_one_service() -> None:
-    """By its last ten rows whose cost is known."""
-    ledger = Ledger()
-    for number in range(20):
-        ledger.add(row(number, each=number))
-    ledger.add(row(20))
-    ledger.add(row(21, each=99, service="emulator"))
-    assert ledger.estimate("https://a.example").costs == tuple(range(10, 20))
-    assert ledger.estimate("https://b.example").costs == ()
-    assert [each.number for each in ledger.of("emulator")] == [21]
+def test_an_estimate_goes_by_the_last_ten_costs() -> None:
+    """Of several at once an earlier mean counts no more than the latest."""
+    meter = Meter()
+    run(meter, *(seen(900 - number) for number in range(20)), seen(800), None)
+    assert meter.estimate.costs == (*[1] * 9, 81)
+    meter.lately.clear()
+    meter.lately.extend([(9, "several"), (4, "several"), (3, "several"), (2, "alone")])
+    assert meter.estimate.costs == (3, 3, 3, 2)
 
 
-def test_the_latest_rows_are_kept() -> None:
-    """A table of a million prompts does not fill the memory."""
+@examples(cost=st.integers(1, 50), remaining=st.integers(0, 10_000), count=st.integers(1, 10))
+def test_a_constant_cost_tells_the_turns_that_are_left(
+    cost: int, remaining: int, count: int
+) -> None:
+    """So many requests go into what remains, and no more."""
+    assert Estimate((cost,) * count).turns_left(remaining) == remaining // cost
+
+
+def test_few_costs_tell_little() -> None:
+    """Without costs there is no dearest one, and costs of 0 last for ever."""
+    assert Estimate().dearest is Estimate().cheapest is None
+    assert (Estimate().about(2), Estimate((1, 2)).about(3)) == (None, 5)
+    assert Estimate().turns_left(100) is Estimate((0,) * 5).turns_left(100) is None
+    assert (Estimate((0, 0)).dearest, Estimate((2, 5, 0)).cheapest) == (1, 0)
+    assert Estimate((1, 2)).turns_left(10) == 6
+
+
+class Account:
+    """An account of a simulated service whose truth is known, and a kernel that asks it.
+
+    Args:
+        ledger: the kernel's.
+        cost: credits that a request takes.
+        tells: whether answers tell the credits.
+    """
+
+    def __init__(self, ledger: Ledger, cost: int = 3, *, tells: bool = True) -> None:
+        """Begin with 1,000 credits."""
+        self.ledger = ledger
+        self.cost = cost
+        self.tells = tells
+        self.left = CREDITS
+
+    @property
+    def used(self) -> int:
+        """What was taken from it."""
+        return CREDITS - self.left
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """The credits and the turns that budgets count."""
+        used = self.ledger.used
+        return used(Budget.parse("1", "it")), used(Budget.parse("1 turn", "it"))
+
+    def reply(self, **facts: Any) -> Reply:
+        """Take a request; return its answer."""
+        self.left -= self.cost
+        told = Credits(CREDITS, self.left, None, None, NOW)
+        return Reply("yes", credits=told if self.tells else None, **facts)
+
+    def begin(self, entry: Any = "cell", endpoint: Endpoint = SERVICE) -> Reservation:
+        """Begin a request."""
+        reservation = Reservation(endpoint, entry, "c", DIGEST)
+        self.ledger.begin(reservation)
+        return reservation
+
+    def ask(self, count: int = 1, **where: Any) -> None:
+        """Ask one request after the other."""
+        for _ in range(count):
+            reservation = self.begin(**where)
+            self.ledger.end(reservation, self.reply())
+
+
+def kept(budget: str | None, lines: list[str] | None = None) -> Ledger:
+    """Return the ledger of a kernel with a budget."""
+    environment = GivenEnvironment(
+        budget=lambda: budget, notify=([] if lines is None else lines).append
+    )
+    return Ledger(lambda: environment)
+
+
+@pytest.mark.parametrize(("budget", "asked"), [("50", 16), ("20 turns", 20)])
+def test_a_constant_cost_never_passes_a_budget(budget: str, asked: int) -> None:
+    """One more is refused, and nothing of it counts."""
+    account = Account(kept(budget))
+    for _ in range(2):
+        with pytest.raises(BudgetError):
+            account.ask(100)
+    assert account.used == 3 * asked
+    assert len(account.ledger) == asked
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_several_at_once_never_pass_a_budget(seed: int) -> None:
+    """Cells and a table of prompts, whose answers overtake one another."""
+    luck = Random(seed)  # noqa: S311 - a seeded run
+    account = Account(kept("100"), luck.randint(1, 7))
+    under_way: list[tuple[Reservation, Reply]] = []
+    refused = 0
+    while refused < 5:
+        if luck.random() < 0.6:
+            try:
+                under_way.append((account.begin("map"), account.reply()))
+            except BudgetError:
+                refused += not under_way
+        if under_way and luck.random() < 0.5:
+            account.ledger.end(*under_way.pop(luck.randrange(len(under_way))))
+    assert 100 - 3 * account.cost < account.used <= 100
+    assert account.counted[0] == account.used
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_varying_costs_pass_it_by_an_overrun_at_most(seed: int) -> None:
+    """By what the request under way took more than the dearest of the last ten."""
+    luck = Random(seed)  # noqa: S311 - a seeded run
+    account = Account(kept("100"), 4)
+    account.ask(3)
+    with contextlib.suppress(BudgetError):
+        while True:
+            account.cost = luck.randint(1, 9)
+            account.ask()
+    assert account.used <= 100 + 9 - 4
+
+
+def test_the_environments_budget_holds_beside_the_notebooks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A notebook can lower it, and not raise it."""
+    monkeypatch.setattr(_startup, "BUDGET", "4 turns")
+    for budget, asked in [("1000", 4), ("2 turns", 2), (None, 4)]:
+        account = Account(kept(budget))
+        with pytest.raises(BudgetError):
+            account.ask(100)
+        assert account.used == 3 * asked
+
+
+def test_what_the_emulator_answers_counts_nothing() -> None:
+    """That of the kernel, and one of another process, which its answers tell."""
+    account = Account(kept("2 turns"))
+    account.ask(5, endpoint=EMULATOR)
+    for _ in range(5):
+        account.ledger.end(account.begin(), account.reply(origin="emulator"))
+    assert account.counted == (0, 0)
+    assert [row.service for row in account.ledger][4:6] == ["emulator", SERVICE.origin]
+    assert len(account.ledger.of("emulator")) == 5
+
+
+def test_credits_that_nobody_tells() -> None:
+    """A budget in credits refuses after the first answer, one in turns goes on."""
+    account = Account(kept("50"), tells=False)
+    account.ask()
+    with pytest.raises(BudgetError, match="The answers tell no credits"):
+        account.ask()
+    account = Account(kept("20 turns"), tells=False)
+    with pytest.raises(BudgetError):
+        account.ask(100)
+    assert account.used == 60
+
+
+def test_credits_whose_reset_moves_tell_no_cost() -> None:
+    """The refusal says so after the third answer."""
+    account = Account(kept("50"))
+    for day in (1, 2, 3):
+        reservation, reply = account.begin(), account.reply()
+        reset = datetime(2026, 1, day, tzinfo=UTC)
+        told = Credits(1_000, account.left, None, reset, reset)
+        account.ledger.end(reservation, replace(reply, credits=told))
+    with pytest.raises(BudgetError, match="as their reset moves with each, or they rise"):
+        account.begin()
+
+
+@pytest.mark.parametrize(
+    ("problem", "was_sent"),
+    [
+        (CutOffError("no"), True),
+        (ChatInterrupted("no"), True),
+        (AuthenticationError("no", status=401), True),
+        (AuthenticationError("no key"), False),
+        (ConnectError("no"), False),
+        (InputError("no"), False),
+        (BudgetError("no"), False),
+        (NotRecordedError("no"), False),
+    ],
+)
+def test_what_was_not_sent_is_no_request(problem: BaseException, *, was_sent: bool) -> None:
+    """It is in no ledger, and its reservation is released."""
+    account = Account(kept("50"))
+    account.ledger.end(account.begin(), None, problem)
+    assert account.counted[1] == len(account.ledger) == was_sent
+
+
+def test_what_was_refused_takes_a_turn_and_no_credits() -> None:
+    """Where its answer tells none; what broke off takes the estimate."""
+    account = Account(kept("50"))
+    account.ask(2)
+    account.ledger.end(account.begin(), None, RequestRejectedError("no", status=400))
+    assert account.counted == (6, 3)
+    account.ledger.end(account.begin(), Reply(""), ChatInterrupted("stopped"))
+    assert account.counted == (9, 4)
+    errors = [row.error for row in account.ledger]
+    assert errors == [None, None, "RequestRejectedError", "ChatInterrupted"]
+
+
+def test_one_notice_comes_at_80_percent() -> None:
+    """Once, for each budget that is set."""
+    lines: list[str] = []
+    Account(kept("50", lines)).ask(16)
+    assert lines == ["42 of the budget of 50 credits are used; others may share the quota."]
+
+
+def test_a_notice_of_another_thread_waits() -> None:
+    """What would be printed now would stand in the output of some cell."""
+    lines: list[str] = []
+    account = Account(kept("5 turns", lines))
+    thread = threading.Thread(target=account.ask, args=[4])
+    thread.start()
+    thread.join()
+    assert lines == []
+    account.ledger.tell()
+    assert lines == ["4 of the budget of 5 turns are used; others may share the quota."]
+    assert account.ledger.news() == []
+
+
+class Struck(KeyboardInterrupt):
+    """The interrupt that a test strikes with, and no other."""
+
+
+def struck_in(action: Callable[[], object], line: int | None) -> list[int]:
+    """Strike an action at a line of the ledger; return the lines that it comes to."""
+    lines: dict[int, None] = {}
+
+    def watch(frame: FrameType, what: str, _: object) -> Any:
+        if what == "line" and frame.f_code.co_filename == ledger_module.__file__:
+            is_new = frame.f_lineno not in lines
+            lines[frame.f_lineno] = None
+            if frame.f_lineno == line and is_new:
+                raise Struck
+        return watch
+
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return list(lines)
+
+
+def test_an_interrupt_at_any_line_of_a_reservation_reserves_nothing() -> None:
+    """No lock stays taken."""
+
+    def begin(line: int | None) -> tuple[Account, list[int]]:
+        account = Account(kept("50"))
+        reservation = Reservation(SERVICE, "cell", "c", DIGEST)
+
+        def begun() -> None:
+            try:
+                account.ledger.begin(reservation)
+            finally:
+                sys.settrace(None)
+                account.ledger.end(reservation, None, ChatInterrupted("Interrupted."))
+
+        if line is None:
+            return account, struck_in(begun, None)
+        with pytest.raises(Struck):
+            struck_in(begun, line)
+        return account, []
+
+    _, lines = begin(None)
+    assert lines
+    for line in lines:
+        struck, _ = begin(line)
+        assert struck.ledger.under_way == ()
+        assert struck.counted == (0, 0), line
+        struck.ask(2)
+
+
+def test_an_interrupt_at_any_line_of_an_end_ends_it_all_the_same() -> None:
+    """Once, with what the answer told; it does not count as under way until the next question."""
+
+    def end(line: int | None) -> tuple[Account, list[int]]:
+        account = Account(kept("50"))
+        account.ask()
+        reservation, reply = account.begin(), account.reply()
+        with contextlib.suppress(Struck):
+            return account, struck_in(lambda: account.ledger.end(reservation, reply), line)
+        return account, []
+
+    _, (_, *lines) = end(None)  # at the first one it has not begun
+    assert lines
+    for line in lines:
+        struck, _ = end(line)
+        assert struck.ledger.under_way == (), line
+        assert [row.took for row in struck.ledger] == [None, 3], line
+        assert struck.counted == (6, 2), line
+
+
+def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its reservation does not stay."""
+    with Client(transport=Costly()) as client:
+        session = Session(client)
+        session.ask("Hello?")
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "end", Mock(side_effect=[None, KeyboardInterrupt]))
+            with pytest.raises(KeyboardInterrupt):
+                session.ask("Hello?")
+        assert [each.is_begun for each in session.ledger.under_way] == [True]
+        session.ask("Hello?")
+    assert not session.ledger.under_way
+    assert [row.error for row in session.ledger] == [None, "ChatInterrupted", None]
+
+
+def test_an_interrupted_question_tells_nothing_of_a_service() -> None:
+    """It is no answer without credits, so the next one is asked."""
+    account = Account(kept("50"))
+    account.ledger.end(account.begin(), Reply("", state="interrupted"))
+    account.ask(3)
+    assert account.used == 9
+
+
+def test_a_row_has_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the digests that join it with its turn; the rows are a DataFrame's."""
+    account = Account(kept(None))
+    account.ask()
+    account.ledger.end(account.begin("panel"), account.reply(usage=Usage(5, 7, 12)))
+    row = account.ledger.rows[1]
+    assert (row.number, row.entry, row.cell, row.request) == (2, "panel", "c", DIGEST)
+    assert (row.prompt_tokens, row.completion_tokens, row.total_tokens) == (5, 7, 12)
+    assert (row.before, row.after, row.took, row.sure) == (997, 994, 3, "alone")
+    assert (row.service, row.error, len(row.reply or "")) == ("https://a.example:443", None, 64)
+    given: list[object] = []
+    monkeypatch.setattr(ledger_module, "dataframe", lambda *args: given.append(args))
+    account.ledger.to_dataframe()
+    assert given == [(LedgerRow, account.ledger)]
+    assert repr(account.ledger) == "<Ledger of 2 requests>"
     assert Ledger().rows.maxlen == KEPT
 
 
-def test_the_means_of_several_at_once_become_nearer() -> None:
-    """An earlier one counts no more than the latest."""
-    ledger = Ledger()
-    for number, each in enumerate([9, 4, 3]):
-        ledger.add(row(number, each=each, sure="several"))
-    ledger.add(row(3, each=2, sure="alone"))
-    assert ledger.estimate("https://a.example").costs == (3, 3, 3, 2)
+def test_a_budget_that_is_none_sends_nothing() -> None:
+    """It says so before."""
+    with pytest.raises(InputError, match="it is something else"):
+        Account(kept("plenty")).ask()
 
 
-def test_the_rows_as_a_dataframe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column for each fact."""
-    given: list[object] = []
-    monkeypatch.setattr("chatmagic.session.ledger.dataframe", lambda *args: given.append(args))
-    ledger = Ledger()
-    ledger.add(row(1, took=3))
-    ledger.to_dataframe()
-    assert given == [(LedgerRow, ledger)]
-    assert ([each.took for each in ledger], len(ledger)) == ([3], 1)
-    assert repr(ledger) == "<Ledger of 1 request>"
+class Costly:
+    """A transport to a service whose requests take 3 credits each.
+
+    Args:
+        status: of its answers.
+    """
+
+    def __init__(self, status: int = 200) -> None:
+        """Begin with all credits."""
+        self.status = status
+        self.left = CREDITS
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
+        """Reply in one piece."""
+        self.left -= 3
+        played = Played(self.status, json.dumps(WHOLE).encode()).send(
+            body, stream=stream, halt=halt
+        )
+        played.headers = [("X-RateLimit-Remaining", str(self.left))]
+        return played
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+@pytest.mark.parametrize(("budget", "asked"), [("10", 3), ("2 turns", 2)])
+def test_all_sessions_of_a_process_ask_within_its_budget(
+    budget: str, asked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One question more is refused before it is sent; its turn is not there."""
+    costly = Costly()
+    environment = GivenEnvironment(budget=lambda: budget)
+    monkeypatch.setattr(SessionState, "ledger", Ledger(lambda: environment))
+    with Client(transport=costly) as client:
+        session, another = Session(client), Session(client)
+        for _ in range(asked):
+            session.ask("Hello?")  # the notice that becomes an error here stops none
+        for each in (session, another):
+            with pytest.raises(BudgetError, match=r"Nothing was sent\."):
+                each.ask("Hello?")
+            with pytest.raises(BudgetError, match=r"Nothing was sent\."):
+                each.map("{{ it }}", ["Hello?"], yes=True, file=tmp_path / "rows.jsonl")
+    assert CREDITS - costly.left == 3 * asked
+    assert [row.took for row in another.ledger] == [None, 3, 3][:asked]
+    assert [(row.request, row.reply) for row in session.ledger] == [
+        (turn.record.request, turn.record.reply) for turn in session.conversation if turn.record
+    ]
+
+
+def test_a_session_enters_what_failed() -> None:
+    """With the name of its error; the next answer is compared with it, too."""
+    with Client(transport=Costly(500)) as client:
+        session = Session(client, environment=GivenEnvironment())
+        for _ in range(2):
+            with pytest.raises(ServiceError):
+                session.ask("Hello?")
+    assert [(row.error, row.took) for row in session.ledger] == [
+        ("ServiceError", None),
+        ("ServiceError", 3),
+    ]

@@ -11,6 +11,7 @@ from served import left
 from chatmagic import _startup
 from chatmagic.client.client import Client
 from chatmagic.errors import BudgetError, NotRecordedError, NotUnderstoodError
+from chatmagic.session.budget import Budget
 from chatmagic.session.models_request import models
 from chatmagic.session.session import Session
 
@@ -39,9 +40,10 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
         assert models(session).took is None
         rows = [(row.entry, row.took) for row in session.ledger]
         assert rows == [("python", None), ("python", 10), ("models", 1), ("models", None)]
-        assert session.ledger.estimate(server.origin).costs == (10,)
+        assert session.ledger.meter(server.origin).estimate.costs == (10,)
         # Of the first question's cost the budgets learn by the second.
-        assert (session.spending.tally.credits, session.spending.tally.turns) == (21, 4)
+        budgets = [Budget.parse(text, "it") for text in ("50", "50 turns")]
+        assert [session.ledger.used(budget) for budget in budgets] == [21, 4]
         assert len(session.conversation) == 2
 
 

@@ -33,7 +33,7 @@ def test_each_request_is_a_row_of_the_ledger() -> None:
     with made.connect() as client:
         assert [made.ask(client, ASKED, Halt()).text for _ in range(2)] == ["FOUR", "FOUR"]
     session = made.session
-    assert [(row.entry, row.each, row.error) for row in session.spending.ledger.rows] == [
+    assert [(row.entry, row.each, row.error) for row in session.ledger.rows] == [
         ("map", None, None),
         ("map", 1, None),
     ]
@@ -50,7 +50,7 @@ def test_one_that_fails_is_one_too() -> None:
     failing = asker(RowService(refuses=lambda _: 500))
     with failing.connect() as client, pytest.raises(ServiceError):
         failing.ask(client, ASKED, Halt())
-    assert [row.error for row in failing.session.spending.ledger.rows] == ["ServiceError"]
+    assert [row.error for row in failing.session.ledger.rows] == ["ServiceError"]
     assert (failing.cost(), failing.costs()) == (1, (None, None))
 
     def refuse(reply: Reply) -> Reply:
@@ -59,7 +59,7 @@ def test_one_that_fails_is_one_too() -> None:
     other = asker(RowService(), refuse)
     with other.connect() as client, pytest.raises(ReplyFormatError):
         other.ask(client, ASKED, Halt())
-    assert [row.error for row in other.session.spending.ledger.rows] == [
+    assert [row.error for row in other.session.ledger.rows] == [
         "ServiceError",
         None,
     ]

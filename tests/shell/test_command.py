@@ -238,14 +238,13 @@ def test_a_reply_that_cannot_be_kept(ask: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_budget_holds(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of a day counts from one question to the next; 4 is the code."""
-    monkeypatch.setattr("chatmagic._startup.BUDGET", "1 turn a day")
+    """It is for one question here; 4 is the code."""
+    monkeypatch.setattr("chatmagic._startup.BUDGET", "0 turns")
     with Server(playing(stream(event("a", finish_reason="stop"), DONE))) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
-        assert ask("a").code == 0
         ran = ask("a")
-        assert (ran.code, len(server.asked)) == (4, 1)
-    assert "The budget of 1 turn a day is not enough" in ran.err
+        assert (ran.code, len(server.asked)) == (4, 0)
+    assert "The budget of 0 turns is not enough" in ran.err
 
 
 def process(url: str, folder: Path, *words: str, **how: Any) -> subprocess.Popen[bytes]:
