@@ -20,8 +20,8 @@ from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import AuthenticationError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import url
-from chatmagic.protocol.body_text import decoded
-from chatmagic.protocol.reply_builder import ReplyBuilder
+from chatmagic.protocol.response_errors import decoded
+from chatmagic.protocol.wire import ReplyBuilder
 
 if TYPE_CHECKING:
     from chatmagic.client.credit_tracker import CreditTracker

@@ -17,17 +17,25 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import json_body, sse
-from chatmagic.protocol.body_text import decoded, excerpt, packing
-from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.error_mapping import (
+from chatmagic.protocol import sse
+from chatmagic.protocol.response_errors import (
     ADDRESS_HINT,
     BODY_BYTES,
     Answer,
+    decoded,
     error_from_response,
     error_in_reply,
+    excerpt,
+    packing,
 )
-from chatmagic.protocol.wire import Chunk, first_choice, plain_content
+from chatmagic.protocol.wire import (
+    Chunk,
+    ErrorBody,
+    first_choice,
+    is_cut_json,
+    json_documents,
+    plain_content,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.halt import Halt
     from chatmagic.client.transport import Exchange
-    from chatmagic.protocol.reply_builder import ReplyBuilder
+    from chatmagic.protocol.wire import ReplyBuilder
 
 BODY_SECONDS: Final = 5.0
 """How long an error's body may take: the status is known, and is what counts."""
@@ -247,7 +255,7 @@ class ResponseReader:
         """Read a reply in one piece (fact 4), or chunks that are no events."""
         body, broken = self._to_the_end(head)
         text = decoded(body, self._exchange.headers)
-        documents = json_body.documents(text, sse.END_MARKS)
+        documents = json_documents(text, sse.END_MARKS)
         streamed = len(documents.values) > 1
         for value in documents.values:
             if (error_body := ErrorBody.in_reply(value)) is not None:
@@ -288,7 +296,7 @@ class ResponseReader:
     def _unread(self, problem: ValueError, text: str) -> ChatError:
         """Return the error for JSON that ends too early, or that is none."""
         self._check_packing()
-        if json_body.is_cut(problem):
+        if is_cut_json(problem):
             return CutOffError(
                 f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
                 hint=COST_UNKNOWN,

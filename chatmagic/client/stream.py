@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -23,8 +22,9 @@ from chatmagic.errors import (
 )
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import reply_builder, url
+from chatmagic.protocol import url
 from chatmagic.protocol.auth import KeyCheck
+from chatmagic.protocol.wire import ReplyBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from chatmagic.client.response import ResponseReader
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Credits, Reply, State
-    from chatmagic.protocol.reply_builder import ReplyBuilder
     from chatmagic.protocol.wire import Request
 
 _NOTHING_CAME: Final = (
@@ -75,18 +74,13 @@ class ReplyStream:
         self._before: CreditState | None = None
         self._halt = halt or Halt()
         self._key_check = key_check or KeyCheck()
+        self._builder = ReplyBuilder()
         self._exchange: Exchange | None = None
         self._reader: ResponseReader | None = None
         self._sent = False
         self._iterator: Iterator[str] | None = None
         self._state: State = "interrupted"
         self._finished = False
-
-    @cached_property
-    def _builder(self) -> ReplyBuilder:
-        """The reply in the making: one, though another thread looks at it while it is begun."""
-        begun: dict[str, ReplyBuilder] = vars(self)
-        return begun.setdefault("_builder", reply_builder.ReplyBuilder())
 
     @property
     def reply(self) -> Reply:

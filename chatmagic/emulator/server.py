@@ -34,7 +34,7 @@ from chatmagic.emulator.service import (
     respond,
 )
 from chatmagic.errors import InputError
-from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.wire import ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

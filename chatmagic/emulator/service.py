@@ -38,8 +38,7 @@ from chatmagic.emulator import replies
 from chatmagic.errors import InputError
 from chatmagic.protocol import sse
 from chatmagic.protocol.auth import Secret
-from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, Request
+from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

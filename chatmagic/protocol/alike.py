@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from chatmagic.protocol import json_body
-from chatmagic.protocol.wire import first_choice
+from chatmagic.protocol.wire import JSON_DECODER, first_choice
 
 _NAME: Final = '"content"'
 _CONTENT: Final = re.compile(rf'{_NAME}\s*:\s*"((?:[^"\\]|\\.)*+)"')
@@ -41,7 +40,7 @@ class Alike:
         if "\\" not in content and '"' not in content:
             return content
         try:
-            string, end = json_body.DECODER.raw_decode(line, self._start - 1)
+            string, end = JSON_DECODER.raw_decode(line, self._start - 1)
         except ValueError:
             return ""
         return string if end == len(line) + self._end + 1 else ""

@@ -21,7 +21,7 @@ from chatmagic.models import Credits
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
-    from chatmagic.protocol.error_body import ErrorBody
+    from chatmagic.protocol.wire import ErrorBody
 
 Headers: TypeAlias = Collection[tuple[str, str]]
 Level = Literal["unknown", "ok", "low", "empty"]

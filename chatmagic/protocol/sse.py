@@ -14,7 +14,7 @@ import json
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from chatmagic.protocol import json_body, wire
+from chatmagic.protocol import wire
 from chatmagic.protocol.alike import Alike, alike
 
 Kind = Literal["sse", "json", "html", "empty", "other"]
@@ -316,7 +316,7 @@ def _parse(text: str) -> Any:
     """Return the JSON value that the whole text is, or ``_NOT_JSON``."""
     text = text.strip(" \t\n")
     try:
-        value, end = json_body.decoder_of(text).raw_decode(text)
+        value, end = wire.json_decoder_of(text).raw_decode(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
     return value if end == len(text) else _NOT_JSON

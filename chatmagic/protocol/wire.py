@@ -1,8 +1,7 @@
-"""Requests and chunks as they cross the wire (facts 2 to 6).
+"""Bodies as they cross the wire: requests, chunks and their reply, errors (facts 2 to 9).
 
-Each is a frozen dataclass. ``to_json`` gives the
-JSON-ready value; ``from_json`` reads one and raises :exc:`ValueError`, never anything
-else. Reading is lenient where the interface leaves things open: unknown fields are
+``to_json`` gives a JSON-ready value. ``from_json`` reads one and raises :exc:`ValueError`, never
+anything else. Reading is lenient where the interface leaves things open: unknown fields are
 ignored, and a missing field is the same as a null one.
 """
 
@@ -10,14 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from chatmagic import _json
-from chatmagic._json import canonical, digest, finite_number, whole_number
-from chatmagic.models import BodyFacts, Message, Usage
+from chatmagic._json import canonical, digest, finite_number, shared, whole_number
+from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
 from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from chatmagic.models import Credits
+
 
 PATH: Final = "/v1/chat/completions"
 EMULATOR_SERVER: Final = "chatmagic-emulator"
@@ -320,3 +327,349 @@ def plain_content(value: Mapping[str, Any], model: str | None) -> str:
         return ""
     content = delta.get("content")
     return content if isinstance(content, str) else ""
+
+
+_EXPLANATIONS: Final = ("message", "detail", "error_description", "title")
+"""Fields of an explanation; the last three as FastAPI, OAuth (RFC 6749) and RFC 9457 have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """Body of an error response (facts 8, 9), or the nearest thing to one.
+
+    Args:
+        error: short error name.
+        message: explanation for people.
+        limit: the credit limit, on the rate-limit error.
+        used: credits used, on the rate-limit error.
+        reset_at: when the limit resets, as it was written.
+        status: the HTTP status that the body itself names (compatible servers).
+        code: the error's code, where it is a word (compatible servers).
+    """
+
+    error: str | None = None
+    message: str | None = None
+    limit: int | None = None
+    used: int | None = None
+    reset_at: str | None = None
+    status: int | None = None
+    code: str | None = None
+
+    @classmethod
+    def from_json(cls, value: object) -> Self | None:
+        """Read an error in any of the shapes that servers give it; ``None`` is no error.
+
+        Beside the documented shape: ``error`` as an object or a list, ``errors``,
+        ``detail``, ``error_description``, ``title``, a bare ``message`` (each as text, or as an
+        object or a list that holds it), and a list around any of them.
+        """
+        if isinstance(value, list):
+            errors = (cls.from_json(item) for item in value if isinstance(item, Mapping))
+            return next((error for error in errors if error is not None), None)
+        if not isinstance(value, Mapping):
+            return None
+        named = inner = value.get("error") or value.get("errors") or None
+        if named is None and value.get("object") != "error" and _looks_like_a_reply(value):
+            return None
+        if isinstance(inner, list):
+            inner = next((item for item in inner if isinstance(item, Mapping | str)), None)
+        outer = inner if isinstance(inner, Mapping) else value
+        code, reset = _json.text(outer.get("code")), outer.get("resetAt")
+        name = _json.text(inner) or _json.text(outer.get("type")) or code
+        words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
+        message = next(filter(None, words), None)
+        if name is None and message is None:
+            return None if named is None else cls(error=_as_written(named))
+        return cls(
+            error=name,
+            message=message,
+            limit=whole_number(outer.get("limit")),
+            used=whole_number(outer.get("used")),
+            reset_at=str(reset) if isinstance(reset, str | int) else None,
+            status=_status(outer.get("code")) or _status(outer.get("status")),
+            code=code,
+        )
+
+    @classmethod
+    def in_reply(cls, value: object) -> Self | None:
+        """Read an error that stands where a reply was promised; ``None`` is no error.
+
+        Only its ``error`` field tells it, or that of its choice, or the figures of the
+        rate-limit error: any other field of a reply or a chunk is not shown, and may be
+        called anything.
+        """
+        if isinstance(value, list) and value:
+            value = value[0]
+        if not isinstance(value, dict):
+            return None
+        choice = first_choice(value.get("choices"))
+        if choice.get("error") and not value.get("error"):
+            value = {"error": choice["error"]}
+        named = value.get("error") or value.get("object") == "error"
+        if not named and "choices" in value and not value.get("errors"):
+            return None
+        error = cls.from_json(value)
+        named = named or ("choices" not in value and value.get("errors"))
+        return error if named or (error is not None and error.is_rate_limit) else None
+
+    @property
+    def is_rate_limit(self) -> bool:
+        """Whether this is the documented rate-limit error, which only its body tells (fact 9)."""
+        return self.limit is not None and self.used is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the body as the interface writes it."""
+        return _json.known(
+            error=self.error,
+            message=self.message,
+            limit=self.limit,
+            used=self.used,
+            resetAt=self.reset_at,
+        )
+
+
+def _status(value: object) -> int | None:
+    number = whole_number(value)
+    return number if number is not None and 400 <= number <= 599 else None  # noqa: PLR2004 - HTTP's
+
+
+def _looks_like_a_reply(value: Mapping[str, Any]) -> bool:
+    return "choices" in value or not any(
+        _words(value.get(name)) for name in ("message", "detail", "title")
+    )
+
+
+def _words(value: object, depth: int = 3) -> str | None:
+    """Read an explanation: a text, or the first one in a list or an object such as FastAPI's."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, Mapping) and depth:
+        inner = (
+            _words(value.get(name), depth - 1) for name in ("msg", "message", "detail", "error")
+        )
+        return next(filter(None, inner), None)
+    return _json.text(value)
+
+
+def _as_written(value: object) -> str:
+    """Return what stands for an error and has no words of its own."""
+    try:
+        return "error" if isinstance(value, bool) else json.dumps(value)
+    except RecursionError:
+        return "error"
+
+
+# Raw control characters inside a string are let through: the text matters, not the letter.
+# A number that is longer than Python reads is beyond every figure.
+_LONG: Final = 1_000
+JSON_DECODER: Final = json.JSONDecoder(
+    strict=False, parse_int=lambda digits: int(digits) if len(digits) < _LONG else math.inf
+)
+"""Reads a value where it stands; raises :exc:`ValueError` and :exc:`RecursionError`."""
+_OF_SHORT: Final = json.JSONDecoder(strict=False)
+
+
+def json_decoder_of(text: str) -> json.JSONDecoder:
+    """Return what reads a text as :data:`JSON_DECODER` does; faster where no number can be long."""
+    return _OF_SHORT if len(text) < _LONG else JSON_DECODER
+
+
+_WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+# Of a letter that is written out, and of a number.
+_HALVES: Final = r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDocuments:
+    """Values that a body of JSON holds, and how reading it ended.
+
+    Args:
+        values: the values as far as they could be read; the items of a list that is one.
+        done: whether an end mark stood after them.
+        problem: why the rest could not be read, if it could not; a
+            :exc:`json.JSONDecodeError` says where.
+    """
+
+    values: list[Any]
+    done: bool = False
+    problem: ValueError | None = None
+
+
+def json_documents(text: str, end_marks: tuple[str, ...] = ()) -> JsonDocuments:
+    """Read a body that is JSON: one value, or one after the other, as some servers stream.
+
+    Args:
+        text: the whole body, or as much of it as came.
+        end_marks: what ends the values, where it stands behind one.
+    """
+    text = text.strip()
+    values: list[Any] = []
+    at, between = 0, re.compile(r"\s*")
+    try:
+        while at < len(text):
+            if values and text.startswith(end_marks, at):
+                return JsonDocuments(values, done=True)
+            value, at = JSON_DECODER.raw_decode(text, at)
+            values += value if isinstance(value, list) and value else [value]
+            at = between.match(text, at).end()  # type: ignore[union-attr] # it always matches
+    except ValueError as problem:
+        return JsonDocuments(values, problem=problem)
+    except RecursionError:
+        return JsonDocuments(values, problem=ValueError("nested too deeply"))
+    return JsonDocuments(values)
+
+
+def is_cut_json(error: ValueError) -> bool:
+    """Return whether the problem of :func:`json_documents` is JSON that ends too early."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    rest = error.doc[error.pos :].rstrip()
+    return (
+        error.msg.startswith("Unterminated")
+        or any(word.startswith(rest) for word in _WORDS)
+        or re.fullmatch(_HALVES, rest) is not None
+    )
+
+
+JOINED_AT: Final = 1_000_000
+"""Characters that are put to the text at once: a long reply is not held twice."""
+
+_FACTS: Final = tuple(item.name for item in fields(BodyFacts))
+
+
+class ReplyBuilder:
+    """Reply that is coming in: its text and its facts as far as they have come.
+
+    Attributes:
+        credits: what the response's headers named.
+        date: the response's own ``Date``.
+        origin: where the response came from.
+        held_back: whether the text was kept from the screen.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.credits: Credits | None = None
+        self.date: datetime | None = None
+        self.origin: Origin = "live"
+        self.held_back = False
+        self._facts: dict[str, Any] = {}
+        self._refusal: list[str] = []
+        self._text = ""
+        self._pieces: list[str] = []
+        self._waiting = 0
+        self._held = ""
+        self._in_deltas = False
+
+    @property
+    def facts(self) -> BodyFacts:
+        """What has come beside the text; of each fact the latest value counts."""
+        refusal = "".join(self._refusal) or None  # it comes in fragments, as the text does
+        return BodyFacts(**{**self._facts, "refusal": refusal})
+
+    @property
+    def finish_reason(self) -> str | None:
+        """The finish reason as far as one has come; asked after each piece of a stream."""
+        return self._facts.get("finish_reason")
+
+    @property
+    def model(self) -> str | None:
+        """The model's name as far as it was told."""
+        return self._facts.get("model")
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything has come that only a reply holds."""
+        return bool(self._text or self._pieces or replace(self.facts, model=None) != BodyFacts())
+
+    @property
+    def text(self) -> str:
+        """The text as far as it has come."""
+        self._join()
+        return self._text
+
+    def add(self, chunk: Chunk) -> str:
+        """Take a chunk in.
+
+        Some servers end a stream with a message that says all of it again: of that, only what
+        is new is added.
+
+        Returns:
+            The text that the chunk adds. Half of a surrogate pair at its end waits for the
+            other half.
+        """
+        for name in _FACTS:
+            if fact := getattr(chunk, name):
+                self._facts[name] = fact
+        if chunk.refusal:
+            self._refusal.append(chunk.refusal)
+        if chunk.whole and self._in_deltas:
+            self._held = ""
+            return self._keep(without_lone_surrogates(chunk.content).removeprefix(self.text))
+        if chunk.content:
+            self._in_deltas = not chunk.whole
+        return self._put_together(chunk.content)
+
+    def append(self, content: str, usage: object = None) -> str:
+        """Take in a delta that tells, but for its content, what the chunk before it told.
+
+        Args:
+            content: its content, which is not empty.
+            usage: JSON of the usage that it tells beside, if any.
+
+        Returns:
+            As :meth:`add`.
+        """
+        if usage and (counts := Usage.from_json(usage)):
+            self._facts["usage"] = counts
+        self._in_deltas = True
+        return self._put_together(content)
+
+    def _put_together(self, content: str) -> str:
+        """Add the text, but for half of a surrogate pair at its end."""
+        text = self._held + content
+        self._held = ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._held = text[:-1], text[-1]
+        return self._keep(without_lone_surrogates(text))
+
+    def rest(self) -> str:
+        """Return what was waiting for its other half, where no more comes."""
+        text, self._held = self._held, ""
+        return self._keep(without_lone_surrogates(text))
+
+    def _keep(self, text: str) -> str:
+        if text:
+            self._pieces.append(text)
+            self._waiting += len(text)
+            if self._waiting >= JOINED_AT:
+                self._join()
+        return text
+
+    def _join(self) -> None:
+        """Put the pieces to the text before them, which grows where it is if it can."""
+        whole, joined = self._text, "".join(self._pieces)
+        try:
+            self._pieces.clear()
+            self._waiting = 0
+            # Held by the local name alone, the text is not copied, only lengthened.
+            self._text = ""
+        finally:
+            whole += joined
+            self._text = whole
+
+    def reply(self, state: State) -> Reply:
+        """Return the reply as far as it has come.
+
+        Args:
+            state: how the reply ended, or that it has not.
+        """
+        return Reply(
+            text=self.text,
+            **shared(self.facts, BodyFacts),
+            credits=self.credits,
+            state=state,
+            date=self.date,
+            origin=self.origin,
+            held_back=self.held_back,
+        )

@@ -40,7 +40,7 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.models import Usage
-from chatmagic.protocol.error_mapping import BODY_BYTES
+from chatmagic.protocol.response_errors import BODY_BYTES
 
 
 def typed(kind: str | None) -> dict[str, str]:

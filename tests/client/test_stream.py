@@ -35,8 +35,7 @@ from chatmagic.errors import (
     RequestTimeoutError,
 )
 from chatmagic.models import Message
-from chatmagic.protocol import reply_builder
-from chatmagic.protocol.error_mapping import BODY_BYTES
+from chatmagic.protocol.response_errors import BODY_BYTES
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
@@ -68,27 +67,6 @@ def test_fragments_are_handed_on_one_by_one() -> None:
         assert list(replying) == []
         assert replying.reply.text == "".join(words)
         assert replying.reply.state == "complete"
-
-
-def test_who_looks_at_a_reply_while_it_begins_does_not_take_its_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A thread that looks may make its own, and have it only when the answer has begun."""
-    make = reply_builder.ReplyBuilder
-
-    with served(stream(*HELLO)) as (client, _):
-        replying = client.stream(ASK)
-
-        def begin_meanwhile() -> reply_builder.ReplyBuilder:
-            monkeypatch.setattr(reply_builder, "ReplyBuilder", make)
-            replying.__enter__()
-            return make()
-
-        monkeypatch.setattr(reply_builder, "ReplyBuilder", begin_meanwhile)
-        assert replying.reply.text == ""
-        with contextlib.closing(replying):
-            assert "".join(replying) == "Hello"
-        assert replying.reply.text == "Hello"
 
 
 def test_a_loop_that_was_left_can_go_on() -> None:

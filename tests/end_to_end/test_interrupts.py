@@ -70,7 +70,7 @@ WATCHED: Final = {
     *watched(
         "client/response",
         "client/credit_tracker",
-        "protocol/reply_builder",
+        "protocol/wire",
         "session/events",
         "conversation/history",
         "conversation/steering",
@@ -413,7 +413,7 @@ POINTS: Final = {
     "having sent": "chatmagic.client.transport.HttpTransport.send",
     "reading": "urllib3.HTTPResponse.read1",
     "decoding": "chatmagic.protocol.sse.Decoder.feed",
-    "putting together": "chatmagic.protocol.reply_builder.ReplyBuilder.add",
+    "putting together": "chatmagic.protocol.wire.ReplyBuilder.add",
     "accounting": "chatmagic.protocol.credits.took",
     "keeping": "chatmagic.conversation.conversation.Conversation.add",
     "recording": "chatmagic.conversation.turn.Turn.to_record",

@@ -16,8 +16,7 @@ from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import BodyFacts, Message, Reply, ReplyFacts, Usage
-from chatmagic.protocol.reply_builder import ReplyBuilder
-from chatmagic.protocol.wire import Chunk, Request
+from chatmagic.protocol.wire import Chunk, ReplyBuilder, Request
 from chatmagic.session.events import Ask
 
 FACTS: dict[str, Any] = {

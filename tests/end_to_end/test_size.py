@@ -15,7 +15,7 @@ import chatmagic
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, RequestTimeoutError
 from chatmagic.models import Message
-from chatmagic.protocol import json_body
+from chatmagic.protocol import wire
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def test_a_long_line_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
             parsed.append(len(s))
             return super().raw_decode(s, idx)
 
-    monkeypatch.setattr(json_body, "DECODER", Counting())
+    monkeypatch.setattr(wire, "JSON_DECODER", Counting())
     size = 16 * MB
     with (
         Server(long_reply(size, fragment=size)) as server,

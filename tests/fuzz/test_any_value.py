@@ -28,10 +28,8 @@ from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse, wire
 from chatmagic.protocol import url as address
 from chatmagic.protocol.auth import SECRET_LENGTH, Secret
-from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.error_mapping import Answer, error_from_response
-from chatmagic.protocol.reply_builder import ReplyBuilder
-from chatmagic.protocol.wire import Chunk, Request
+from chatmagic.protocol.response_errors import Answer, error_from_response
+from chatmagic.protocol.wire import Chunk, ErrorBody, ReplyBuilder, Request
 from chatmagic.render import gauge
 from chatmagic.text import one_line, without_lone_surrogates
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.credits import level, took, words
-from chatmagic.protocol.error_body import ErrorBody
+from chatmagic.protocol.wire import ErrorBody
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)

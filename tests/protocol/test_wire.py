@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
+from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,11 +14,23 @@ from hypothesis import strategies as st
 
 from chatmagic import _json
 from chatmagic.models import Credits, Message, Reply, Usage
-from chatmagic.protocol.error_body import ErrorBody
-from chatmagic.protocol.wire import BodyWriter, Chunk, Request, plain_content
+from chatmagic.protocol import sse
+from chatmagic.protocol.wire import (
+    JOINED_AT,
+    BodyWriter,
+    Chunk,
+    ErrorBody,
+    JsonDocuments,
+    ReplyBuilder,
+    Request,
+    is_cut_json,
+    json_documents,
+    plain_content,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 HELLO = Message("user", "Hello")
 FULL = Chunk("Hi", finish_reason="stop", model="m", usage=Usage(1, 2, 3))
@@ -469,3 +482,344 @@ def test_what_json_has_no_word_for_is_refused() -> None:
 def test_a_plain_content_is_all_that_a_chunk_tells(value: dict[str, Any], content: str) -> None:
     """But for its usage; whatever else may count, the chunk is read in full."""
     assert plain_content(value, "m") == content
+
+
+DEEP = json.loads("[" * 900 + "]" * 900)
+
+
+LIMITED: dict[str, Any] = {
+    "error": "Rate limit exceeded",
+    "message": "Limit reached",
+    "limit": 100,
+    "used": 100,
+    "resetAt": "2026-01-02T00:00:00Z",
+}
+
+
+class TestErrorBody:
+    """Error bodies, in the documented shape and in the shapes that are about."""
+
+    def test_the_documented_shape(self) -> None:
+        """The rate-limit error is known by its body, and written as it was read."""
+        body = ErrorBody.from_json(LIMITED)
+        assert body == ErrorBody(
+            "Rate limit exceeded", "Limit reached", 100, 100, LIMITED["resetAt"]
+        )
+        assert body.is_rate_limit
+        assert body.to_json() == LIMITED
+
+    @pytest.mark.parametrize("missing", ["limit", "used"])
+    def test_without_its_figures_it_is_another_error(self, missing: str) -> None:
+        """Both figures make the rate-limit error."""
+        body = ErrorBody.from_json({name: LIMITED[name] for name in LIMITED if name != missing})
+        assert body is not None
+        assert not body.is_rate_limit
+
+    @pytest.mark.parametrize(
+        ("value", "error", "message"),
+        [
+            ({"error": "unauthorized", "message": "Bad key"}, "unauthorized", "Bad key"),
+            ({"error": "Unauthorized"}, "Unauthorized", None),
+            ({"error": {"message": "No", "type": "bad", "code": "c"}}, "bad", "No"),
+            ({"error": {"message": "No", "code": "c"}, "user_id": "u"}, "c", "No"),
+            ({"error": {"message": "No", "code": 402}}, None, "No"),
+            ({"error": {"code": 500}, "message": "Outer"}, None, "Outer"),
+            ({"error": {"code": 500}}, '{"code": 500}', None),
+            ({"error": ["No"]}, "No", None),
+            ({"error": [{"message": "No"}]}, None, "No"),
+            ({"error": [1]}, "[1]", None),
+            ({"error": True}, "error", None),
+            ({"error": {}, "detail": "No"}, None, "No"),
+            ({"errors": [{"code": 1, "message": "No"}], "success": False}, None, "No"),
+            ({"errors": {"name": ["wrong"]}}, '{"name": ["wrong"]}', None),
+            ({"errors": DEEP}, json.dumps(DEEP), None),
+            ({"detail": "No"}, None, "No"),
+            ({"detail": [{"msg": "field required", "loc": ["body"]}]}, None, "field required"),
+            ({"detail": [{"message": "No"}]}, None, "No"),
+            ({"detail": ["No", "nor this"]}, None, "No"),
+            ({"detail": {"error": "No", "code": 3}}, None, "No"),
+            ({"object": "error", "message": {"detail": [{"msg": "No"}]}}, None, "No"),
+            ({"error": "e", "error_description": "No"}, "e", "No"),
+            ({"error": "e", "detail": "No"}, "e", "No"),
+            ({"type": "about:blank", "title": "No", "status": 400}, "about:blank", "No"),
+            ({"title": "Short", "detail": "Long"}, None, "Long"),
+            ({"message": "No", "status": "failure"}, None, "No"),
+            ({"object": "error", "message": "No", "type": "T"}, "T", "No"),
+            ({"object": "error", "choices": [], "message": "No"}, None, "No"),
+            ({"choices": [], "error": {"message": "No"}}, None, "No"),
+            ([{"error": {"message": "No"}}], None, "No"),
+            ([1, None, {}, {"message": "No"}], None, "No"),
+        ],
+    )
+    def test_other_shapes(self, value: object, error: str | None, message: str | None) -> None:
+        """An error is found in any of the usual shapes."""
+        body = ErrorBody.from_json(value)
+        assert body is not None
+        assert replace(body, status=None, code=None) == ErrorBody(error, message)
+
+    def test_a_code_that_is_a_word_is_kept_beside_the_type(self) -> None:
+        """The type is the name that is shown; some reasons are told by the code alone."""
+        body = ErrorBody.from_json({"error": {"message": "No", "type": "bad", "code": "too_long"}})
+        assert body is not None
+        assert (body.error, body.code) == ("bad", "too_long")
+        numbered = ErrorBody.from_json({"error": {"message": "No", "code": 400}})
+        assert numbered is not None
+        assert numbered.code is None
+
+    def test_one_without_words_may_be_of_any_depth(self) -> None:
+        """What cannot be written is an error all the same."""
+        deep: list[object] = []
+        for _ in range(100_000):
+            deep = [deep]
+        assert ErrorBody.from_json({"errors": deep}) == ErrorBody("error")
+
+    @pytest.mark.parametrize(
+        ("fields", "status"),
+        [
+            ({"code": 402}, 402),
+            ({"code": "429"}, 429),
+            ({"code": "busy", "status": 503}, 503),
+            ({"code": 200}, None),
+            ({"code": 600}, None),
+            ({"code": True}, None),
+            ({}, None),
+        ],
+    )
+    def test_its_own_status(self, fields: dict[str, Any], status: int | None) -> None:
+        """A body may name a status that HTTP knows as an error."""
+        body = ErrorBody.from_json({"error": {"message": "No", **fields}})
+        assert body is not None
+        assert body.status == status
+
+    def test_a_choice_may_hold_it(self) -> None:
+        """An error of the choice is one of the reply; one of the body goes first."""
+        within = {"choices": [{"error": {"message": "Inner"}}]}
+        assert ErrorBody.in_reply(within) == ErrorBody(None, "Inner")
+        assert ErrorBody.in_reply({**within, "error": "Outer"}) == ErrorBody("Outer")
+        assert ErrorBody.in_reply({"choices": [{"error": None}]}) is None
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            None,
+            "error",
+            1,
+            [],
+            [[{"error": "x"}]],
+            DEEP,
+            {},
+            {"error": None},
+            {"error": "", "errors": []},
+            {"object": "error"},
+            {"choices": [], "error": None, "message": "x"},
+            {"choices": [{"delta": {}}], "detail": "x"},
+            {"message": {"role": "assistant"}},
+            {"detail": []},
+            {"detail": [["x"]]},
+            {"detail": [{"loc": 1}]},
+            {"tool": "search", "status": "running"},
+        ],
+    )
+    def test_what_is_no_error(self, value: object) -> None:
+        """Replies, keep-alives, other events and nulls are not errors."""
+        assert ErrorBody.from_json(value) is None
+
+    def test_odd_figures_are_unknown(self) -> None:
+        """Figures and times of another type are left out."""
+        odd = {**LIMITED, "limit": -1, "used": "100", "resetAt": [5]}
+        assert ErrorBody.from_json(odd) == ErrorBody(
+            "Rate limit exceeded", "Limit reached", None, 100
+        )
+
+    def test_a_reset_may_be_a_number(self) -> None:
+        """What it counts is for others to judge."""
+        body = ErrorBody.from_json({**LIMITED, "resetAt": 1767312000})
+        assert body is not None
+        assert body.reset_at == "1767312000"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"title": "Statistics"},
+        {"message": "queued", "position": 3},
+        {"id": "1", "detail": "note"},
+        {"usage": {"total_tokens": 1}, "message": "bye"},
+        {"choices": [{"delta": {"content": "x"}}], "errors": ["w"]},
+        {"choices": [], "error": None},
+        [],
+        [1],
+        "text",
+    ],
+)
+def test_a_chunks_unknown_fields_are_no_error(value: object) -> None:
+    """Fields that are not shown may be called anything (fact 6)."""
+    assert ErrorBody.in_reply(value) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"error": "gone"},
+        {"error": {"message": "gone"}, "choices": []},
+        [{"error": {"message": "gone"}}],
+        {"object": "error", "message": "gone"},
+        {"message": "gone", "limit": 5, "used": 5},
+    ],
+)
+def test_an_error_in_a_reply_is_told(value: object) -> None:
+    """The ``error`` field tells it, or the figures of the rate-limit error."""
+    told = ErrorBody.in_reply(value)
+    assert told is not None
+    assert "gone" in (told.error, told.message)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('{"a": 1}', [{"a": 1}]),
+        (" \n[1, 2]\r\n", [1, 2]),
+        ("[]", [[]]),
+        ('{"a": "b\nc"}', [{"a": "b\nc"}]),
+        ('{"a": 1}\n\n{"a": 2}\r\n', [{"a": 1}, {"a": 2}]),
+        ('{"a":\n1}{"a": 2}', [{"a": 1}, {"a": 2}]),
+    ],
+)
+def test_a_document_is_one_value_or_several(text: str, values: list[object]) -> None:
+    """A list is its items; raw control characters in a string are let through."""
+    assert json_documents(text) == JsonDocuments(values)
+
+
+@pytest.mark.parametrize("mark", ["[DONE]", "data: [DONE]", "data:[DONE]\n\n", "[DONE] more"])
+def test_an_end_mark_ends_the_values(mark: str) -> None:
+    """What follows it does not count; before it there is a value at least."""
+    assert json_documents(f'{{"a": 1}}\n{mark}', sse.END_MARKS) == JsonDocuments(
+        [{"a": 1}], done=True
+    )
+    assert json_documents(mark, sse.END_MARKS).problem is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "cut"),
+    [
+        ('{"a": 1', [], True),
+        ('{"a": "b', [], True),
+        ('{"a": 1}\n{"a": ', [{"a": 1}], True),
+        ("[", [], True),
+        ('{"a": oops}', [], False),
+        ('{"a": 1} trailing', [{"a": 1}], False),
+        ("[" * 100_000, [], False),
+        ('{"a": "\\u00g0', [], False),
+        ('{"a": tea', [], False),
+    ],
+)
+def test_a_document_that_ends_too_early_is_known(
+    text: str, values: list[object], *, cut: bool
+) -> None:
+    """What was cut is told apart from what never was JSON; what came before it is kept."""
+    found = json_documents(text)
+    assert found.values == values
+    assert found.problem is not None
+    assert is_cut_json(found.problem) == cut
+
+
+def test_a_document_that_ends_anywhere_is_known_to_be_cut() -> None:
+    """In the middle of an escape, a word and a number too."""
+    whole = (
+        r'{"a": "x\u00fc\n\ud83d\ude00 y", "b": [true, false, null, -1.5e+3, 0, NaN, -Infinity,'
+        r' {"c": {}}], "d": "\\"}'
+    )
+    assert json_documents(whole).problem is None
+    for end in range(1, len(whole)):
+        problem = json_documents(whole[:end]).problem
+        assert problem is not None
+        assert is_cut_json(problem), whole[:end]
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def built(*chunks: Chunk) -> ReplyBuilder:
+    """Return a builder that has taken some chunks in."""
+    builder = ReplyBuilder()
+    for chunk in chunks:
+        builder.add(chunk)
+    return builder
+
+
+def test_a_reply_is_its_fragments_and_the_latest_facts() -> None:
+    """Each fact may come in any chunk, and once more."""
+    builder = built(
+        Chunk("one ", model="first"),
+        Chunk("two", model="second", usage=Usage(1)),
+        Chunk(finish_reason="stop", usage=Usage(1, 2, 3)),
+    )
+    assert (built().finish_reason, builder.finish_reason) == (None, "stop")
+    builder.credits = Credits(100, 99, 1, None, NOON)
+    builder.date, builder.origin, builder.held_back = NOON, "replay", True
+    reply = builder.reply("complete")
+    assert (reply.text, reply.model, reply.finish_reason) == ("one two", "second", "stop")
+    assert (reply.usage, reply.refusal, reply.state) == (Usage(1, 2, 3), None, "complete")
+    assert (reply.credits, reply.date, reply.origin) == (builder.credits, NOON, "replay")
+    assert reply.held_back
+
+
+@pytest.mark.parametrize(
+    ("chunk", "begun"),
+    [
+        (Chunk(), False),
+        (Chunk(model="m"), False),
+        (Chunk("a"), True),
+        (Chunk(finish_reason="stop"), True),
+        (Chunk(usage=Usage(1)), True),
+        (Chunk(refusal="No."), True),
+    ],
+)
+def test_what_only_a_reply_holds_has_begun_one(chunk: Chunk, *, begun: bool) -> None:
+    """A model alone may stand in an error, too."""
+    assert built(chunk).begun is begun
+
+
+def test_a_last_message_adds_only_what_is_new() -> None:
+    """Some servers say the whole reply once more at the end."""
+    builder = built(Chunk("one "), Chunk("two"))
+    assert builder.add(Chunk("one two, three", whole=True)) == ", three"
+    assert built(Chunk("one", whole=True), Chunk("one", whole=True)).text == "oneone"
+
+
+def test_a_delta_may_come_by_its_content_alone() -> None:
+    """Then it adds what a chunk adds that tells nothing new beside it."""
+    builder = built(Chunk("", model="m"))
+    assert builder.append("\ud83d") == ""
+    assert builder.append("\ude00 a") == "\N{GRINNING FACE} a"
+    assert builder.add(Chunk("\N{GRINNING FACE} a b", whole=True)) == " b"
+    assert builder.model == builder.reply("complete").model == "m"
+
+
+def test_a_usage_may_come_beside_a_content() -> None:
+    """The latest that tells a count is the reply's."""
+    builder = built()
+    for usage in ({"total_tokens": 1}, {"total_tokens": 2}, {"total_tokens": "n"}, "n", None):
+        builder.append("a", usage)
+    assert (builder.text, builder.facts.usage) == ("aaaaa", Usage(total_tokens=2))
+
+
+def test_a_refusal_comes_in_fragments() -> None:
+    """They are joined, as the text's are."""
+    assert built(Chunk(refusal="I "), Chunk(refusal="won't.")).facts.refusal == "I won't."
+
+
+def test_half_of_a_pair_waits_for_the_other() -> None:
+    """A character that is cut in two is whole again; one that stays half is no text."""
+    builder = ReplyBuilder()
+    assert [builder.add(Chunk(part)) for part in ("a\ud83d", "\ude42b\ud83d")] == ["a", "🙂b"]
+    assert builder.rest() == "\ufffd"
+    assert builder.rest() == ""
+    assert builder.text == "a🙂b\ufffd"
+
+
+def test_a_long_reply_is_whole() -> None:
+    """What was joined before stays in front of what comes."""
+    builder = built(Chunk("a" * JOINED_AT), Chunk("b"))
+    assert builder.text == "a" * JOINED_AT + "b"
+    assert built(*[Chunk("ab")] * 3).text == "ababab"

@@ -6,7 +6,7 @@ import pytest
 
 from chatmagic.client import config
 from chatmagic.errors import LESS_HINT, ConnectError
-from chatmagic.protocol.error_mapping import ADDRESS_HINT
+from chatmagic.protocol.response_errors import ADDRESS_HINT
 from chatmagic.session.forms import KEPT
 from chatmagic.shell.shell_words import in_shell
 
