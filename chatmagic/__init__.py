@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from chatmagic import errors
     from chatmagic.archive.table import turns
     from chatmagic.client.client import Client
-    from chatmagic.client.timeouts import Timeout
+    from chatmagic.client.endpoint import Timeout
     from chatmagic.models import Credits, Message, Reply, Usage
     from chatmagic.session.current import ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
     from chatmagic.session.session import Session
@@ -65,7 +65,7 @@ _HOMES: Final = {
     "Message": "models",
     "Reply": "models",
     "Session": "session.session",
-    "Timeout": "client.timeouts",
+    "Timeout": "client.endpoint",
     "Usage": "models",
     "ask": "session.current",
     "current_session": "session.current",

@@ -21,7 +21,7 @@ from loopback import serving
 from project import PURE, ROOT
 from shells import FIXED, KEY, Shell, alone
 
-from chatmagic.client import reuse
+from chatmagic.client import connections
 from chatmagic.session.current import current_session
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
@@ -128,7 +128,7 @@ def nothing_used(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def emulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
     """Give a running emulator whose clock stands still, and which keeps its connections."""
-    monkeypatch.setattr(reuse, "WATCH", 0.0)
+    monkeypatch.setattr(connections, "WATCH", 0.0)
     with Emulator(FIXED) as running:
         yield running
 

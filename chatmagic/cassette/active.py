@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.interaction import Interaction
     from chatmagic.cassette.mode import CassetteConfig
-    from chatmagic.client.timeouts import Timeout
+    from chatmagic.client.endpoint import Timeout
 
 CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
 """Endpoint of a replayed request; no name in ``.invalid`` can be resolved (RFC 2606, 2)."""

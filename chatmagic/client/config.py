@@ -9,19 +9,25 @@ unset, to the configuration file's. Any other address gets no key.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+import tomllib
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from chatmagic.client import kernel_hook, key_file, servers
-from chatmagic.client.endpoint import KEY_VARIABLES, Endpoint
+import platformdirs
+
+from chatmagic.client import keys
+from chatmagic.client.endpoint import KEY_VARIABLES, Endpoint, Server
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 from chatmagic.protocol.url import EMULATOR, origin_or_none, usable
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from chatmagic.client.keystore import KeyStore
+    from chatmagic.client.keys import KeyStore
+
 
 Setting = tuple[str | None, str]
 """A value that may be set, and the place where it would be, in words."""
@@ -98,11 +104,11 @@ def address(addresses: Iterable[Setting]) -> Endpoint:
         if word.lower() == EMULATOR:
             return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
         if word:
-            server = servers.find(word)
+            server = known_server(word)
             try:
                 base_url, warnings = usable(word if server is None else server.base_url, name)
             except InputError as error:
-                error.hint = error.hint or servers.known()
+                error.hint = error.hint or server_names()
                 raise
             return Endpoint(base_url, "bearer", None, url_from, warnings=warnings, server=server)
     raise ConnectError(
@@ -157,12 +163,12 @@ def local_emulator() -> tuple[str, Secret]:
     Raises:
         ConnectError: there is no kernel to start it.
     """
-    if kernel_hook.find_kernel is None:
+    if find_kernel is None:
         raise ConnectError(
             "The emulator of a kernel starts with %load_ext chatmagic.",
             hint="Elsewhere, run `chatmagic emulator` and give its address.",
         )
-    started: tuple[str, Secret] = kernel_hook.find_kernel().start_emulator()
+    started: tuple[str, Secret] = find_kernel().start_emulator()
     return started
 
 
@@ -174,7 +180,7 @@ def replaying() -> str | None:
     """
     if _value(MODE_VARIABLE).lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
-    find = kernel_hook.find_kernel
+    find = find_kernel
     why: str | None = None if find is None else find().replaying()
     return why
 
@@ -183,7 +189,7 @@ def known_keys() -> tuple[Secret, ...]:
     """Return the environment's keys, wherever they belong; what is none is no matter here."""
     name, file_name = KEY_VARIABLES
     key, path = Secret.of(_value(name)), _value(file_name)
-    return (*([] if key is None else [key]), *(key_file.keys_in(path) if path else []))
+    return (*([] if key is None else [key]), *(keys.keys_in_file(path) if path else []))
 
 
 def new_warnings(warnings: Iterable[str]) -> list[str]:
@@ -214,7 +220,7 @@ def _with_key(
     endpoint: Endpoint, file_url: str | None, open_store: Callable[[], KeyStore] | None
 ) -> Endpoint:
     """Add the environment's key, or else one that was kept, where it belongs to this origin."""
-    own = servers.address_of(_value(URL_VARIABLE) or file_url or "")
+    own = server_address(_value(URL_VARIABLE) or file_url or "")
     here, home = endpoint.origin, origin_or_none(own)
     is_in_environment = any(map(_value, KEY_VARIABLES))
     if here == home and is_in_environment:
@@ -240,7 +246,98 @@ def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
         key = Secret.of(_value(name))
     else:
         name = file_name
-        key, warnings = key_file.key_in(_value(name))
+        key, warnings = keys.key_in_file(_value(name))
     if key is None:
         raise InputError(NO_KEY.format(name))
     return key, name, warnings
+
+
+SERVERS_FILE: Final = "servers.toml"
+_SHOWN: Final = 60
+
+
+def known_server(name: str) -> Server | None:
+    """Return the server of a name; ``None`` where there is none, as for a URL.
+
+    Args:
+        name: what stands for an address, in any case.
+
+    Raises:
+        InputError: the user's file cannot be read.
+    """
+    name = name.strip().lower()
+    if not name or "/" in name or name == EMULATOR:
+        return None
+    return next((table[name] for table in server_tables() if name in table), None)
+
+
+def server_address(name: str) -> str:
+    """Return the address of a server that is known by this name; else what was given.
+
+    Args:
+        name: the name, or an address.
+
+    Raises:
+        InputError: the user's file cannot be read.
+    """
+    server = known_server(name)
+    return name if server is None else server.base_url
+
+
+def server_names() -> str:
+    """Return a line with the names that stand for an address.
+
+    Raises:
+        InputError: the user's file cannot be read.
+    """
+    own, ours = server_tables()
+    names = one_line(", ".join({EMULATOR: None, **ours, **own}), _SHOWN * 4)
+    return f"Known by name: {names}."
+
+
+def server_tables() -> tuple[dict[str, Server], dict[str, Server]]:
+    """Return the servers by name: those of the user's file, which count first, and ours.
+
+    Raises:
+        InputError: the user's file cannot be read.
+    """
+    own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / SERVERS_FILE
+    return _read(own), _read(Path(__file__).with_name(SERVERS_FILE))
+
+
+def _read(path: Path) -> dict[str, Server]:
+    """Read a file; one that is not there has no server."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        # What tomllib says is a place and a reason; it quotes no value.
+        raise InputError(f"{path} cannot be read: {one_line(str(error), _SHOWN)}.") from None
+    return {name.lower(): _server(path, name.lower(), value) for name, value in content.items()}
+
+
+def _server(path: Path, name: str, value: object) -> Server:
+    known = {field.name for field in fields(Server)} - {"name"}
+    given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    server = Server(name, **{"base_url": "", **given}) if known >= set(given) else None
+    if (
+        server is None
+        or not isinstance(server.base_url, str)
+        or server.auth not in AUTH_WAYS
+        or not all(isinstance(flag, bool) for flag in (server.needs_model, server.stream_usage))
+    ):
+        raise InputError(
+            f"{path}: [{one_line(name, _SHOWN)}] holds something else than base_url, auth, "
+            "needs_model and stream_usage, or a wrong value.",
+            hint="The reference page on servers shows an example.",
+        )
+    usable(server.base_url, f"The base_url of [{one_line(name, _SHOWN)}] in {path.name}")
+    return server
+
+
+find_kernel: Callable[[], Any] | None = None
+"""Returns the environment of the kernel's session; ``None`` in plain Python, and without the
+extension. The extension loads this module, and nothing of what a request needs."""

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
+import math
+import os
+import queue
+import re
 import socket
 import ssl
 import threading
+from collections import deque
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 from urllib.parse import quote
 
 from requests.adapters import HTTPAdapter
@@ -25,24 +33,270 @@ from urllib3.exceptions import (
     NameResolutionError,
     NewConnectionError,
 )
-from urllib3.util.wait import wait_for_read
+from urllib3.util.wait import wait_for_read, wait_for_write
 
 from chatmagic.client import alarms
-from chatmagic.client.http_response import Response
-from chatmagic.client.reuse import WATCH, ConnectionUse, IdleConnections, ReusePolicy
-from chatmagic.client.sockets import reach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from urllib3 import HTTPResponse
 
     from chatmagic.client.alarms import Alarm
+    from chatmagic.client.endpoint import Timeout
     from chatmagic.client.halt import Halt
-    from chatmagic.client.reuse import AtRest
-    from chatmagic.client.timeouts import Timeout
     from chatmagic.errors import Which
     from chatmagic.protocol.auth import Auth, Secret
+
+
+NAP: Final = 0.05
+"""Seconds between two looks at the halt while a socket connects."""
+
+
+def reach(
+    host: str,
+    port: int,
+    seconds: float | None,
+    halt: Halt,
+    options: Sequence[tuple[int, int, int | bytes]] | None = None,
+) -> socket.socket:
+    """Return a connected TCP socket, unless the halt stops it first.
+
+    Where a host has several addresses they are tried in turn, and share the time.
+
+    Args:
+        host: name or address.
+        port: its port.
+        seconds: how long it may take in all; ``None`` is for ever.
+        halt: stops it; looked at every :data:`NAP` seconds.
+        options: socket options, as ``setsockopt`` takes them.
+
+    Raises:
+        socket.gaierror: no host has this name.
+        TimeoutError: it took too long.
+        OSError: it was refused, cannot be reached, or was stopped.
+    """
+    failure = OSError("the name has no address")
+    for (family, kind, protocol, _, address), until in _addresses(host, port, seconds):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            # From here on, to cut this exchange off closes the connection too.
+            halt.watch(sock)
+            for option in options or ():
+                sock.setsockopt(*option)
+            _connect(sock, address, until, halt)
+            sock.settimeout(seconds)
+            return sock  # noqa: TRY300 - an interrupt here closes it too
+        except OSError as error:
+            sock.close()
+            if halt.reason is not None:
+                raise
+            failure = error
+        except BaseException:
+            sock.close()
+            raise
+    raise failure
+
+
+def _addresses(
+    host: str, port: int, seconds: float | None
+) -> Iterator[tuple[tuple[Any, ...], float]]:
+    """Return the addresses of a host, each with the time when its share of the seconds is over."""
+    until = monotonic() + (math.inf if seconds is None else seconds)
+    addresses = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
+    for number, address in enumerate(addresses):
+        now = monotonic()
+        yield address, now + max(0.0, until - now) / (len(addresses) - number)
+
+
+def _connect(sock: socket.socket, address: Any, until: float, halt: Halt) -> None:
+    """Connect one socket, looking now and then whether to stop."""
+    sock.setblocking(False)
+    with contextlib.suppress(BlockingIOError, InterruptedError):
+        sock.connect(address)
+    while not wait_for_write(sock, max(0.0, min(NAP, until - monotonic()))):
+        if halt.reason is not None:
+            raise ConnectionAbortedError
+        if monotonic() >= until:
+            raise TimeoutError
+    if code := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        raise OSError(code, os.strerror(code))
+    if halt.reason is not None:
+        raise ConnectionAbortedError
+
+
+WATCH: Final = 0.05
+"""Seconds after its first reply for which a connection is watched before it is used again."""
+
+IDLE: Final = 4.0
+"""Seconds of rest after which a connection is not used again, where the server tells none."""
+
+_KEEP_ALIVE: Final = r"(?i)\btimeout\s*=\s*\"?(\d{1,9})\b"
+
+
+@dataclass(slots=True)
+class ConnectionUse:
+    """Use of one connection so far."""
+
+    answers: int = 0
+    rested_since: float = 0.0
+    idle_timeout: int | None = None
+    """The idle time-out in seconds that the server told with its latest answer."""
+
+    def hear(self, keep_alive: str) -> None:
+        """Count an answer, and take note of what its ``Keep-Alive`` says.
+
+        Args:
+            keep_alive: the header's value; empty without one.
+        """
+        self.answers += 1
+        match = re.search(_KEEP_ALIVE, keep_alive)
+        self.idle_timeout = int(match[1]) if match else None
+
+
+class ReusePolicy:
+    """Rule by which the connections to one address are used again, as its server ends them."""
+
+    def __init__(self) -> None:
+        """Start without knowing the server."""
+        self.closing = False
+        """Whether nothing is used again, since the server closes what it seems to keep."""
+        self._closed_after = float("inf")
+
+    def allows(self, use: ConnectionUse, sock: socket.socket) -> bool:
+        """Return whether a kept connection can carry another request.
+
+        Args:
+            use: how it was used so far.
+            sock: its socket.
+        """
+        idle = monotonic() - use.rested_since
+        watch = max(0.0, WATCH - idle) if use.answers == 1 else 0.0
+        longest = IDLE if use.idle_timeout is None else use.idle_timeout - 1.0
+        if self.closing or idle + watch > min(longest, self._closed_after / 2):
+            return False
+        if not wait_for_read(sock, watch):
+            return True
+        # An end, or what is no answer: nothing was requested.
+        if watch:
+            self.closing = True
+        else:
+            self._closed_after = min(self._closed_after, idle)
+        return False
+
+
+class IdleConnections(queue.LifoQueue[Any]):
+    """The connections that wait for their next use; without a lock.
+
+    The locks of :mod:`queue` stay taken when an interrupt comes at the wrong moment, and
+    the next ask would wait for ever. A deque needs none.
+    """
+
+    def __init__(self, maxsize: int = 0) -> None:
+        """Hold ``maxsize`` connections at most; the one used last is taken first."""
+        super().__init__(maxsize)
+        self.queue: deque[Any] = deque()  # type: ignore[assignment] # a list to the type checker
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's pools that never block
+        """Take the one used last, without waiting."""
+        try:
+            return self.queue.pop()
+        except IndexError:
+            raise queue.Empty from None
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002 - as above
+        """Keep one, which rests from now on; a full store takes no more."""
+        if len(self.queue) >= self.maxsize:
+            raise queue.Full
+        if item is not None:
+            item.use.rested_since = monotonic()
+        self.queue.append(item)
+
+
+class Response(http.client.HTTPResponse):
+    """An answer without what could not be read of its headers, nor interim ones before it.
+
+    urllib3 would log the former, and in it a server may say the key back. The latter (RFC
+    9110, 15.2) may come before any answer.
+    """
+
+    def begin(self) -> None:
+        """Read the head."""
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # not typed
+            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
+                return line
+            http.client.parse_headers(self.fp)
+
+    def read1(self, n: int = -1) -> bytes:
+        """Return what :meth:`buffered` gives; or else what ``http.client`` reads."""
+        return self.buffered(n) or super().read1(n)
+
+    def buffered(self, n: int) -> bytes:
+        """Return the body's bytes that lie in the buffer; an empty one is filled once before.
+
+        All chunks that lie there come at once, of which ``http.client`` gives one at a time.
+        Where anything else is next, or ``http.client`` is not as it was, nothing is returned,
+        and its own ``read1`` goes on from there.
+
+        Args:
+            n: the most bytes that are taken; negative for all.
+        """
+        fp, left = self.fp, getattr(self, "chunk_left", -1)
+        if not isinstance(fp, io.BufferedReader) or left == -1:
+            return b""
+        if not self.chunked:
+            return fp.read1(n) if self.length is None else b""
+        if (left or 0) < 0:
+            return b""  # A size below zero, which http.client took from the body.
+        held = fp.peek(1)
+        if 0 <= n < len(held):
+            return b""
+        pieces, used, left = _chunks(held, left)
+        fp.read(used)
+        self.chunk_left = left
+        return b"".join(pieces)
+
+
+def _chunks(held: bytes, left: int | None) -> tuple[list[bytes], int, int | None]:
+    """Return what chunks hold, how many bytes are theirs, and what is left of the last one.
+
+    Args:
+        held: part of a body in chunks.
+        left: how much of a chunk is to come first; 0 if its line end is, ``None`` if the size
+            of another one is.
+    """
+    pieces: list[bytes] = []
+    at = 0
+    while at < len(held):
+        if left == 0:
+            if at + 2 > len(held):
+                break
+            at, left = at + 2, None
+        elif left is None:
+            end = held.find(b"\n", at)
+            try:
+                size = int(held[at:end], 16) if end > 0 else 0
+            except ValueError:
+                size = 0
+            if size <= 0:
+                break
+            at, left = end + 1, size
+        else:
+            piece = held[at : at + left]
+            pieces.append(piece)
+            at, left = at + len(piece), left - len(piece)
+    return pieces, at, left
+
+
+if TYPE_CHECKING:
+    AtRest = Literal["kept", "ended", "dropped"]
+    """Connection after an answer: kept; ended, as it says; dropped, which it does not say."""
 
 
 class Clock:

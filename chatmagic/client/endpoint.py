@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.protocol.auth import redacted
+from chatmagic.errors import InputError
+from chatmagic.protocol.auth import is_secret_name, redacted
 from chatmagic.protocol.url import EMULATOR, origin, shown
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from chatmagic.client.servers import Server
-    from chatmagic.client.timeouts import Timeout
     from chatmagic.protocol.auth import Auth, Secret
+
 
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
 """The environment's variables of a key: itself, and the name of a file that holds it."""
 SET_AUTH: Final = 'CHATMAGIC_AUTH={0}, Client(auth="{0}") or %config ChatMagics.auth = "{0}"'
 """What sends the key in another way; the environment counts before the setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Server that is known by name, and what it calls for.
+
+    Args:
+        name: what a person types in place of its address.
+        base_url: its address.
+        auth: in which of the interface's ways the key is given.
+        needs_model: whether it refuses a request that names no model.
+        stream_usage: whether it tells a stream's tokens only where the request asks for them.
+    """
+
+    name: str
+    base_url: str
+    auth: Auth = "none"
+    needs_model: bool = False
+    stream_usage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +129,142 @@ class ServiceSetup:
     extra_body: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
     system_role: bool = False
+
+
+LONGEST: Final = 4_000_000
+"""The longest time-out, in seconds, that every system can count: 46 days."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """Time limits of a request, in seconds; ``None`` waits for ever.
+
+    Args:
+        connect: for the connection, TLS and a proxy's tunnel included.
+        first_byte: for the first byte of the answer's body, from when the connection is there.
+        silence: between two pieces of the answer; any byte counts as life.
+        total: for all of it, from the beginning to the end of the answer.
+
+    Raises:
+        InputError: a time is not a number above 0 and below :data:`LONGEST`.
+    """
+
+    connect: float | None = 10.0
+    first_byte: float | None = 60.0
+    silence: float | None = 60.0
+    total: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the times."""
+        for name in self.__slots__:
+            seconds = getattr(self, name)
+            if seconds is not None and (
+                isinstance(seconds, bool)
+                or not isinstance(seconds, int | float)
+                or not 0 < seconds <= LONGEST
+            ):
+                raise InputError(
+                    f"The time-out {name} is a number of seconds above 0, {LONGEST:,} at most; "
+                    "None waits for ever."
+                )
+
+    @classmethod
+    def of(cls, value: Timeout | Mapping[str, float | None] | float | None) -> Timeout:
+        """Return the time-outs that ``value`` stands for.
+
+        Args:
+            value: a number is ``first_byte`` and ``silence``; a mapping has times by name.
+
+        Raises:
+            InputError: it is none of these.
+        """
+        if isinstance(value, Timeout):
+            return value
+        if isinstance(value, Mapping):
+            names = [field.name for field in fields(cls)]
+            if unknown := [name for name in value if name not in names]:
+                raise InputError(
+                    f"There is no time-out {unknown[0]!r}; there are {', '.join(names)}."
+                )
+            return cls(**value)
+        return cls() if value is None else cls(first_byte=value, silence=value)
+
+
+ADDRESS_SETTINGS: Final = ("model", "extra_headers", "system_role")
+"""The settings that belong to the address that they were set for, as a key does."""
+
+OWN_HEADERS: Final = (
+    r"(?i)accept-encoding|connection|content-(?:encoding|length|type)|expect|host|keep-alive|te|trailer"
+    "|transfer-encoding|upgrade"
+)
+"""Headers that the connection sets itself."""
+
+# A name and a value (RFC 9110, 5.6.2 and 5.5).
+_NAME: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_VALUE: Final = r"[!-~](?:[ -~]*[!-~])?"
+
+
+def request_fields(
+    extra_body: object, model: object = None, *, stream_usage: bool = False
+) -> dict[str, Any]:
+    """Return the fields that a request has beside the interface's own.
+
+    Args:
+        extra_body: a mapping of names to values; ``None`` is empty.
+        model: the request's ``model``; ``None`` leaves it to ``extra_body``.
+        stream_usage: whether it asks for token counts with a stream, unless ``extra_body`` says.
+
+    Raises:
+        InputError: one of them is of the wrong kind, or they name two models.
+    """
+    if model is not None and not (isinstance(model, str) and model.strip()):
+        raise InputError("A model is named by a text that is not empty.")
+    if extra_body is not None and not isinstance(extra_body, Mapping):
+        raise InputError(
+            "extra_body is a mapping of field names to values, such as {'model': 'small'}, "
+            f"not {type(extra_body).__name__}."
+        )
+    given: dict[str, Any] = {"stream_options": {"include_usage": True}} if stream_usage else {}
+    given |= extra_body or {}
+    if model is None:
+        return given
+    if given.setdefault("model", model) != model:
+        raise InputError(
+            "extra_body names another model than the one that is set.",
+            hint="Name it in one of the two places.",
+        )
+    return given
+
+
+def request_headers(extra_headers: object) -> dict[str, str]:
+    """Return the headers that a request has beside those of the connection.
+
+    Args:
+        extra_headers: a mapping of names to values; ``None`` is empty.
+
+    Raises:
+        InputError: one of them cannot be sent, is the connection's own, or is a secret's.
+    """
+    if extra_headers is not None and not isinstance(extra_headers, Mapping):
+        raise InputError(
+            "extra_headers is a mapping of names to texts, such as {'X-Team': 'a'}, "
+            f"not {type(extra_headers).__name__}."
+        )
+    given = dict(extra_headers or {})
+    are_texts = all(isinstance(text, str) for item in given.items() for text in item)
+    are_headers = are_texts and all(
+        re.fullmatch(_NAME, name) and re.fullmatch(_VALUE, value) for name, value in given.items()
+    )
+    if not are_headers or len({name.lower() for name in given}) < len(given):
+        raise InputError(
+            "extra_headers holds a name or a value that no header can have: a name is one word and "
+            "stands there once, a value is printable ASCII text without spaces around it."
+        )
+    for name in given:
+        if is_secret_name(name) or re.fullmatch(OWN_HEADERS, name):
+            raise InputError(
+                f"extra_headers cannot set {one_line(name)}, which the connection sets.",
+                hint="A key is set by %chat_login or CHATMAGIC_API_KEY, how it is sent by "
+                "ChatMagics.auth.",
+            )
+    return given

@@ -11,12 +11,13 @@ import os
 import re
 import ssl
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import requests
 import urllib3
 
-from chatmagic.client import certificates
+from chatmagic._log import log_swallowed
 from chatmagic.errors import (
     COST_UNKNOWN,
     PROXY_NAMED,
@@ -28,11 +29,13 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from chatmagic.errors import Which
+
 
 _SETTINGS: Final = "%chat shows what is set."
 _BAD_PROXY: Final = (
@@ -99,7 +102,7 @@ _WAITED: Final[dict[Which | Literal["handshake"], str]] = {
 }
 
 
-def is_late(error: BaseException) -> bool:
+def is_timeout(error: BaseException) -> bool:
     """Return whether a time-out ran out."""
     causes = _causes(error)
     # A name or a route that does not exist is a kind of connect time-out there.
@@ -108,7 +111,7 @@ def is_late(error: BaseException) -> bool:
     )
 
 
-def late(
+def timeout_error(
     which: Which, seconds: float, at: str, *, in_handshake: bool = False
 ) -> RequestTimeoutError:
     """Return the error for a time-out that ran out: which, its seconds, and how to change it.
@@ -129,7 +132,7 @@ def late(
     )
 
 
-def unconnected(error: BaseException, at: str) -> ChatError:
+def connect_error(error: BaseException, at: str) -> ChatError:
     """Return the error for a request of which nothing was sent.
 
     Args:
@@ -137,7 +140,7 @@ def unconnected(error: BaseException, at: str) -> ChatError:
         at: the origin that was not reached.
     """
     causes = _causes(error)
-    if at.startswith("https:") and (problem := certificates.problem(os.environ)) is not None:
+    if at.startswith("https:") and (problem := bundle_problem(os.environ)) is not None:
         return problem
     # A proxy's is a kind of bad URL there.
     if _any(causes, *_BAD_URL) and not _any(causes, *_BAD_PROXY):
@@ -152,7 +155,7 @@ def unconnected(error: BaseException, at: str) -> ChatError:
     return ConnectError(f"{what.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
 
 
-def broken(error: BaseException, which: Which, at: str) -> ChatError:
+def answer_error(error: BaseException, which: Which, at: str) -> ChatError:
     """Return the error for an answer that broke off, or was none.
 
     Args:
@@ -213,3 +216,40 @@ def _reason(causes: list[BaseException]) -> str:
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ": it requires a name and a password (HTTP 407)"
     return "" if status is None else f": it answered {status}"
+
+
+_VARIABLES: Final = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+"""Those that requests knows, in its order; then the one that OpenSSL and Python know."""
+
+_SHOWN: Final = 120
+
+
+def certificate_bundle(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the variable that names a CA bundle, and its path; ``None`` where none does.
+
+    Args:
+        environment: the variables of the environment, by name.
+    """
+    named = ((name, environment.get(name, "")) for name in _VARIABLES)
+    return next(((name, path) for name, path in named if path), None)
+
+
+def bundle_problem(environment: Mapping[str, str]) -> ConnectError | None:
+    """Return the error for a CA bundle that is none; ``None`` where it is one, or none is named.
+
+    Args:
+        environment: the variables of the environment, by name.
+    """
+    name, path = certificate_bundle(environment) or ("", "")
+    if not name or Path(path).is_dir():
+        return None  # a folder is looked into when a certificate is verified, and not before
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except OSError as error:
+        log_swallowed(error)
+        return ConnectError(
+            f"{name} names no file of certificate authorities that can be read. Nothing was sent.",
+            hint=f"Correct {name}, which is {one_line(path, _SHOWN)}, or unset it.",
+            fault="you",
+        )
+    return None

@@ -6,7 +6,7 @@ in :mod:`chatmagic.client.connections` below it, that neither does by itself:
 - The key is put on in the connection, below everything that logs, redirects or reports, so
   no URL, header or exception of theirs ever holds it.
 - The body is read with ``read1``, which hands every fragment on as it comes; what has come at
-  once is one piece (:mod:`chatmagic.client.http_response`).
+  once is one piece (:mod:`chatmagic.client.connections`).
 - A reader that waits can be stopped from another thread, connected or not, headers or not
   (:class:`~chatmagic.client.halt.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.
@@ -26,10 +26,9 @@ from requests.utils import get_environ_proxies
 
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
-from chatmagic.client import alarms, certificates, network_errors
-from chatmagic.client.connections import Clock, Current, adapter, at_rest, keyed_pools
-from chatmagic.client.http_response import Response
-from chatmagic.client.timeouts import Timeout
+from chatmagic.client import alarms, network_errors
+from chatmagic.client.connections import Clock, Current, Response, adapter, at_rest, keyed_pools
+from chatmagic.client.endpoint import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
 
     from urllib3.connectionpool import HTTPConnectionPool
 
+    from chatmagic.client.connections import AtRest
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
-    from chatmagic.client.reuse import AtRest
     from chatmagic.errors import Which
     from chatmagic.models import Origin
 
@@ -153,7 +152,7 @@ class HttpTransport:
     ) -> HttpExchange:
         timeout = Timeout.of(self.setup.timeout)
         clock = self._current.clock = Clock(timeout, halt)
-        bundle = certificates.bundle(os.environ)
+        bundle = network_errors.certificate_bundle(os.environ)
         try:
             clock.start()
             request = self._prepared(method, url, body, headers)
@@ -297,7 +296,7 @@ def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> Bas
     # None where the reader set a time-out of its own, whose error it does not pass on.
     seconds = getattr(clock.timeout, reason) or 0.0
     at = origin(url) if url else ""
-    return network_errors.late(reason, seconds, at, in_handshake=clock.in_handshake)
+    return network_errors.timeout_error(reason, seconds, at, in_handshake=clock.in_handshake)
 
 
 def _unwrapped(error: BaseException) -> BaseException:
@@ -327,8 +326,8 @@ def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseExceptio
         return error.with_traceback(None)
     if clock.halt.reason is not None:
         return _halted(clock.halt.reason, clock, url)
-    if network_errors.is_late(error):
+    if network_errors.is_timeout(error):
         return _halted(clock.which, clock, url)
     if clock.which == "connect":
-        return network_errors.unconnected(error, origin(url))
-    return network_errors.broken(error, clock.which, url)
+        return network_errors.connect_error(error, origin(url))
+    return network_errors.answer_error(error, clock.which, url)

@@ -15,7 +15,7 @@ import platformdirs
 from chatmagic import _log
 from chatmagic._version import __version__
 from chatmagic.cassette.cassette import Cassette
-from chatmagic.client import config, key_file, keystore
+from chatmagic.client import config, keys
 from chatmagic.doctor.observations import (
     Address,
     CassetteSeen,
@@ -131,9 +131,9 @@ def _files() -> tuple[PrivateFile, ...]:
     """Return the private files that are there: of keys, and of conversations from a shell."""
     if os.name != "posix":
         return ()
-    named, _ = config.variable(key_file.VARIABLE)
+    named, _ = config.variable(keys.KEY_FILE_VARIABLE)
     paths = [Path(named).expanduser()] if named else []
-    paths.append(keystore.open_store().folder / keystore.FILE)
+    paths.append(keys.open_store().folder / keys.FILE)
     state = platformdirs.user_state_path("chatmagic", appauthor=False)
     paths += sorted((state / "shell").glob("*.json"))
     files = []

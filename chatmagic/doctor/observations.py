@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
-    from chatmagic.client.reuse import AtRest
+    from chatmagic.client.connections import AtRest
     from chatmagic.protocol.auth import Auth
 
 Step = Literal["proxy", "name", "connection", "TLS"]

@@ -19,8 +19,8 @@ from chatmagic.session.ledger import Reservation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from chatmagic.client.connections import AtRest
     from chatmagic.client.halt import Halt
-    from chatmagic.client.reuse import AtRest
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Origin
     from chatmagic.session.session import Session

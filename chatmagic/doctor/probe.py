@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
 
-from chatmagic.client import certificates, network_errors
+from chatmagic.client import network_errors
+from chatmagic.client.connections import reach
 from chatmagic.client.halt import Halt
-from chatmagic.client.sockets import reach
 from chatmagic.doctor.observations import Network, Trouble
 from chatmagic.errors import PROXY_NAMED
 from chatmagic.protocol.url import is_loopback, origin, origin_or_none
@@ -90,7 +90,7 @@ def _failed(step: Step, trouble: Trouble, seen: Network) -> Network:
 
 def _handshake(sock: socket.socket, host: str) -> str:
     """Return the version of TLS, and until when the certificate is valid."""
-    bundle = certificates.bundle(os.environ)
+    bundle = network_errors.certificate_bundle(os.environ)
     path = Path(DEFAULT_CA_BUNDLE_PATH if bundle is None else bundle[1])
     context = ssl.create_default_context(
         cafile=None if path.is_dir() else path, capath=path if path.is_dir() else None
@@ -104,5 +104,5 @@ def _handshake(sock: socket.socket, host: str) -> str:
 def _trouble(error: Exception, at: str) -> Trouble:
     if isinstance(error, TimeoutError):
         return Trouble(f"{at} took longer than {SECONDS:g} s to connect", "Is there a firewall?")
-    problem = network_errors.unconnected(error, at)
+    problem = network_errors.connect_error(error, at)
     return Trouble(problem.message.removesuffix(_UNSENT).rstrip("."), problem.hint or "")

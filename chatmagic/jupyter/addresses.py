@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import swallowed
-from chatmagic.client import config, servers
-from chatmagic.client.extras import OF_AN_ADDRESS
+from chatmagic.client import config
+from chatmagic.client.endpoint import ADDRESS_SETTINGS
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol import url
 
@@ -69,14 +69,14 @@ class Addresses:
         """Return the names of the settings that were set for another address than this."""
         return [
             name
-            for name in OF_AN_ADDRESS
+            for name in ADDRESS_SETTINGS
             if getattr(self._settings, name) and self.of_this_address(name) is None
         ]
 
     def belong_here(self, names: Iterable[str]) -> None:
         """Bind settings to the address that is asked now, or else to the first one."""
         here = self._here()
-        self._settings.homes.update((name, here) for name in OF_AN_ADDRESS if name in names)
+        self._settings.homes.update((name, here) for name in ADDRESS_SETTINGS if name in names)
 
     def unused(self) -> str | None:
         """Return a line about an address that ``%config`` set and that is not used."""
@@ -104,6 +104,6 @@ def _normalized(base_url: str) -> str:
     if base_url.strip().lower() == url.EMULATOR:
         return url.EMULATOR
     try:
-        return url.request_url(servers.address_of(base_url))
+        return url.request_url(config.server_address(base_url))
     except InputError:
         return ""

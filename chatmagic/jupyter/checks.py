@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic.cassette.mode import MODES
-from chatmagic.client import extras, servers
-from chatmagic.client.timeouts import Timeout
+from chatmagic.client import config
+from chatmagic.client.endpoint import Timeout, request_fields, request_headers
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 from chatmagic.protocol import url
@@ -26,7 +26,7 @@ _SHOWN: Final = 300
 
 def _base_url(value: str | None) -> None:
     if value and value.strip() and value.strip().lower() != url.EMULATOR:
-        url.request_url(servers.address_of(value))
+        url.request_url(config.server_address(value))
 
 
 def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:
@@ -39,11 +39,11 @@ def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:
 
 
 def _model(value: str | None) -> None:
-    extras.fields(None, value)
+    request_fields(None, value)
 
 
 def _extra_body(value: object) -> None:
-    Request((Message("user", ""),), extra=extras.fields(value)).encode()
+    Request((Message("user", ""),), extra=request_fields(value)).encode()
 
 
 def _temperature(value: float | None) -> None:
@@ -62,7 +62,7 @@ CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "timeout": Timeout.of,
     "model": _model,
     "extra_body": _extra_body,
-    "extra_headers": extras.headers,
+    "extra_headers": request_headers,
     "temperature": _temperature,
     "mode": _one_of(MODES),
     "budget": _budget,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic.cassette.active import CassetteSetup
 from chatmagic.cassette.mode import CassetteOptions, resolve
-from chatmagic.client import config, extras, keystore
-from chatmagic.client.endpoint import ServiceSetup
+from chatmagic.client import config, keys
+from chatmagic.client.endpoint import ServiceSetup, request_fields, request_headers
 from chatmagic.errors import ChatError
 from chatmagic.jupyter.addresses import Addresses
 from chatmagic.protocol.auth import Secret
@@ -58,7 +58,7 @@ class ConfiguredEnvironment:
             endpoint,
             self.settings.timeout,
             self.extra_body(),
-            extras.headers(self.addresses.of_this_address("extra_headers")),
+            request_headers(self.addresses.of_this_address("extra_headers")),
             self.has_system_role(),
         )
 
@@ -140,7 +140,7 @@ class ConfiguredEnvironment:
             [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,
-            open_store=keystore.open_store,
+            open_store=keys.open_store,
         )
 
     def model(self) -> str | None:
@@ -154,7 +154,7 @@ class ConfiguredEnvironment:
         Raises:
             InputError: two models are named.
         """
-        return extras.fields(
+        return request_fields(
             self.settings.extra_body,
             self.addresses.of_this_address("model"),
             stream_usage=self.settings.stream_usage or self.addresses.stream_usage(),

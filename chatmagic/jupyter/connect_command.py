@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import text
 from chatmagic._log import log_swallowed
-from chatmagic.client import config, extras, keystore
-from chatmagic.client.endpoint import SET_AUTH
+from chatmagic.client import config, keys
+from chatmagic.client.endpoint import SET_AUTH, request_fields
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter import check_command
 from chatmagic.jupyter.command_line import read
@@ -58,7 +58,7 @@ def _connect(kernel: Kernel, word: str, model: str | None) -> None:
         )
     place = config.address([(word, "%chat_connect")])
     if model is not None:
-        extras.fields(kernel.settings.extra_body, model)
+        request_fields(kernel.settings.extra_body, model)
     kernel.addresses.chosen = place.base_url if place.server is None else place.server.name
     if model is not None:
         kernel.settings.model = model
@@ -118,7 +118,7 @@ def login(kernel: Kernel, line: str) -> None:
             "The emulator needs no key. Connect to a service first: %chat_connect URL."
         )
     origin = endpoint.origin
-    store = keystore.open_store()
+    store = keys.open_store()
     words, given = read("chat_login", line, "--forget")
     if words:
         raise InputError(
@@ -137,7 +137,7 @@ def login(kernel: Kernel, line: str) -> None:
         answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
     except EOFError:
         answer = ""
-    places: dict[str, keystore.Storage] = {
+    places: dict[str, keys.Storage] = {
         "k": "keyring",
         "y": "keyring",
         "f": "private file",
@@ -204,6 +204,6 @@ def _hidden(question: str) -> Secret:
     return key
 
 
-def _places(store: keystore.KeyStore) -> str:
+def _places(store: keys.KeyStore) -> str:
     keyring = "k: the system's keyring, " if store.keyring is not None else ""
     return f"{keyring}f: a private file of yours,"

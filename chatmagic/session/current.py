@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.client import kernel_hook
+from chatmagic.client import config
 from chatmagic.session.environment import PlainPython
 from chatmagic.session.session import Session
 
@@ -24,7 +24,7 @@ def current_session() -> Session:
     global _current  # noqa: PLW0603 - one per process is the point
     with _lock:
         if _current is None:
-            _current = Session(environment=kernel_hook.find_kernel and kernel_hook.find_kernel())
+            _current = Session(environment=config.find_kernel and config.find_kernel())
         return _current
 
 
@@ -47,7 +47,7 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
         find: returns the environment, when it is first needed; ``None`` is plain Python.
     """
     with _lock:
-        kernel_hook.find_kernel = find
+        config.find_kernel = find
         if _current is not None:
             _current.environment = PlainPython() if find is None else find()
 

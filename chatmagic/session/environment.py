@@ -7,8 +7,8 @@ import warnings
 from typing import TYPE_CHECKING, Protocol
 
 from chatmagic.cassette import active
-from chatmagic.client import config, extras, kernel_hook
-from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client import config
+from chatmagic.client.endpoint import Endpoint, ServiceSetup, request_fields
 from chatmagic.errors import InputError
 from chatmagic.protocol import url
 from chatmagic.text import one_line
@@ -89,7 +89,7 @@ class PlainPython:
         """Return where the variables say to ask; see :class:`Environment`."""
         endpoint = config.resolve_for_client()
         return ServiceSetup(
-            endpoint, extra_body=extras.fields(None, stream_usage=endpoint.stream_usage)
+            endpoint, extra_body=request_fields(None, stream_usage=endpoint.stream_usage)
         )
 
     def cassette(self) -> CassetteSetup | None:
@@ -131,7 +131,7 @@ class PlainPython:
 
 def of_process() -> Environment:
     """Return the kernel's environment; without a kernel plain Python."""
-    find_kernel = kernel_hook.find_kernel
+    find_kernel = config.find_kernel
     return PlainPython() if find_kernel is None else find_kernel()
 
 

@@ -10,7 +10,7 @@ from chatmagic.models import Reply
 from chatmagic.session.ledger import Reservation
 
 if TYPE_CHECKING:
-    from chatmagic.client.model_list import ModelList
+    from chatmagic.client.client import ModelList
     from chatmagic.session.session import Session
 
 

@@ -299,8 +299,8 @@ def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:
 
 
 BEHIND_A_PROXY = """
-from chatmagic.client import response
-response.MOST_EVENTS, response.SHORT_WAIT, response.SHARE = 0, 0.0, 1e9
+from chatmagic.client import stream as stream_module
+stream_module.MOST_EVENTS, stream_module.SHORT_WAIT, stream_module.SHARE = 0, 0.0, 1e9
 """
 """Every reply is taken for one that came all at once after a long wait."""
 

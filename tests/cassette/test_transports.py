@@ -18,7 +18,7 @@ from chatmagic import Client
 from chatmagic.cassette import transports
 from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
 from chatmagic.cassette.transports import RecordingTransport, ReplayTransport, Response
-from chatmagic.client import response
+from chatmagic.client import stream as stream_module
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
@@ -126,7 +126,7 @@ def test_a_reply_that_came_whole_is_recorded_though_its_connection_broke() -> No
 
 def test_a_reply_whose_stream_is_held_open_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """It came whole, though nobody said so; its connection is closed."""
-    monkeypatch.setattr(response, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(stream_module, "GRACE_SECONDS", 0.05)
     gone = threading.Event()
 
     def script(peer: Peer) -> None:

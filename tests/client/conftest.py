@@ -12,8 +12,7 @@ from loopback import (
     unanswering,
 )
 
-from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.timeouts import Timeout
+from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.protocol.auth import Auth, Secret
 

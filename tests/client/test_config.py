@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,21 @@ from environments import resolved_in_client as resolve_for_client
 from environments import resolved_in_kernel as resolve
 from hypothesis import given
 from hypothesis import strategies as st
+from project import ROOT
 from served import in_ipython
 
-from chatmagic.client import kernel_hook
-from chatmagic.client.config import with_local_emulator
+from chatmagic.client import config
+from chatmagic.client.client import Client
+from chatmagic.client.config import local_emulator, replaying, with_local_emulator
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.client.keystore import KeyStore
+from chatmagic.client.keys import KeyStore
 from chatmagic.errors import ChatError, ConnectError, InputError
 from chatmagic.protocol.auth import Secret
-from chatmagic.protocol.url import EMULATOR, origin, usable
+from chatmagic.protocol.url import EMULATOR, is_loopback, origin, usable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 HOME = "https://home.example"
 AWAY = "https://away.example/v1"
@@ -317,7 +321,7 @@ def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ConnectError, match="%load_ext chatmagic"):
         with_local_emulator(chosen)
     started = ("http://127.0.0.1:8123", Secret("practice-1"))
-    monkeypatch.setattr(kernel_hook, "find_kernel", lambda: GivenEnvironment(emulator=started))
+    monkeypatch.setattr(config, "find_kernel", lambda: GivenEnvironment(emulator=started))
     at_work = with_local_emulator(chosen)
     assert (at_work.base_url, at_work.key) == started
     client = resolve_for_client(environ, base_url=EMULATOR, api_key="sk-mine", auth="none")
@@ -376,3 +380,137 @@ def test_a_client_without_an_address_says_what_it_takes() -> None:
         resolve_for_client({})
     assert "chatmagic.ask" in str(caught.value)
     assert "%chat_connect" not in str(caught.value)
+
+
+NAMES = ["ollama", "llama.cpp", "lmstudio", "vllm"]
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return where the user's file is, and let no other setting count."""
+    for name in ("CHATMAGIC_BASE_URL", "CHATMAGIC_API_KEY", "CHATMAGIC_AUTH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "chatmagic").mkdir()
+    return tmp_path / "chatmagic" / config.SERVERS_FILE
+
+
+def test_the_table_of_ours() -> None:
+    """Each is on this machine, takes no key, and tells tokens where it is asked for them."""
+    own, ours = config.server_tables()
+    assert own == {}
+    assert list(ours) == NAMES
+    for name, server in ours.items():
+        assert is_loopback(server.base_url)
+        assert (server.name, server.auth, server.stream_usage) == (name, "none", True)
+    assert [name for name, server in ours.items() if server.needs_model] == ["ollama", "lmstudio"]
+
+
+def test_the_page_says_the_same() -> None:
+    """Each server has its row, in the same order."""
+    page = (ROOT / "notebooks" / "reference" / "servers.md").read_text("utf-8")
+    told = "where the request asks for them"
+    assert re.findall(r"^\| `.*", page, re.MULTILINE) == [
+        f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing more'} "
+        f"| {told if server.stream_usage else 'always'} |"
+        for name, server in config.server_tables()[1].items()
+    ]
+
+
+@pytest.mark.parametrize("word", ["https://ollama", "", "emulator", "chat.example.org"])
+def test_what_is_no_name(word: str) -> None:
+    """An address stays as it is."""
+    assert config.known_server(word) is None
+    assert config.server_address(word) == word
+
+
+def test_a_name_that_is_not_known(own: Path) -> None:
+    """Those that are known are named; a URL that cannot be used has a hint of its own."""
+    own.write_text('[lab]\nbase_url = "http://127.0.0.1:7"\n')
+    with pytest.raises(InputError, match="is not a URL") as caught:
+        config.address([("olama", "test")])
+    assert caught.value.hint == "Known by name: emulator, ollama, llama.cpp, lmstudio, vllm, lab."
+    with pytest.raises(InputError, match="leave them out") as caught:
+        config.address([("https://a/?b=c", "test")])
+    assert "Known by name" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["ollama", " Ollama "])
+def test_a_name_stands_for_an_address(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever an address may be set; how the environment's key is sent is no matter there."""
+    endpoint = config.address([(name, "test")])
+    assert (endpoint.origin, endpoint.stream_usage) == ("http://127.0.0.1:11434", True)
+    monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", name)
+    monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-for-another-place")
+    with Client(model="small") as client:
+        assert (client.endpoint.auth, client.endpoint.key) == ("none", None)
+        assert client.setup.extra_body == {
+            "model": "small",
+            "stream_options": {"include_usage": True},
+        }
+
+
+def test_a_file_of_the_user_counts_first(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It adds a server, which may take a key, and may say another port for one of ours."""
+    own.write_text(
+        '[lab]\nbase_url = "https://llm.example.org/v1"\nauth = "bearer"\n'
+        '[OLLAMA]\nbase_url = "http://127.0.0.1:7"\n'
+    )
+    assert config.server_address("ollama") == "http://127.0.0.1:7"
+    assert config.server_address("vllm") == "http://127.0.0.1:8000"
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "lab")
+    monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-of-the-lab")
+    with Client() as client:
+        assert client.endpoint.origin == "https://llm.example.org:443"
+        assert client.endpoint.key_from == "CHATMAGIC_API_KEY"
+        assert client.setup.extra_body == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[lab", "cannot be read: "),
+        ("lab = 1", "is not a URL"),
+        ('[lab]\nbase_url = "http://a"\nport = 1', r"\[lab\] holds something else"),
+        ("[lab]\nbase_url = 1", r"\[lab\] holds something else"),
+        ('[lab]\nbase_url = "http://a"\nauth = "sk-1234"', r"\[lab\] holds something else"),
+        ('[lab]\nbase_url = "http://a"\nneeds_model = 1', r"\[lab\] holds something else"),
+        ("[lab]", "is not a URL"),
+    ],
+)
+def test_a_wrong_file(own: Path, content: str, words: str) -> None:
+    """It is named in one line, which repeats no value; an address does without it."""
+    own.write_text(content)
+    with pytest.raises(InputError, match=words) as caught:
+        config.address([("lab", "test")])
+    assert "sk-1234" not in str(caught.value)
+    assert config.address([("http://127.0.0.1:1", "test")]).server is None
+
+
+def test_a_file_that_cannot_be_read(own: Path) -> None:
+    """A folder in its place is named, too."""
+    own.mkdir()
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        config.server_tables()
+
+
+class Replaying(GivenEnvironment):
+    """A kernel with an emulator, which replays."""
+
+    def replaying(self) -> str:
+        """Return why."""
+        return "a test replays"
+
+
+def test_the_kernel_is_asked_at_each_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For its emulator, and whether it replays; without a kernel there is neither."""
+    monkeypatch.delenv("CHATMAGIC_MODE", raising=False)
+    monkeypatch.setattr(config, "find_kernel", None)
+    assert replaying() is None
+    with pytest.raises(ConnectError, match="%load_ext chatmagic"):
+        local_emulator()
+    started = ("http://127.0.0.1:8123", Secret("practice-1"))
+    monkeypatch.setattr(config, "find_kernel", lambda: Replaying(emulator=started))
+    assert replaying() == "a test replays"
+    assert local_emulator() == started

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import io
+import itertools
 import logging
+import queue
 import socket
 import threading
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 from exchanges import ANSWERS, BEGUN, FRAMES, KEY, SHORT, chain, rest, send
+from hypothesis import given
+from hypothesis import strategies as st
 from loopback import (
     CHUNKS_END,
     DONE,
+    EVENTS,
     PATIENCE,
     Peer,
     Server,
+    answer,
     chunked,
+    event,
     head,
+    leaving,
     once,
     playing,
+    stream,
     wait_for,
 )
+from urllib3.util.wait import wait_for_read, wait_for_write
 
-from chatmagic.client import alarms
+from chatmagic.client import alarms, connections, transport
+from chatmagic.client.connections import Response
+from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
+from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import (
     ChatError,
+    ChatInterrupted,
     CutOffError,
     RequestTimeoutError,
     ServiceError,
@@ -33,11 +51,11 @@ from chatmagic.errors import (
 from chatmagic.protocol.auth import Auth, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import ssl
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from chatmagic.client.alarms import Alarm
-    from chatmagic.client.transport import HttpTransport
 
 
 def drip(begun: bytes, drop: bytes = b"x") -> Callable[[Peer], None]:
@@ -329,3 +347,495 @@ def test_no_failure_tells_the_key(
                 assert "7d1f" not in told, what
             assert "\n" not in str(caught.value)
             assert " object at 0x" not in str(caught.value)
+
+
+REPLY = stream(event("hi"), DONE)
+BOTH = pytest.mark.parametrize("safe", [False, True], ids=["plain", "TLS"])
+
+
+class Time:
+    """A clock that stands still; what is waited for is gone at once.
+
+    Args:
+        meanwhile: is called in each wait.
+    """
+
+    def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Begin at some time."""
+        self.now = 1_000.0
+        self.waits: list[float] = []
+        self.meanwhile = meanwhile
+
+    def wait(self, sock: socket.socket, seconds: float) -> bool:
+        """Wait for something to read."""
+        if seconds:
+            self.waits.append(seconds)
+            self.now += seconds
+            self.meanwhile()
+        return wait_for_read(sock, 0)
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """Give the clock by which connections rest and are watched."""
+    made = Time()
+    monkeypatch.setattr("chatmagic.client.connections.monotonic", lambda: made.now)
+    monkeypatch.setattr("chatmagic.client.connections.wait_for_read", made.wait)
+    return made
+
+
+@contextlib.contextmanager
+def asking(server: Server) -> Iterator[Callable[..., None]]:
+    """Give a way to ask a server through one transport."""
+    waits = Timeout(PATIENCE, PATIENCE, PATIENCE)
+    endpoint = Endpoint(server.url, "bearer", Secret("key-1"), "test")
+    transport = HttpTransport(ServiceSetup(endpoint, waits))
+    numbers = itertools.count()
+
+    def ask(halt: Halt | None = None) -> None:
+        exchange = transport.send(b"%d" % next(numbers), stream=True, halt=halt or Halt())
+        while exchange.read():
+            pass
+        exchange.close(ended=True)
+        if exchange.status != HTTPStatus.OK:
+            raise ServiceError("refused")
+
+    yield ask
+    transport.close()
+
+
+def lost(ask: Callable[[], None], asks: int) -> int:
+    """Ask in a loop; count what was lost."""
+    count = 0
+    for _ in range(asks):
+        try:
+            ask()
+        except ChatError:
+            count += 1
+    return count
+
+
+def closing_after(seconds: float) -> Callable[[Peer], None]:
+    """Make the script that answers one request, and closes after so many seconds."""
+
+    def script(peer: Peer) -> None:
+        if peer.request():
+            peer.send(REPLY)
+            threading.Event().wait(seconds)
+
+    return script
+
+
+@BOTH
+@pytest.mark.parametrize("seconds", [0, 0.008, 0.03])
+def test_a_server_that_closes_after_each_reply_loses_one_ask_at_most(
+    tls: ssl.SSLContext, seconds: float, *, safe: bool
+) -> None:
+    """In a loop, whenever the close comes, and no request is served twice."""
+    with Server(closing_after(seconds), tls if safe else None) as server:
+        with asking(server) as ask:
+            assert lost(ask, 30) <= 1
+        bodies = [asked.body for asked in server.asked]
+        assert len(set(bodies)) == len(bodies) >= 29
+
+
+@BOTH
+def test_a_server_that_keeps_has_one_connection(
+    tls: ssl.SSLContext, time: Time, *, safe: bool
+) -> None:
+    """It is watched once, until 50 ms after its first reply; later nothing is waited for."""
+    with Server(playing(REPLY), tls if safe else None) as server:
+        with asking(server) as ask:
+            ask()
+            time.now += 0.02
+            assert lost(ask, 199) == 0
+        assert server.accepted == 1
+        assert len(server.asked) == 200
+    assert time.waits == [pytest.approx(connections.WATCH - 0.02)]
+
+
+def test_who_thinks_for_a_second_waits_for_nothing(time: Time) -> None:
+    """The watch counts from the end of the reply."""
+    with Server(playing(REPLY)) as server:
+        with asking(server) as ask:
+            ask()
+            time.now += 1
+            ask()
+        assert server.accepted == 1
+    assert time.waits == []
+
+
+@BOTH
+def test_an_end_in_the_watch_ends_all_reuse(
+    tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, time: Time, *, safe: bool
+) -> None:
+    """Nothing is lost, and nothing is watched any more: each ask has a connection of its own."""
+    watched = threading.Event()
+    waits: list[float] = []
+
+    def script(peer: Peer) -> None:
+        if peer.request():
+            peer.send(REPLY)
+            if len(server.asked) == 1:
+                wait_for(watched)
+            else:
+                assert peer.gone()
+
+    def wait(sock: socket.socket, seconds: float) -> bool:
+        waits.append(seconds)
+        watched.set()
+        return wait_for_read(sock, PATIENCE)
+
+    monkeypatch.setattr("chatmagic.client.connections.wait_for_read", wait)
+    with Server(script, tls if safe else None) as server:
+        with asking(server) as ask:
+            assert lost(ask, 5) == 0
+            time.now += 1
+            assert lost(ask, 5) == 0
+        assert server.accepted == len(server.asked) == 10
+    assert waits == [pytest.approx(connections.WATCH)]
+
+
+def garbling(peer: Peer) -> None:
+    """Break TLS off within it."""
+    peer.garble()
+
+
+def babbling(peer: Peer) -> None:
+    """Say what is no answer."""
+    peer.send(b"\r\n0\r\n\r\n")
+
+
+def giving_up(peer: Peer) -> None:
+    """Say that no request came in time."""
+    peer.send(answer(b"", "408 Request Timeout", {"Connection": "close"}))
+
+
+@pytest.mark.parametrize(
+    ("end", "safe"),
+    [
+        (Peer.close, False),
+        (Peer.close, True),
+        (Peer.reset, False),
+        (Peer.reset, True),
+        (garbling, True),
+        (babbling, False),
+        (giving_up, False),
+    ],
+)
+@pytest.mark.usefixtures("time")
+def test_a_request_lost_on_a_connection_used_again_ends_all_reuse(
+    tls: ssl.SSLContext, end: Callable[[Peer], None], *, safe: bool
+) -> None:
+    """The server goes with the third request of each connection; only the first is lost."""
+
+    def script(peer: Peer) -> None:
+        for _ in range(2):
+            if not peer.request():
+                return
+            peer.send(REPLY)
+        if peer.request():
+            end(peer)
+
+    with Server(script, tls if safe else None) as server:
+        with asking(server) as ask:
+            assert lost(ask, 12) == 1
+        assert len(server.asked) == 12
+        assert server.accepted == 1 + 9
+
+
+@pytest.mark.usefixtures("time")
+def test_a_first_request_that_gets_no_answer_says_nothing_of_reuse() -> None:
+    """A server that fails now and then keeps its connections otherwise."""
+    failing = [True]
+
+    def script(peer: Peer) -> None:
+        while peer.request() and not failing.pop():
+            failing.append(False)
+            peer.send(REPLY)
+        failing.append(False)
+
+    with Server(script) as server, asking(server) as ask:
+        assert lost(ask, 1) == 1
+        assert lost(ask, 3) == 0
+        assert server.accepted == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "idle", "connections"),
+    [
+        (None, 3.9, 1),
+        (None, 4.1, 2),
+        ("timeout=5, max=100", 3.9, 1),
+        ("timeout=5, max=100", 4.1, 2),
+        ("max=100, Timeout = 60", 58.9, 1),
+        ("timeout=60", 59.1, 2),
+        ("timeout=2", 0.9, 1),
+        ("timeout=1", 0, 2),
+        ("timeout=0", 0, 2),
+        ("timeout=soon", 3.9, 1),
+        ("timeout=soon", 4.1, 2),
+    ],
+)
+def test_a_connection_that_rested_for_long_is_not_used_again(
+    time: Time, told: str | None, idle: float, connections: int
+) -> None:
+    """Up to a second before the server's own limit, or 4 s."""
+    headers = {**EVENTS, **({"Keep-Alive": told} if told else {})}
+    with Server(playing(answer(event("hi") + DONE, headers=headers))) as server:
+        with asking(server) as ask:
+            ask()
+            time.now += idle
+            ask()
+        assert server.accepted == connections
+
+
+def test_an_end_found_after_a_rest_halves_the_rest(time: Time) -> None:
+    """And costs no request: the connection is made anew, and kept for shorter."""
+    closing = [True]
+
+    def script(peer: Peer) -> None:
+        while peer.request():
+            peer.send(REPLY)
+            if closing:
+                return
+
+    with Server(script) as server:
+        with asking(server) as ask:
+            ask()
+            server.wait_closed()
+            closing.clear()
+            time.now += 3
+            ask()
+            assert server.accepted == 2
+            time.now += 1.4
+            ask()
+            assert server.accepted == 2
+            time.now += 1.6
+            ask()
+            assert server.accepted == 3
+        assert len(server.asked) == 4
+    assert time.waits == []
+
+
+def test_what_nobody_asked_for_is_an_end(time: Time) -> None:
+    """A server may say good-bye before it closes; that is no answer to the next request."""
+    resting, said = threading.Event(), threading.Event()
+
+    def script(peer: Peer) -> None:
+        if peer.request():
+            peer.send(REPLY)
+            wait_for(resting)
+            peer.send(answer(b"", "408 Request Timeout"))
+            said.set()
+            assert peer.gone()
+
+    def say() -> None:
+        resting.set()
+        wait_for(said)
+
+    time.meanwhile = say
+    with Server(script) as server, asking(server) as ask:
+        ask()
+        ask()
+        assert len(server.asked) == 2
+
+
+@BOTH
+@pytest.mark.usefixtures("time")
+def test_a_stop_in_the_watch_is_no_end_by_the_server(
+    tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, *, safe: bool
+) -> None:
+    """The request is not sent, and connections are used again as before."""
+    halt = Halt()
+
+    def wait(sock: socket.socket, _: float) -> bool:
+        halt.stop()
+        return wait_for_read(sock, 0)
+
+    with Server(playing(REPLY), tls if safe else None, handshakes_fail=None) as server:
+        with asking(server) as ask:
+            ask()
+            with monkeypatch.context() as patched:
+                patched.setattr("chatmagic.client.connections.wait_for_read", wait)
+                with pytest.raises(ChatInterrupted):
+                    ask(halt)
+            accepted = server.accepted
+            for _ in range(3):
+                ask()
+            assert server.accepted == accepted + 1
+        assert len(server.asked) == 4
+
+
+@pytest.mark.usefixtures("time")
+def test_an_interrupt_in_the_watch_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C comes through as it is; the next ask has a connection of its own."""
+    gone = queue.Queue[bool]()
+    watched: list[socket.socket] = []
+
+    def interrupted(sock: socket.socket, _: float) -> None:
+        watched.append(sock)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("chatmagic.client.connections.wait_for_read", interrupted)
+    with Server(leaving(gone, REPLY)) as server, asking(server) as ask:
+        ask()
+        with pytest.raises(KeyboardInterrupt):
+            ask()
+        assert watched[0].fileno() == -1
+        assert gone.get(timeout=PATIENCE)
+        ask()
+        assert len(server.asked) == 2
+
+
+def test_a_connection_that_is_not_taken_is_the_connect_time_out(
+    connect: Callable[..., HttpTransport], silent: str
+) -> None:
+    """A host that does not answer at all is told from one that refuses."""
+    with pytest.raises(RequestTimeoutError, match=r"connect time-out of 0\.15 s") as caught:
+        send(connect(silent, connect=SHORT))
+    assert caught.value.which == "connect"
+
+
+def test_stop_wakes_who_waits_for_a_connection(
+    connect: Callable[..., HttpTransport], silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stop from another thread need not wait for the connect time-out."""
+    halt = Halt()
+
+    def waiting(sock: socket.socket, seconds: float) -> bool:
+        halt.stop()
+        return wait_for_write(sock, seconds)
+
+    monkeypatch.setattr("chatmagic.client.connections.wait_for_write", waiting)
+    # Not every system wakes who waits for a connection when its socket is shut down.
+    monkeypatch.setattr("chatmagic.client.halt.shut_down", lambda _: None)
+    with pytest.raises(ChatInterrupted):
+        send(connect(silent), halt)
+
+
+def test_several_addresses_share_the_connect_time_out(
+    connect: Callable[..., HttpTransport], silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host whose first address is silent is reached by its second, within the time."""
+    now, waiting = [0.0], list[socket.socket]()
+
+    def silent_at_first(sock: socket.socket, seconds: float) -> bool:
+        waiting.append(sock)
+        if sock is not waiting[0]:
+            return wait_for_write(sock, PATIENCE)
+        now[0] += seconds
+        return False
+
+    monkeypatch.setattr("chatmagic.client.connections.monotonic", lambda: now[0])
+    monkeypatch.setattr("chatmagic.client.connections.wait_for_write", silent_at_first)
+    with Server(playing(ANSWERS["length"])) as server:
+        port = int(silent.rpartition(":")[2].removesuffix("/v1"))
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", each))
+            for each in (port, server.port)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: found)
+        assert rest(send(connect("http://two.test/v1", connect=2 * PATIENCE)))
+    assert now[0] == pytest.approx(PATIENCE)
+
+
+class _Wire:
+    """Socket whose bytes lie ready in pieces."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = list(pieces)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return the file that ``http.client`` reads."""
+        assert mode == "rb"
+        pieces = self._pieces
+
+        class Raw(io.RawIOBase):
+            def readable(self) -> bool:
+                return True
+
+            def readinto(self, buffer: Any) -> int:
+                piece = pieces.pop(0) if pieces else b""
+                if rest := piece[len(buffer) :]:
+                    pieces.insert(0, rest)
+                buffer[: len(piece)] = piece[: len(buffer)]
+                return len(piece) - len(rest)
+
+        return io.BufferedReader(Raw())
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+_Kind = TypeVar("_Kind", bound=http.client.HTTPResponse)
+
+
+def _begun(kind: type[_Kind], *pieces: bytes) -> _Kind:
+    response = kind(_Wire(HEAD, *pieces))  # type: ignore[arg-type] # all that it asks of a socket
+    response.begin()
+    return response
+
+
+def _all_of(kind: type[http.client.HTTPResponse], pieces: list[bytes], n: int) -> tuple[bytes, str]:
+    """Read a body to its end, or to what breaks it."""
+    response, body = _begun(kind, *pieces), b""
+    try:
+        while piece := response.read1(n):
+            body += piece
+    except http.client.HTTPException as error:
+        return body, type(error).__name__
+    return body, "closed" if response.isclosed() else "open"
+
+
+@given(
+    sizes=st.lists(st.binary(min_size=1, max_size=20) | st.just(b"x" * 300), max_size=5),
+    end=st.sampled_from(
+        [CHUNKS_END, b"0\r\nA: b\r\n\r\n", b"", b"zz\r\n", b"-1\r\n\r\n", b"5\r\nab"]
+    ),
+    extension=st.sampled_from([b"", b"", b" ", b";a=b"]),
+    places=st.lists(st.integers(0, 400), max_size=4),
+    n=st.sampled_from([-1, 7, 65_536]),
+)
+def test_chunks_are_read_as_http_client_reads_them(
+    sizes: list[bytes], end: bytes, extension: bytes, places: list[int], n: int
+) -> None:
+    """Whatever comes, and in whatever pieces: the same bytes and the same end."""
+    chunks = [b"%x%b\r\n%b\r\n" % (len(chunk), extension, chunk) for chunk in sizes]
+    body = b"".join(chunks) + end
+    cuts = sorted({0, len(body), *(place % (len(body) + 1) for place in places)})
+    pieces = [body[start:stop] for start, stop in itertools.pairwise(cuts)]
+    assert _all_of(Response, pieces, n) == _all_of(http.client.HTTPResponse, pieces, n)
+
+
+def test_a_size_below_zero_keeps_nothing_waiting() -> None:
+    """``http.client`` takes it for one; what comes behind it ends as there."""
+    pieces = [b"-5\r\nab", b"cdefgh\r\n", b"0\r\n\r\n"]
+    assert _all_of(Response, pieces, 65_536) == _all_of(http.client.HTTPResponse, pieces, 65_536)
+
+
+def test_all_chunks_that_have_come_are_one_piece() -> None:
+    """So Python's own attributes are as they were; where one is not, its own ``read1`` reads."""
+    response = _begun(Response, chunked(b"one ", b"two ", b"three")[:-4], b"ee\r\n" + CHUNKS_END)
+    assert response.read1() == b"one two thr"
+    assert response.read1() == b"ee"
+    assert response.read1() == b""
+    response = _begun(Response, chunked(b"one ", b"two "), CHUNKS_END)
+    response.__dict__["left_of_chunk"] = response.__dict__.pop("chunk_left")
+    assert response.buffered(-1) == b""
+    response.chunk_left = None
+    response.fp = cast("Any", io.BytesIO(chunked(b"one ", b"two ")))
+    assert response.read1() == b"one "
+
+
+@pytest.mark.parametrize("documented", [False, True])
+def test_a_piece_is_all_that_has_come(
+    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch, *, documented: bool
+) -> None:
+    """So urllib3's own attribute is as it was; where it is not, its ``read1`` reads."""
+    if documented:
+        monkeypatch.setattr(transport, "Response", dict)
+    with Server(playing(head(headers=FRAMES["chunked"]) + chunked(b"one ", b"two"))) as server:
+        exchange = send(connect(server))
+        assert exchange.read() == (b"one two")
+        exchange.close(ended=False)

@@ -16,8 +16,8 @@ from loopback import PATIENCE, Peer, Server, answer, document, once, playing, se
 
 from chatmagic.client import network_errors
 from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
-from chatmagic.client.timeouts import Timeout
 from chatmagic.errors import (
     ChatError,
     ConnectError,
@@ -30,6 +30,8 @@ from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
 
 KEY: Final = "key-7d1f-throw-away"
 WHOLE: Final = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})
@@ -188,7 +190,7 @@ def test_tls_that_ends_before_an_answer_is_a_connection_that_was_closed() -> Non
         ConnectionResetError(),
         ssl.SSLEOFError(8, "EOF occurred in violation of protocol"),
     ):
-        error = network_errors.broken(end, "first_byte", "https://chat.invalid:443")
+        error = network_errors.answer_error(end, "first_byte", "https://chat.invalid:443")
         assert isinstance(error, ServiceError)
         assert "without an answer" in error.message
         assert "https" not in str(error)
@@ -225,3 +227,88 @@ def test_what_an_error_was_made_from_is_logged_by_its_type(
     assert "urllib3" in record.getMessage()
     for hidden in (KEY, "Hello?", origin, "refused"):
         assert hidden not in record.getMessage()
+
+
+VARIABLES: Final = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+
+
+@pytest.fixture
+def bundle(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the tests' own authority as a file that nothing names."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path / "own.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return path
+
+
+def ask(origin: str) -> str:
+    """Ask once."""
+    with Client(origin, "key-1") as client:
+        return client.complete([{"role": "user", "content": "Hello?"}]).text
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_each_variable_names_the_authorities(
+    authority: trustme.CA, bundle: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """A server of an authority of one's own is reached with any of them, and not without."""
+    tls = serving(authority.issue_cert("127.0.0.1"))
+    with Server(playing(WHOLE), tls, handshakes_fail=None) as server:
+        with pytest.raises(ConnectError, match="set REQUESTS_CA_BUNDLE"):
+            ask(server.origin)
+        monkeypatch.setenv(variable, str(bundle))
+        assert ask(server.origin) == "Hello"
+
+
+def test_the_variables_that_requests_knows_come_first() -> None:
+    """In its order, and what is empty is not set."""
+    environment = dict.fromkeys(VARIABLES, "")
+    assert network_errors.certificate_bundle(environment) is None
+    assert network_errors.certificate_bundle({}) is None
+    assert network_errors.bundle_problem({}) is None
+    for name in reversed(VARIABLES):
+        environment[name] = f"{name}.pem"
+        assert network_errors.certificate_bundle(environment) == (name, f"{name}.pem")
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+@pytest.mark.parametrize("content", [None, b"", b"no certificate\n", b"\x30\x82\x01\xff", "key"])
+def test_a_bundle_that_is_none_is_named(
+    authority: trustme.CA,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes | str | None,
+    variable: str,
+) -> None:
+    """Missing, empty, text, garbage or a key alone: which variable, and what it says."""
+    certificate = authority.issue_cert("127.0.0.1")
+    bundle.unlink()
+    if content is not None:
+        key = certificate.private_key_pem.bytes()
+        bundle.write_bytes(content if isinstance(content, bytes) else key)
+    monkeypatch.setenv(variable, str(bundle))
+    with (
+        Server(playing(WHOLE), serving(certificate), handshakes_fail=None) as server,
+        pytest.raises(ConnectError) as caught,
+    ):
+        ask(server.origin)
+    error = caught.value
+    words = "names no file of certificate authorities that can be read. Nothing was sent."
+    assert error.message == f"{variable} {words}"
+    assert f"Correct {variable}, which is " in str(error.hint)
+    assert "own.pem" in str(error.hint)
+    assert error.fault == "you"
+
+
+def test_a_folder_of_authorities_is_no_mistake(bundle: Path) -> None:
+    """It is looked into when a certificate is verified."""
+    assert network_errors.bundle_problem({"SSL_CERT_FILE": str(bundle.parent)}) is None
+    assert network_errors.bundle_problem({"SSL_CERT_FILE": str(bundle)}) is None
+
+
+def test_plain_http_needs_no_authorities(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bundle that is none stops nobody who does not use it."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle.parent / "none.pem"))
+    with Server(playing(WHOLE)) as server:
+        assert ask(server.origin) == "Hello"

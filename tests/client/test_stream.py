@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
+import os
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -15,35 +18,48 @@ from loopback import (
     EVENTS,
     PATIENCE,
     Peer,
+    Server,
+    answer,
     chunked,
     document,
     event,
     head,
+    once,
+    playing,
     stream,
     wait_for,
 )
+from served import ASK, HELLO, KEY, LIMIT, WHOLE, Played, ask, ask_played, failure, left, served
 
-from chatmagic.client import config, response
+from chatmagic.client import config
 from chatmagic.client import stream as stream_module
 from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
-from chatmagic.client.timeouts import Timeout
+from chatmagic.client.stream import HOW_TO_SET_A_MODEL
 from chatmagic.errors import (
+    AuthenticationError,
     ChatError,
     ChatInterrupted,
+    CutOffError,
     InputError,
+    NotUnderstoodError,
+    RateLimitError,
+    RequestRejectedError,
     RequestTimeoutError,
+    ServiceError,
 )
-from chatmagic.models import Message
+from chatmagic.models import Message, Usage
 from chatmagic.protocol.response_errors import BODY_BYTES
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from shells import Shell
 
     from chatmagic.models import Origin
-
-from served import ASK, HELLO, KEY, WHOLE, Played, ask, served
+    from chatmagic.protocol.auth import Auth
 
 
 def test_fragments_are_handed_on_one_by_one() -> None:
@@ -212,7 +228,7 @@ def test_a_clock_that_is_wrong_here_is_known(where: str, origin: Origin, hours: 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> None:
     """Let the time of what is waited for be the first of a list; nothing was warned of yet."""
-    for module in (stream_module, response):
+    for module in (stream_module,):
         monkeypatch.setattr(module, "monotonic", lambda: now[0])
     config.warned.clear()
 
@@ -300,3 +316,706 @@ def test_a_reply_that_came_bit_by_bit_was_held_back_by_nobody(
         "http://127.0.0.1:9", KEY, transport=Slow(200, *[event("word ") for _ in range(30)], DONE)
     ) as client:
         assert not ask(client, streaming=True).held_back
+
+
+def typed(kind: str | None) -> dict[str, str]:
+    """Give the header for a media type, or none."""
+    return {} if kind is None else {"Content-Type": kind}
+
+
+BODIES = {"stream": b"".join(HELLO), "document": json.dumps(WHOLE).encode()}
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["asked JSON", "asked stream"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\r\n \n"], ids=["", "BOM", "blank"])
+@pytest.mark.parametrize(
+    "kind",
+    ["text/event-stream; charset=utf-8", "Application/JSON", "text/plain", None],
+)
+@pytest.mark.parametrize("body", BODIES)
+def test_a_reply_is_read_for_what_it_is(
+    body: str, kind: str | None, mark: bytes, *, streaming: bool
+) -> None:
+    """A stream and a document are both read, whichever was asked for and however labelled."""
+    with served(answer(mark + BODIES[body], headers=typed(kind))) as (client, server):
+        for _ in range(2):
+            reply = ask(client, streaming=streaming)
+            assert reply.text == "Hello"
+            assert reply.state == "complete"
+            assert reply.finish_reason == "stop"
+            assert reply.usage == (Usage(1, 2, 3) if body == "document" else None)
+            assert reply.model == ("m-1" if body == "document" else None)
+        assert server.accepted == 1
+
+
+def test_what_is_whole_needs_no_end_of_its_connection() -> None:
+    """JSON tells by itself that it is whole; what holds its connection open is closed."""
+    gone = threading.Event()
+
+    def script(peer: Peer) -> None:
+        if peer.request():
+            peer.send(head(headers={"Content-Length": "5000"}), BODIES["document"])
+            assert peer.gone()
+            gone.set()
+
+    with Server(script) as server, Client(server.url, KEY, timeout=Timeout(silence=0.1)) as client:
+        reply = ask(client, streaming=False)
+        assert (reply.text, reply.state) == ("Hello", "complete")
+        wait_for(gone)
+    assert len(server.asked) == 1
+
+
+def test_gzip_that_nobody_asked_for_is_read() -> None:
+    """A compressed stream and a compressed document are unpacked."""
+    for body in BODIES.values():
+        fields = {"Content-Encoding": "gzip"}
+        with served(answer(gzip.compress(body, mtime=0), headers=fields)) as (client, _):
+            assert ask(client, streaming=True).text == "Hello"
+
+
+@pytest.mark.parametrize("status", ["201 Created", "200 OK"])
+def test_any_success_counts(status: str) -> None:
+    """Success is told by standard status codes (fact 8)."""
+    with served(document(WHOLE, status)) as (client, _):
+        assert client.complete(ASK).text == "Hello"
+
+
+def test_a_document_in_a_list_is_read() -> None:
+    """The first element of a list is taken for the reply."""
+    with served(document([WHOLE])) as (client, _):
+        assert client.complete(ASK).text == "Hello"
+
+
+def test_a_surrogate_pair_over_two_chunks_is_joined() -> None:
+    """Half a pair waits for the other half; one that stays alone is replaced."""
+    pieces = [b'data: {"choices":[{"delta":{"content":"%s"}}]}\n' % half for half in HALVES]
+    with served(stream(*pieces, DONE)) as (client, _), client.stream(ASK) as replying:
+        assert list(replying) == ["a", "\N{PARTY POPPER}", "b", "\N{REPLACEMENT CHARACTER}"]
+    assert replying.reply.text == "a\N{PARTY POPPER}b\N{REPLACEMENT CHARACTER}"
+
+
+HALVES = [rb"a\ud83c", rb"\udf89", rb"b\ud83c"]
+
+
+def test_finish_reason_model_and_usage_may_come_anywhere() -> None:
+    """What any chunk says counts, and a later chunk without it takes nothing back."""
+    pieces = [
+        event("Hi", finish_reason="length"),
+        b'data: {"model":"m-2","choices":[],"usage":{"total_tokens":9}}\n\n',
+        b'data: {"choices":[{"delta":{}}],"usage":null}\n\n',
+        DONE,
+    ]
+    with served(stream(*pieces)) as (client, _):
+        reply = ask(client, streaming=True)
+    assert (reply.finish_reason, reply.model) == ("length", "m-2")
+    assert reply.usage == Usage(total_tokens=9)
+
+
+def test_a_refusal_is_kept_apart() -> None:
+    """What a model says instead of answering is not its answer."""
+    value = {"choices": [{"message": {"content": None, "refusal": "I can't."}}]}
+    with served(document(value)) as (client, _):
+        reply = client.complete(ASK)
+    assert (reply.text, reply.refusal) == ("", "I can't.")
+
+
+def test_the_answers_own_date_and_origin() -> None:
+    """A reply says when it was written, and whether it came from the emulator."""
+    fields = {"Date": "Sun, 01 Mar 2026 12:00:00 GMT"}
+    with served(playing(document(WHOLE, headers=fields))) as (client, _):
+        reply = client.complete(ASK)
+    assert (reply.date, reply.origin) == (datetime(2026, 3, 1, 12, tzinfo=UTC), "live")
+    with served(document(WHOLE, headers={"Server": "chatmagic-emulator/1"})) as (client, _):
+        assert client.complete(ASK).origin == "emulator"
+
+
+def test_the_end_mark_ends_the_reply_at_once() -> None:
+    """The reply is complete at the mark, without a line end and while the server stays."""
+    gone: list[bool] = []
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(headers={**EVENTS, "Transfer-Encoding": "chunked"}))
+        peer.send(chunked(event("Hello"), b"data: [DONE]"))
+        gone.append(peer.gone())
+
+    with served(script) as (client, _):
+        assert ask(client, streaming=True).state == "complete"
+    assert gone == [True]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_without_an_end_mark_a_finish_reason_counts(*, ended: bool) -> None:
+    """A clean end after a finish reason is an end; without one the reply is cut off."""
+    body = event("Hello", finish_reason="stop") if ended else event("Hello")
+    if ended:
+        for script in (stream(body), once(head(headers=EVENTS), body)):
+            with served(script) as (client, _):
+                assert ask(client, streaming=True).state == "complete"
+        return
+    error = failure(stream(body))
+    assert isinstance(error, CutOffError)
+    assert error.reply is not None
+    assert (error.reply.text, error.reply.state) == ("Hello", "cut off")
+
+
+HELD = {
+    "chunked": {"Transfer-Encoding": "chunked"},
+    "until it closes": {"Connection": "close"},
+    "of a length": {"Content-Length": "5000"},
+}
+
+
+@pytest.mark.parametrize("framing", HELD)
+@pytest.mark.parametrize("patience", [PATIENCE, None])
+def test_after_a_finish_reason_a_stream_is_not_waited_for_without_end(
+    framing: str, patience: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What else comes in time is taken; comments are no sign that more will come."""
+    monkeypatch.setattr(stream_module, "GRACE_SECONDS", 0.1)
+    gone = threading.Event()
+    usage = b'data: {"choices":[],"usage":{"total_tokens":9}}\n\n'
+
+    def script(peer: Peer) -> None:
+        framed = chunked if framing == "chunked" else bytes
+        peer.request()
+        peer.send(head(headers={**EVENTS, **HELD[framing]}))
+        peer.send(framed(event("Hello", finish_reason="stop")), framed(b": on\n\n"), framed(usage))
+        peer.repeat(framed(b": still here\n\n"), 0.01)
+        gone.set()
+
+    with served(script, timeout=Timeout(PATIENCE, PATIENCE, patience)) as (client, _):
+        reply = ask(client, streaming=True)
+        wait_for(gone)
+    assert (reply.text, reply.state, reply.finish_reason) == ("Hello", "complete", "stop")
+    assert reply.usage == Usage(total_tokens=9)
+
+
+def test_before_a_finish_reason_a_stream_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comments keep it alive, however long the next event takes."""
+    monkeypatch.setattr(stream_module, "GRACE_SECONDS", 0.0)
+    comments = [b": on\n\n"] * 3
+    pieces = [event("Hel"), *comments, event("lo"), *comments, event("", finish_reason="stop")]
+    assert ask_played(Played(200, *pieces, DONE)).text == "Hello"
+
+
+def test_silence_after_a_finish_reason_is_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits no longer than a moment gets no error for a reply that is there."""
+    monkeypatch.setattr(stream_module, "GRACE_SECONDS", 0.1)
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(headers={**EVENTS, "Connection": "close"}))
+        peer.send(event("Hello", finish_reason="stop"))
+        assert peer.gone()
+
+    with served(script, timeout=Timeout(PATIENCE, PATIENCE, 0.05)) as (client, _):
+        assert ask(client, streaming=True).state == "complete"
+
+
+def test_a_cut_after_a_finish_reason_is_a_cut() -> None:
+    """A connection that breaks before the time is up is no end."""
+    given = Played(200, event("Hello", finish_reason="stop"), b"data: {")
+    with pytest.raises(CutOffError):
+        ask_played(given)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("text", ["Hel", ""])
+def test_an_error_for_a_finish_reason_is_a_failure(text: str, *, streaming: bool) -> None:
+    """Without another word too: what came is a part, and nothing is none."""
+    given = stream(event(text), event("", finish_reason="error"), DONE)
+    if not streaming:
+        choice = {"message": {"content": text}, "finish_reason": "error"}
+        given = document({"choices": [choice]})
+    error = failure(given, streaming=streaming)
+    assert type(error) is (CutOffError if text else ServiceError)
+    assert "with an error" in str(error)
+    if text:
+        assert error.reply is not None
+        assert (error.reply.text, error.reply.state) == ("Hel", "cut off")
+
+
+def test_words_after_an_error_for_a_finish_reason_are_told() -> None:
+    """What the service says of its error is shown, wherever it stands."""
+    last = b'data: {"message": "the worker died"}\n\n'
+    error = failure(stream(event("Hel", finish_reason="error"), last, DONE))
+    assert 'ended the reply with an error: "the worker died"' in str(error)
+
+
+@pytest.mark.parametrize("choices", [[], None, {}, [None]])
+def test_a_whole_answer_without_a_choice_is_no_reply(choices: object) -> None:
+    """In a stream's chunk that is normal; a whole answer has nothing else to come."""
+    value = {"choices": choices, "model": "m-1", "usage": {"total_tokens": 9}}
+    for streaming in (False, True):
+        error = failure(document(value), streaming=streaming)
+        assert type(error) is ServiceError
+        assert "no choice, so no reply (HTTP 200)" in str(error)
+        assert error.reply is None
+
+
+EMPTY = {
+    "nothing": answer(b"", headers=EVENTS),
+    "blanks": answer(b"\n\n", headers=EVENTS),
+    "an end mark": stream(DONE),
+    "comments": stream(b": on\n\n"),
+    "a cut": head(headers={**EVENTS, "Transfer-Encoding": "chunked"}),
+    "no JSON": answer(b""),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_an_empty_answer_names_a_full_context_as_a_cause(kind: str) -> None:
+    """Some servers say no more when a long conversation fills the model's context."""
+    hint = str(failure(once(EMPTY[kind])).hint)
+    assert "Ask again to try once more" in hint
+    assert "may fill the model's context: send less of it: --last N, or %chat_reset." in hint
+
+
+def test_half_an_event_at_the_end_is_a_cut() -> None:
+    """After a finish reason too: something was lost, and nobody knows what."""
+    body = event("Hello", finish_reason="stop"), b'data: {"choices": [{"del'
+    error = failure(once(head(headers=EVENTS), *body))
+    assert isinstance(error, CutOffError)
+    assert error.reply is not None
+    assert error.reply.text == "Hello"
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (b'data: {"error": "CUDA out of memory"}\n\n', "CUDA out of memory"),
+        (b'data: {"error": {"message": "not completed", "code": "500"}}\n\n', "not completed"),
+        (b'event: error\ndata: {"message": "overloaded"}\n\n', "overloaded"),
+        (b'data: {"choices": [], "error": {"message": "half way"}}\n\n', "half way"),
+        (f"data: {json.dumps(LIMIT)}\n\n".encode(), "daily credit limit reached"),
+        (b'data: {"choices": [{"delta": {"con\n\n', "could not be read"),
+        (f'data: {{"error": "{KEY}"}}\n\n'.encode(), "[key removed]"),
+        (f'data: {{"half": "{KEY}\n\n'.encode(), "[key removed]"),
+        (b'data: [{"error": {"message": "in a list"}}]\n\n', "in a list"),
+    ],
+)
+def test_an_error_inside_a_stream_cuts_the_reply_off(last: bytes, words: str) -> None:
+    """What came is kept with the error, which says what the service said."""
+    error = failure(stream(event("Hel"), event("lo"), last, DONE, headers=left(7)))
+    assert isinstance(error, CutOffError)
+    assert error.credits is not None
+    assert error.credits.remaining == (0 if b"resetAt" in last else 7)
+    assert words in str(error)
+    assert "7d1f" not in str(error)
+    assert error.status == 200
+    assert error.reply is not None
+    assert (error.reply.text, error.reply.state) == ("Hello", "cut off")
+
+
+def test_an_error_before_any_text_is_the_services() -> None:
+    """Without a fragment there is no reply to be cut off."""
+    error = failure(stream(b'data: {"error": {"message": "no worker"}}\n\n', DONE))
+    assert type(error) is ServiceError
+    assert "no worker" in str(error)
+    assert error.reply is None
+
+
+@pytest.mark.parametrize("cut", [b"", b"5\r\nda", chunked(b"data: {"), b"zz\r\n"])
+def test_a_connection_that_breaks_cuts_the_reply_off(cut: bytes) -> None:
+    """A body that ends inside its framing is never a clean end, whatever came before."""
+    fields = {**EVENTS, "Transfer-Encoding": "chunked"}
+    error = failure(once(head(headers=fields), chunked(event("Hi", finish_reason="stop")), cut))
+    assert isinstance(error, CutOffError)
+    assert error.reply is not None
+    assert error.reply.text == "Hi"
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (answer(b"<html><title>Sign in</title>", headers=typed("text/html")), NotUnderstoodError),
+        (answer(b"", headers=EVENTS), ServiceError),
+        (answer(b" \n\r\n", headers=EVENTS), ServiceError),
+        (answer(b""), ServiceError),
+        (head("204 No Content"), NotUnderstoodError),
+        (answer(b'{"choices": [{"mess', headers=typed("application/json")), CutOffError),
+        (document([]), NotUnderstoodError),
+        (document({"ok": True}), NotUnderstoodError),
+        (document({"error": "broken"}), ServiceError),
+        (answer(b"Hello there"), NotUnderstoodError),
+    ],
+    ids=["HTML", "empty stream", "blank", "empty", "204", "half", "[]", "other", "error", "text"],
+)
+def test_a_success_that_is_no_reply(
+    given: bytes, kind: type[ChatError], *, streaming: bool
+) -> None:
+    """Status 200 alone makes no reply; each kind of nonsense is told in one line."""
+    error = failure(given, streaming=streaming)
+    assert type(error) is kind
+    assert error.reply is None
+    assert error.status in (200, 204)
+
+
+def test_the_title_of_a_page_is_found_wherever_it_comes() -> None:
+    """A page that comes in pieces is read on for its title, not judged by the first one."""
+    arrived = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(headers={**typed("text/html"), "Connection": "close"}), b"<!doctype html>")
+        arrived.wait(0.02)
+        peer.send(b"<title>Sign in</title>")
+
+    assert 'service: "Sign in" (HTTP 200)' in str(failure(script))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("status", [200, 400, 403, 429, 500])
+@pytest.mark.parametrize("framed", [False, True], ids=["document", "stream"])
+def test_the_rate_limit_is_known_by_its_body(status: int, *, framed: bool, streaming: bool) -> None:
+    """At any status, and as an event of a stream, its figures are the credits."""
+    given = document(LIMIT, f"{status} Whatever")
+    if framed:
+        given = answer(f"data: {json.dumps(LIMIT)}\n\n".encode(), headers=EVENTS)
+    with served(given) as (client, server):
+        for _ in range(2):
+            with pytest.raises(RateLimitError, match="No credits left: 100 of 100") as caught:
+                ask(client, streaming=streaming)
+            assert caught.value.credits == client.credits
+            assert client.credits is not None
+            assert client.credits.remaining == 0
+        assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"error": "bad", "message": "very"}', '"bad: very"'),
+        (b'{"error": {"message": "nested"}}', '"nested"'),
+        (b"<html><title>Oops</title></html>", '"Oops"'),
+        (gzip.compress(b'{"error": "packed"}', mtime=0), '"packed"'),
+        (b"", "failed (HTTP 500)"),
+        (b"\xff\0", "(HTTP 500)"),
+    ],
+)
+def test_an_error_body_of_any_kind_is_one_line(body: bytes, words: str) -> None:
+    """Whatever the body is, the status and a short excerpt are told; the connection is kept."""
+    fields = {"Content-Encoding": "gzip"} if body.startswith(b"\x1f") else {}
+    with served(answer(body, "500 Oops", fields)) as (client, server):
+        for _ in range(3):
+            with pytest.raises(ServiceError) as caught:
+                client.complete(ASK)
+            assert words in str(caught.value)
+            assert caught.value.status == 500
+        assert server.accepted == 1
+
+
+def test_an_error_body_that_breaks_off_is_told_by_its_status() -> None:
+    """How an error's body ended matters less than the error."""
+    fields = {"Content-Length": "99"}
+    error = failure(once(head("400 Bad", fields), b'{"error": "bad", "message": "so"}'))
+    assert isinstance(error, RequestRejectedError)
+    assert '"bad: so"' in str(error)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("500 Oops", "xxx…"), ("302 Moved", "redirects to https://new.example.org")],
+)
+def test_an_error_body_is_not_read_beyond_a_bound(status: str, words: str) -> None:
+    """An error that goes on for long is left, and its connection closed."""
+    gone = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(status, {"Connection": "close", "Location": "https://new.example.org/"}))
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1_000):
+                peer.send(b"x" * BODY_BYTES)
+            pytest.fail("all of it was taken")
+        gone.set()
+
+    with served(script) as (client, _):
+        with pytest.raises(ChatError, match=words):
+            client.complete(ASK)
+        wait_for(gone)
+
+
+@pytest.mark.parametrize("status", ["401 No", "200 OK"])
+def test_an_error_body_that_drips_is_left(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes a byte at a time, for ever, is cut when its time is up."""
+    monkeypatch.setattr(stream_module, "BODY_SECONDS", 0.05)
+    drip = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head(status, {"Content-Type": "text/html", "Connection": "close"}), b"<p>no")
+        peer.repeat(b".", 0.01)
+        drip.set()
+
+    with served(script) as (client, _):
+        with pytest.raises(ChatError, match="no") as caught:
+            client.complete(ASK)
+        assert caught.value.status == int(status[:3])
+        wait_for(drip)
+
+
+def test_an_error_body_that_stops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not go on is cut when its time is up, whatever silence the user allows."""
+    monkeypatch.setattr(stream_module, "BODY_SECONDS", 0.05)
+    gone = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.request()
+        peer.send(head("401 No", {"Content-Length": "99"}), b'{"error": "no", "message": "so"}')
+        if peer.gone():
+            gone.set()
+
+    with served(script, timeout=Timeout(PATIENCE, None, None)) as (client, _):
+        with pytest.raises(AuthenticationError, match='"no: so"'):
+            client.complete(ASK)
+        wait_for(gone)
+
+
+def test_white_space_before_a_reply_is_a_sign_of_life() -> None:
+    """There may be any amount of it, and it is not kept."""
+    spaces = [b" \n" * 20_000] * 20
+    assert ask_played(Played(200, *spaces, BODIES["document"])).text == "Hello"
+    assert ask_played(Played(200, *spaces, *HELLO)).text == "Hello"
+
+
+def test_a_redirect_names_the_new_origin() -> None:
+    """The new origin is told, and gets nothing."""
+    with Server(playing(document(WHOLE))) as other:
+        error = failure(answer(b"", "307 Moved", {"Location": other.url}))
+        assert isinstance(error, NotUnderstoodError)
+        assert f"redirects to {other.origin} (HTTP 307)" in str(error)
+        assert other.accepted == 0
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["https://new.example.org\x1b[31m/x", "http://[new.example.org/", "http://\xff\xfe/"],
+)
+def test_a_redirect_to_no_address_is_a_redirect(location: str) -> None:
+    """What no library can read as a URL is told like any other place."""
+    error = failure(answer(b"", "307 Moved", {"Location": location}))
+    assert isinstance(error, NotUnderstoodError)
+    assert "(HTTP 307); that was not followed" in str(error)
+    assert "\x1b" not in str(error)
+
+
+@pytest.mark.parametrize("order", ["01", "10"])
+def test_of_choices_in_turn_the_first_is_the_reply(order: str) -> None:
+    """Chunks of another choice are left out, whichever speaks first."""
+    turns = [(index, word) for word in ("one ", "two") for index in order]
+    chunks = [event(f"{index}:{word}", index=int(index)) for index, word in turns]
+    with served(stream(*chunks, DONE)) as (client, _):
+        assert ask(client, streaming=True).text == "0:one 0:two"
+
+
+def told(
+    raw: bytes, *, path: str = "", auth: Auth = "bearer", model: str | None = None
+) -> ChatError:
+    """Return the error of an answer."""
+    extra = None if model is None else {"model": model}
+    with (
+        Server(playing(raw)) as server,
+        Client(server.origin + path, KEY, auth=auth, extra_body=extra) as client,
+        pytest.raises(ChatError) as caught,
+    ):
+        client.complete(ASK)
+    assert KEY not in f"{caught.value!r}{caught.value}"
+    return caught.value
+
+
+def refused(status: int, words: str = "refused") -> bytes:
+    """Return an answer that refuses."""
+    return document({"error": {"message": words}}, f"{status} No")
+
+
+@pytest.mark.parametrize(
+    ("path", "posted_to"),
+    [
+        ("", "/v1/chat/completions"),
+        ("/v1beta/openai", "/v1beta/openai/chat/completions"),
+        ("/x/chat/completions?api-version=1", "/x/chat/completions?api-version=1"),
+        ("/4f9c1e774f9c1e774f9c1e77/v1", "/…/v1/chat/completions"),
+    ],
+)
+@pytest.mark.parametrize("auth", ["bearer", "query"])
+def test_a_404_names_what_was_posted_to(path: str, posted_to: str, auth: Auth) -> None:
+    """The whole address, without the key wherever it stands."""
+    hint = told(refused(404), path=path, auth=auth).hint or ""
+    assert re.search(rf"It was posted to http://127.0.0.1:\d+{re.escape(posted_to)}\. ", hint)
+    assert "another path is given whole, ending in /chat/completions" in hint
+    assert hint.index("It was posted") < hint.index("No model was named")
+
+
+@pytest.mark.parametrize(
+    ("raw", "model", "names_one"),
+    [
+        (refused(400), None, True),
+        (refused(404), None, True),
+        (refused(422), None, True),
+        (refused(400), "small", False),
+        (refused(403), None, False),
+        (refused(409), None, False),
+        (refused(500), None, False),
+        (refused(400, "No such model"), "small", True),
+        (refused(401, "no access to this model"), "small", True),
+        (refused(500, "Model not given"), None, True),
+        (refused(403, "remodelling"), None, False),
+        (refused(429, "too many for this model"), "small", False),
+        (refused(413, "longer than the model's context"), "small", False),
+        (answer(b"<title>A model page</title>"), "small", False),
+        (answer(b"The plain HTTP request was sent to HTTPS port", "400 Bad"), None, False),
+        (document({"error": "the model is missing"}), None, True),
+    ],
+)
+def test_how_to_set_a_model(raw: bytes, model: str | None, *, names_one: bool) -> None:
+    """Where none was set and one may be wanted, and where the answer speaks of it."""
+    error = told(raw, model=model)
+    assert (HOW_TO_SET_A_MODEL in str(error)) is names_one
+    if names_one:
+        begun = "No model was named" if model is None else "The model asked for was small"
+        assert begun in str(error)
+
+
+def test_a_model_is_shown_in_one_line() -> None:
+    """Whatever was set for it."""
+    error = told(refused(400, "model?"), model="\x1b[31m" + "x" * 1000)
+    assert "\x1b" not in str(error)
+    assert len(str(error)) < 500
+
+
+@pytest.mark.parametrize(
+    ("auth", "other"),
+    [("bearer", "x-api-key"), ("x-api-key", "bearer"), ("query", "x-api-key"), ("none", "bearer")],
+)
+def test_a_refused_key_may_be_sent_another_way(auth: Auth, other: str) -> None:
+    """Each place where that is set is named."""
+    error = told(refused(401), auth=auth)
+    assert isinstance(error, AuthenticationError)
+    assert (error.hint or "").endswith(
+        "; %chat_login asks for another one. Or is it to be sent in another way? "
+        f'CHATMAGIC_AUTH={other}, Client(auth="{other}") or %config ChatMagics.auth = "{other}"'
+    )
+
+
+def test_a_missing_key_is_no_wrong_one() -> None:
+    """Without a key the message does not speak of one that was not accepted."""
+    error = told(refused(401), auth="none")
+    assert error.message == 'The service requires a key, and none was sent: "refused" (HTTP 401).'
+    assert error.args == (error.message,)
+
+
+def test_a_redirect_to_the_servers_own_page_is_known_by_the_address_asked() -> None:
+    """Whether it is written whole or as a path."""
+    for start in ("", "{origin}"):
+
+        def script(peer: Peer, start: str = start) -> None:
+            peer.request()
+            where = f"{start.format(origin=server.origin)}/login"
+            peer.send(answer(b"", "302 Found", {"Location": where}))
+
+        with (
+            Server(script) as server,
+            Client(f"{server.origin}/v1", KEY) as client,
+            pytest.raises(NotUnderstoodError, match=r"own path /login \(HTTP 302\): a login page"),
+        ):
+            client.complete(ASK)
+
+
+@pytest.fixture
+def picky() -> Iterator[Server]:
+    """Give a server that wants the key in X-API-Key."""
+
+    def script(peer: Peer) -> None:
+        while asked := peer.request():
+            good = asked.headers.get("x-api-key") == KEY
+            peer.send(document(WHOLE) if good else refused(401))
+
+    with Server(script) as server:
+        yield server
+
+
+def line(lines: str) -> str:
+    """Return the line to type, of those that a message names: the environment's, if that is set."""
+    variable, setting = lines.partition(", Client(")[0], lines.rpartition(" or ")[2]
+    return f"%env {variable.rpartition(' ')[2]}" if os.environ["CHATMAGIC_AUTH"] else setting
+
+
+@pytest.mark.parametrize("environment", ["", "bearer"])
+def test_the_line_for_another_way_works_when_typed(
+    bare: Shell, picky: Server, monkeypatch: pytest.MonkeyPatch, environment: str
+) -> None:
+    """Also where the environment has said how, which beats the setting."""
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", picky.origin)
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    monkeypatch.setenv("CHATMAGIC_AUTH", environment)
+    ran = bare.fails("%chat hello")
+    bare.do(line(ran.traceback[1]))
+    assert bare.machine("%chat hello").texts == ["Hello"]
+
+
+@pytest.mark.parametrize("environment", ["", "bearer"])
+def test_the_line_for_no_key_works_when_typed(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch, environment: str
+) -> None:
+    """It is in what ``%chat_connect`` prints, in ``%chat``, and in the error."""
+    monkeypatch.setenv("CHATMAGIC_AUTH", environment)
+    with Server(playing(document(WHOLE))) as server:
+        said = bare.do(f"%chat_connect {server.origin}").printed.splitlines()[2]
+        lines = said.rpartition(": ")[2]
+        assert bare.do("%chat").printed.splitlines()[2].endswith(lines)
+        assert bare.fails("%chat hello").traceback[1].endswith(lines)
+        bare.do(line(lines))
+        assert bare.machine("%chat hello").texts == ["Hello"]
+        assert "authorization" not in server.asked[0].headers
+
+
+def test_a_limit_keeps_its_own_hint() -> None:
+    """It is no refusal of a model."""
+    assert isinstance(told(refused(429, "model")), RateLimitError)
+
+
+def test_the_body_is_read_in_any_shape() -> None:
+    """A page that speaks of a model counts as well."""
+    page = answer(b"<title>Model required</title>", "400 Bad", {"Content-Type": "text/html"})
+    assert HOW_TO_SET_A_MODEL in str(told(page, model="small"))
+
+
+def test_the_line_for_a_model_works_when_typed(bare: Shell) -> None:
+    """As ``%config`` and as ``%chat_connect``, each in place of NAME."""
+
+    def script(peer: Peer) -> None:
+        while asked := peer.request():
+            good = asked.body.get("model") == "small"
+            peer.send(document(WHOLE) if good else refused(400, "model is required"))
+
+    with Server(script) as server:
+        bare.do("%config ChatMagics.auth = 'none'")
+        bare.do(f"%chat_connect {server.origin}")
+        hint = bare.fails("%chat hello").traceback[1]
+        config, connect = re.findall(r"(%\w+ [^,]*NAME\"?)", hint)
+        bare.do(config.replace("NAME", "small"))
+        assert bare.machine("%chat hello").texts == ["Hello"]
+        bare.do("%config ChatMagics.model = None")
+        assert bare.fails("%chat hello").traceback[1] == hint
+        bare.do(connect.replace("URL", server.origin).replace("NAME", "small"))
+        assert bare.machine("%chat hello").texts == ["Hello"]
+
+
+def test_a_key_in_the_query_is_added_to_what_is_there() -> None:
+    """A whole endpoint's own query stays as it is, before it."""
+    with Server(playing(document(WHOLE))) as server:
+        url = f"{server.origin}/x/chat/completions?api-version=2024-02-01"
+        with Client(url, KEY, auth="query") as client:
+            client.complete(ASK)
+        expected = f"/x/chat/completions?api-version=2024-02-01&api_key={KEY}"
+        assert server.asked[0].target == expected
+
+
+def test_an_address_that_holds_the_key_is_not_asked() -> None:
+    """Its path would be in logs; the error does not repeat it."""
+    with pytest.raises(InputError, match="the address holds your API key") as caught:
+        Client(f"https://chat.invalid/{KEY}/v1", KEY)
+    assert KEY not in f"{caught.value!r}{caught.value}"

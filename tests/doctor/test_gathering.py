@@ -9,7 +9,7 @@ import pytest
 from shells import KEY, alone
 
 from chatmagic._log import log_swallowed
-from chatmagic.client.keystore import open_store
+from chatmagic.client.keys import open_store
 from chatmagic.doctor.gathering import credits_in_words, gather
 from chatmagic.doctor.observations import FrontEnd
 from chatmagic.protocol.auth import Secret

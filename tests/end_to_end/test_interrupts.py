@@ -33,7 +33,7 @@ from loopback import (
 from shells import KEY, Shell, alone
 
 import chatmagic
-from chatmagic.client import reuse
+from chatmagic.client import connections
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -59,8 +59,6 @@ def watched(*names: str) -> tuple[str, ...]:
 BELOW_REPLIES: Final = watched(
     "client/transport",
     "client/connections",
-    "client/reuse",
-    "client/sockets",
     "client/halt",
     "client/client",
     "client/stream",
@@ -68,7 +66,6 @@ BELOW_REPLIES: Final = watched(
 WATCHED: Final = {
     *BELOW_REPLIES,
     *watched(
-        "client/response",
         "client/credit_tracker",
         "protocol/wire",
         "session/events",
@@ -199,7 +196,7 @@ def collected() -> Iterator[None]:
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
     """Give a service that the environment names, and which keeps its connections."""
-    monkeypatch.setattr(reuse, "WATCH", 0.0)
+    monkeypatch.setattr(connections, "WATCH", 0.0)
     counting = Service()
     with alone(monkeypatch, tmp_path), Server(counting) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
@@ -405,7 +402,7 @@ def another_works(service: Service, session: Session, where: str) -> None:
 
 POINTS: Final = {
     "resolving": "socket.getaddrinfo",
-    "connecting": "chatmagic.client.sockets.wait_for_write",
+    "connecting": "chatmagic.client.connections.wait_for_write",
     "TLS": "urllib3.connection.ssl_wrap_socket",
     "writing": "http.client.HTTPConnection.send",
     "waiting for headers": "http.client.HTTPResponse.begin",

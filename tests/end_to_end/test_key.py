@@ -36,9 +36,8 @@ from shells import Shell, alone
 import chatmagic
 from chatmagic.client import config
 from chatmagic.client.client import Client
-from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
-from chatmagic.client.timeouts import Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputError
 from chatmagic.models import Message

@@ -19,7 +19,7 @@ from project import ROOT
 from chatmagic import errors
 from chatmagic._json import iso
 from chatmagic.client.client import Client
-from chatmagic.client.timeouts import Timeout
+from chatmagic.client.endpoint import Timeout
 from chatmagic.errors import ChatError
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.wire import Request

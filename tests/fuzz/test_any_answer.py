@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic.client import response, stream
+from chatmagic.client import stream
 from chatmagic.client.client import Client
 from chatmagic.errors import (
     ChatError,
@@ -54,7 +54,7 @@ class StandingClock(datetime):
 def clock() -> Iterator[None]:
     """Let the client's clock stand still."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(response, "datetime", StandingClock)
+        patch.setattr(stream, "datetime", StandingClock)
         patch.setattr(stream, "datetime", StandingClock)
         yield
 
@@ -372,7 +372,7 @@ def test_the_short_ways_of_plain_chunks_read_the_same(
     short = outcome(answer, pieces_of(body, places))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sse, "alike", lambda *_: None)
-        patch.setattr(response, "plain_content", lambda *_: "")
+        patch.setattr(stream, "plain_content", lambda *_: "")
         assert outcome(answer, [body]) == short
 
 

@@ -12,7 +12,7 @@ from comms import WidgetComm, Widgets
 from logged import Emulator
 from shells import Shell, alone
 
-from chatmagic.client import response
+from chatmagic.client import stream as stream_module
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
@@ -325,7 +325,7 @@ def test_a_reply_that_was_held_back_is_told_to_the_page(
 ) -> None:
     """The first one of an address, until its cell runs again; nothing of it is in its output."""
     for name, value in {"MOST_EVENTS": 0, "SHORT_WAIT": 0.0, "SHARE": 1e9}.items():
-        monkeypatch.setattr(response, name, value)
+        monkeypatch.setattr(stream_module, name, value)
     for name in "ab":
         front.ask(name)
     front.say("ab", opened=True)

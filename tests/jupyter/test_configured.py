@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from shells import KEY, alone
 
-from chatmagic.client import kernel_hook
+from chatmagic.client import config
 from chatmagic.errors import ConnectError
 from chatmagic.jupyter.configured import ConfiguredEnvironment
 from chatmagic.jupyter.file_settings import FileSettings
@@ -63,7 +63,7 @@ def test_what_the_environment_sets(
 
 def test_the_emulator_is_its_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """It starts once, and ends with the place."""
-    monkeypatch.setattr(kernel_hook, "find_kernel", lambda: place)
+    monkeypatch.setattr(config, "find_kernel", lambda: place)
     place.addresses.chosen = "emulator"
     first, second = place.service().endpoint, place.service().endpoint
     assert first.base_url == second.base_url

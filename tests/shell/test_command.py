@@ -19,7 +19,7 @@ from served import LIMIT
 from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
-from chatmagic.client import kernel_hook
+from chatmagic.client import config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> 
     assert ran.err == "(99 of 100 credits left · resets 2026-01-02 00:00 UTC · 5 + 5 tokens)\n"
     assert bodies(emulator)[0]["stream"] is True
     assert emulator.requests[0].ways == ("bearer",)
-    assert kernel_hook.find_kernel is None
+    assert config.find_kernel is None
     assert KEY not in ran.out + ran.err
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from unittest import mock
 
-from chatmagic.client import config, keystore
+from chatmagic.client import config, keys
 from chatmagic.client.client import Client
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.session.environment import PlainPython
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.active import CassetteSetup
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
-    from chatmagic.client.keystore import KeyStore
+    from chatmagic.client.keys import KeyStore
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.protocol.auth import Secret
 
@@ -106,7 +106,7 @@ def resolved_in_kernel(
     kernel = Kernel(cast("Any", None), cast("Any", settings))
     kernel.addresses.chosen, kernel.typed = chosen, typed or {}
     kept = store or SimpleNamespace(load=lambda _origin: None)
-    with variables(environ), mock.patch.object(keystore, "open_store", return_value=kept):
+    with variables(environ), mock.patch.object(keys, "open_store", return_value=kept):
         return kernel.endpoint()
 
 

@@ -16,7 +16,7 @@ from loopback import (
 )
 
 from chatmagic.client.client import Client
-from chatmagic.client.timeouts import Timeout
+from chatmagic.client.endpoint import Timeout
 from chatmagic.errors import (
     ChatError,
 )

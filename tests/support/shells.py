@@ -17,8 +17,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from chatmagic import _startup
+from chatmagic.client import config as client_config
 from chatmagic.client import config as settings
-from chatmagic.client import kernel_hook, keystore
+from chatmagic.client import keys
 from chatmagic.emulator import server
 from chatmagic.emulator.server import Settings
 from chatmagic.jupyter.hosts import HOSTS
@@ -253,9 +254,9 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
-    monkeypatch.setattr(keystore, "find_keyring", lambda: None)
+    monkeypatch.setattr(keys, "find_keyring", lambda: None)
     forget()
-    monkeypatch.setattr(kernel_hook, "find_kernel", None)
+    monkeypatch.setattr(client_config, "find_kernel", None)
     settings.warned.clear()
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     hook = sys.excepthook
