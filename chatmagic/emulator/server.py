@@ -3,7 +3,7 @@
 Its ``Server`` header, its model name and its replies say that it is an emulator. What it answers,
 and what it chooses where the interface says *not shown*, is in :mod:`chatmagic.emulator.service`;
 the replies are in :mod:`chatmagic.emulator.replies`, the faults that it makes on demand in
-:mod:`chatmagic.emulator.faults`. Here is the server alone, in a thread with a loop of its own.
+:mod:`chatmagic.emulator.service`. Here is the server alone, in a thread with a loop of its own.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, RequestHandler
 
-from chatmagic.emulator.faults import Action, steps
 from chatmagic.emulator.service import (
     FRESH,
     Account,
+    Action,
     HttpRequest,
     HttpResponse,
     Settings,
     common_headers,
     respond,
+    response_steps,
 )
 from chatmagic.errors import InputError
 from chatmagic.protocol.wire import ErrorBody
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from tornado.http1connection import HTTP1Connection
 
-    from chatmagic.emulator.faults import Step
+    from chatmagic.emulator.service import Step
     from chatmagic.protocol.auth import Secret
 
 __all__ = ["FRESH", "HOST", "Emulator", "Settings", "serve"]
@@ -180,15 +181,15 @@ class _Handler(RequestHandler):
         connection.stream.set_nodelay(True)
         with (
             contextlib.suppress(StreamClosedError),
-            contextlib.closing(steps(response, settings)) as what,
+            contextlib.closing(response_steps(response, settings)) as steps,
         ):
-            await self._carry(what, response.pause)
+            await self._carry(steps, response.pause)
         self.finish()
 
-    async def _carry(self, what: Iterator[Step], pause: float) -> None:
+    async def _carry(self, steps: Iterator[Step], pause: float) -> None:
         """Send the response piece by piece, while the client listens."""
         has_sent = False
-        for step in what:
+        for step in steps:
             if has_sent or step is Action.WAIT:
                 await self._rest(pause)
             if step is Action.HOLD:

@@ -1,4 +1,4 @@
-"""Rules by which the emulator responds: the whole interface as one pure function.
+"""Rules by which the emulator responds, and how it fails on demand: one pure function.
 
 :func:`respond` takes a request, the accounts, the settings and the time, and gives the
 response and the accounts as they are after it; :mod:`chatmagic.emulator.server` only
@@ -17,6 +17,8 @@ chooses, with the :class:`Settings` field that chooses otherwise:
 - A request costs 1 credit (``cost``) of 100 (``credits``), as soon as it is accepted and
   however it ends; a refused one costs nothing. No more than the limit is told as ``used``. Credits
   reset at each midnight UTC.
+- A fault is a way in which a service, or a proxy before it, was seen to fail. None is made unless
+  :class:`Settings` ask for it, and only an accepted request meets one.
 - ``messages`` is required and not empty, with any roles; ``max_tokens`` is at least 1 and
   a reply that it cuts short finishes with ``length``; ``temperature`` changes nothing;
   unknown fields are ignored. There are no upper bounds.
@@ -29,8 +31,10 @@ import math
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from enum import Enum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import parse_qs
 
 from chatmagic._json import iso
@@ -41,9 +45,10 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping
 
     from chatmagic.protocol.auth import Auth
+
 
 Fault = Literal["cut", "hold", "garbage", "error", "buffer"]
 
@@ -338,3 +343,63 @@ def _events(completion: replies.Completion, settings: Settings) -> Iterator[byte
         yield event(Chunk(fragment, model=MODEL).to_json(), settings)
     yield event(Chunk(last, **_facts(completion)).to_json(), settings)
     yield sse.encode_done(blank_line=settings.blank_lines)
+
+
+_SLICE: Final = 16
+"""Bytes of a JSON reply that count as one fragment."""
+
+
+class Action(Enum):
+    """Action of the server at a place where it sends nothing."""
+
+    WAIT = "let the pause pass"
+    CUT = "close the connection"
+    HOLD = "send no more, and keep the connection"
+
+
+Step: TypeAlias = bytes | Action
+
+
+def response_steps(response: HttpResponse, settings: Settings) -> Generator[Step, None, None]:
+    """Return what the server does for a response, with the fault that the settings ask for.
+
+    An empty piece sends the headers alone. Only an accepted request meets a fault.
+
+    Args:
+        response: what a service without a fault sends.
+        settings: with the fault, and the pauses.
+    """
+    fault = settings.fault if response.status == HTTPStatus.OK else None
+    if fault is None:
+        yield from response.pieces
+    elif fault == "buffer":
+        held = []
+        for piece in response.pieces:
+            held.append(piece)
+            yield Action.WAIT
+        yield b"".join(held)
+    else:
+        is_stream = "Content-Length" not in response.headers
+        pieces = iter(response.pieces) if is_stream else _slices(b"".join(response.pieces))
+        if settings.fault_after >= 0:
+            yield b""
+        yield from islice(pieces, max(0, settings.fault_after))
+        if fault == "garbage":
+            yield _garbage(settings) if is_stream else b"\xff" * len(next(pieces, b""))
+            yield from pieces
+        else:
+            ends: dict[str, Step] = {
+                "cut": Action.CUT,
+                "hold": Action.HOLD,
+                "error": failure_event(settings),
+            }
+            yield ends[fault]
+
+
+def _slices(body: bytes) -> Iterator[bytes]:
+    return (body[start : start + _SLICE] for start in range(0, len(body), _SLICE))
+
+
+def _garbage(settings: Settings) -> bytes:
+    """Return an event of a stream that is neither UTF-8 nor JSON."""
+    return b'data: {"choices": \xff' + b"\n" * (1 + settings.blank_lines)
