@@ -92,9 +92,9 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Let IPython load the extension: ``%load_ext chatmagic``."""
-    import_module("chatmagic.jupyter.extension").load(shell)
+    import_module("chatmagic.jupyter.magics").load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Let IPython unload it: ``%unload_ext chatmagic``."""
-    import_module("chatmagic.jupyter.extension").unload(shell)
+    import_module("chatmagic.jupyter.magics").unload(shell)

@@ -70,6 +70,9 @@ TEXTS = (
 )
 """What no tool reads as code, so that none would stumble over it."""
 
+ENDS = {"commands": "_command"}
+"""What the names of a folder's test files end in."""
+
 TOOLS = {
     "ruff check": ["ruff", "check", "."],
     "ruff format": ["ruff", "format", "--check", "."],
@@ -151,11 +154,14 @@ def test_the_pure_folders_are_measured() -> None:
 
 
 def test_each_module_has_the_test_file_of_its_name() -> None:
-    """In the folder of its name, below ``tests``; a folder's own sentence needs none."""
+    """In the folder of its name, below ``tests``; a folder's own sentence needs none.
+
+    Those of commands end in ``_command``: no two test files have one name.
+    """
     tests = {path.relative_to(ROOT / "tests").as_posix() for path in files("tests/**/test_*.py")}
     paths = [PurePosixPath(name) for name in modules()]
     own = {
-        str(path.with_name(f"test_{path.name.lstrip('_')}.py"))
+        str(path.with_name(f"test_{path.name.lstrip('_')}{ENDS.get(path.parent.name, '')}.py"))
         for path in paths
         if path.name not in {"__init__", "_version"}
     }

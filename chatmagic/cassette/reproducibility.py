@@ -21,8 +21,6 @@ def warnings(
     context: Context,
     below: Sequence[Turn],
     put_in: str,
-    *,
-    by_number: bool = False,
 ) -> tuple[str, ...]:
     """Return why a rerun will not send a request as it is sent now, a line each.
 
@@ -31,13 +29,10 @@ def warnings(
         context: the turns that the request carries.
         below: the turns of cells below, which were asked before this one.
         put_in: text that holds the values put into the prompt; empty without values.
-        by_number: whether cells go along by their numbers.
     """
     reasons = [f"it carries {reason}" for reason in _not_repeated(conversation, context.turns)]
     if below:
         reasons.append(f"{_count(below)} below it came first; run those cells again")
-    if by_number:
-        reasons.append("--cells goes by numbers of this kernel alone")
     return tuple(
         f"will not run again as it is: {reason}" for reason in (*reasons, *_addresses(put_in))
     )
@@ -59,10 +54,7 @@ def _not_repeated(conversation: Conversation, turns: Sequence[Turn]) -> list[str
         "cut-off": [turn for turn in turns if turn.state == "cut off"],
         "panel": [turn for turn in turns if turn.entry == "panel"],
     }
-    numbered = [turn for turn in turns if turn.cells is not None]
     reasons = [_count(some, kind) for kind, some in kinds.items() if some]
-    if numbered:
-        reasons.append(f"{_count(numbered)} with --cells, whose numbers are of this kernel")
     if bare := [turn for turn in turns if turn.missing]:
         reasons.append(f"{_count(bare, 'loaded')} without the values put in")
     return reasons

@@ -85,30 +85,6 @@ def _positive(word: str) -> int:
     return number
 
 
-def ranges(numbers: str) -> list[tuple[int, int]]:
-    """Return the first and the last number of each part of ``3-5,7``.
-
-    Args:
-        numbers: as typed.
-
-    Raises:
-        ValueError: it is no such list.
-    """
-    parts = []
-    for part in numbers.split(","):
-        first, dash, last = part.partition("-")
-        begin, end = exact_count(int(first)), exact_count(int(last if dash else first))
-        if begin > end:
-            raise ValueError
-        parts.append((begin, end))
-    return parts
-
-
-def _numbers(word: str) -> str:
-    ranges(word)
-    return word
-
-
 def _names(words: str) -> str:
     return ".".join(_name(word) for word in words.split("."))
 
@@ -201,14 +177,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
         configurable=False,
     ),
     Option(
-        ("--cells",),
-        "send the cells with these numbers along, to explore",
-        convert=_numbers,
-        metavar="3-5",
-        takes="numbers of cells, such as 3, 3-5 or 3-5,7",
-        configurable=False,
-    ),
-    Option(
         ("--error",), "send the last error of a cell along", field="with_error", configurable=False
     ),
     Option(("--raw",), "send {{ }} as typed", "--no-raw"),
@@ -257,13 +225,18 @@ def typed(parameters: Parameters) -> list[str]:
     return words
 
 
+def listed(options: Sequence[Option]) -> list[str]:
+    """Return a line of help for each of some options."""
+    width = max(len(option.spelling) for option in options)
+    return [f"    {option.spelling:<{width}}  {option.help}" for option in options]
+
+
 def usage(examples: Sequence[str] = ()) -> str:
     """Return the help text of ``%%chat?``.
 
     Args:
         examples: cells to show as they are, each a text of one or more lines.
     """
-    width = max(len(option.spelling) for option in OPTIONS)
     opposites = ", ".join(option.opposite for option in OPTIONS if option.opposite)
     lines = [
         "Ask the model; the reply is shown below the cell.",
@@ -273,7 +246,7 @@ def usage(examples: Sequence[str] = ()) -> str:
         "",
         "Options stand before the first other word; -- ends them:",
         "",
-        *(f"    {option.spelling:<{width}}  {option.help}" for option in OPTIONS),
+        *listed(OPTIONS),
         "",
         "Defaults: %config ChatMagics.temperature = 0.2, and so on. What takes a configured",
         f"switch back for one cell: {opposites}.",

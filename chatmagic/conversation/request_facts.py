@@ -189,7 +189,7 @@ class Parameters:
         with_error: whether the last error goes along in front of the question.
         above: how many of the nearest cells above go along in front of it.
         tag: label or tag of the cells that go along.
-        cells: numbers of the cells that go along, such as ``3-5,7``.
+        cells: numbers of the cells that went along, in a record of an earlier version.
         thread: name of the thread that it is asked in; ``None`` is that of its place.
         hide: whether later requests leave the turn out.
         credit_line: whether the line of the credits stands under the reply.

@@ -14,29 +14,6 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.request_facts import RequestFacts
 
-COMMANDS: Final = (
-    "chat",
-    "chat_instructions",
-    "chat_thread",
-    "chat_hide",
-    "chat_fix",
-    "chat_retry",
-    "chat_continue",
-    "chat_history",
-    "chat_undo",
-    "chat_redo",
-    "chat_reset",
-    "chat_credits",
-    "chat_panel",
-    "chat_code",
-    "chat_save",
-    "chat_load",
-    "chat_connect",
-    "chat_login",
-    "chat_cassette",
-)
-"""The family of magics in this release, by name."""
-
 _TAKEN: Final = (
     r"(?:(?:--model[ =]\S+|--[a-z-]+|all|emulator|superseded|\d+|https?://\S+"
     r"|['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?)(?: |\Z))*"
@@ -72,7 +49,7 @@ def refuse_dividing(source: str) -> None:
         )
 
 
-def mistaken_command(prompt: str) -> str | None:
+def mistaken_command(prompt: str, commands: Sequence[str]) -> str | None:
     """Return the magic that was meant by a prompt which is only a command.
 
     ``%chat undo`` and ``%chat load talk.json`` would be sent and paid for, so such a prompt
@@ -80,12 +57,12 @@ def mistaken_command(prompt: str) -> str | None:
 
     Args:
         prompt: the whole prompt, as typed.
+        commands: the names of the commands that there are.
 
     Returns:
         The magic's name, such as ``chat_undo``; ``None`` for any other prompt.
     """
     words = prompt.casefold().lstrip("%").rstrip("?!. ").split()
-    commands = COMMANDS[1:]
     for length in (1, 2):
         name = "_".join(words[:length]).replace("-", "_")
         for command in (name, f"chat_{name}"):

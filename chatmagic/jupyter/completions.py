@@ -1,19 +1,15 @@
-"""Completions in a cell that asks: options, values, turns, files and names.
-
-The options are those of :mod:`chatmagic.conversation.options`
-and, for the other commands, of the help of their magics.
-"""
+"""Tab in a cell that asks: options, values, turns, files and names, by what commands declare."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.completer import (
     SimpleCompletion,
+    context_matcher,
     provisionalcompleter,
     rectify_completions,
 )
@@ -23,17 +19,25 @@ from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.question import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.options import Option
+    from chatmagic.jupyter.commands.command import Command
     from chatmagic.jupyter.settings import KernelSettings
 
-_ASKING: Final = frozenset({"chat", "chat_fix"})
-"""The magics whose line has the options of ``%chat`` and a prompt."""
+_PRIORITY: Final = 1_000
+_KINDS: Final = {
+    "FILE": "path",
+    "NAME": "instance",
+    "TURN": "turn",
+    "THREAD": "value",
+    "LABEL": "value",
+}
+"""What stands for all of a kind, and the kind's name in a page."""
 _CELL: Final = r"%%(?P<magic>chat\w*)(?P<line>[ \t].*)?$"
 _LINE: Final = r"\s*(?:[^\W\d]\w*[ \t]*=[ \t]*)?%(?P<magic>chat\w*)(?P<line>[ \t].*)$"
 
@@ -59,30 +63,26 @@ class _Typed:
     """Place in a cell that asks.
 
     Args:
-        magic: the magic's name.
+        command: the command.
         line: what stands after it, up to the cursor or to the line's end.
         body: what of the cell's body stands before the cursor; ``None`` on the magic's line.
     """
 
-    magic: str
+    command: Command
     line: str
     body: str | None = None
 
 
-@dataclass(slots=True)
-class _Usage:
-    """Arguments that a command takes, as the help of its magic shows them."""
-
-    words: list[str] = field(default_factory=list)
-    flags: dict[str, list[str]] = field(default_factory=dict)
-
-
 class Completions:
-    """Completions for the magics of one shell.
+    """Completions for the cells of one shell that ask, as one of IPython's matchers.
+
+    IPython asks its matchers in the order of their priority, and the first that suppresses the
+    others decides. This one decides wherever a line or a body of a command is typed, so that prose
+    is not completed as code.
 
     Args:
         shell: the shell.
-        magics: the functions of its magics, by kind (``line``, ``cell``) and name.
+        commands: the commands.
         settings: their settings.
         conversation: returns the conversation; ``None`` where nothing was used yet.
     """
@@ -90,18 +90,24 @@ class Completions:
     def __init__(
         self,
         shell: InteractiveShell,
-        magics: Mapping[str, Mapping[str, Any]],
+        commands: Iterable[Command],
         settings: KernelSettings,
         conversation: Callable[[], Conversation | None],
     ) -> None:
-        """Look up nothing yet."""
+        """Add the matcher to the shell's."""
         self._shell = shell
-        self._magics = magics
+        self._commands = {command.name: command for command in commands}
         self._settings = settings
         self._conversation = conversation
         self._completer: Any = shell.Completer
+        self._completer.custom_matchers.append(self.match)
 
-    def of(self, context: CompletionContext) -> SimpleMatcherResult:
+    def close(self) -> None:
+        """Remove the matcher."""
+        self._completer.custom_matchers.remove(self.match)
+
+    @context_matcher(identifier="chatmagic", priority=_PRIORITY)  # type: ignore[untyped-decorator]
+    def match(self, context: CompletionContext) -> SimpleMatcherResult:
         """Return the completions of a place in a cell that asks; none, elsewhere."""
         lines = context.full_text.split("\n")[: context.cursor_line + 1]
         lines[-1] = lines[-1][: context.cursor_position]
@@ -117,27 +123,26 @@ class Completions:
         }
 
     def _typed(self, lines: list[str]) -> _Typed | None:
-        """Return the place at the end of these lines; ``None`` where no magic of ours is typed."""
+        """Return the place at the end of these lines; ``None`` where no command is typed."""
         first = first_line(lines) or 0
-        is_last = first == len(lines) - 1
         cell = re.match(_CELL, lines[first])
-        if cell is not None and cell["magic"] in self._magics["cell"]:
-            if is_last:
-                return None if cell["line"] is None else _Typed(cell["magic"], cell["line"])
-            return _Typed(cell["magic"], cell["line"] or "", "\n".join(lines[first + 1 :]))
+        command = None if cell is None else self._commands.get(cell["magic"])
+        if cell is not None and command is not None and command.has_body:
+            if first < len(lines) - 1:
+                return _Typed(command, cell["line"] or "", "\n".join(lines[first + 1 :]))
+            return None if cell["line"] is None else _Typed(command, cell["line"])
         line = re.match(_LINE, lines[-1])
-        if line is not None and line["magic"] in self._magics["line"]:
-            return _Typed(line["magic"], line["line"])
-        return None
+        command = None if line is None else self._commands.get(line["magic"])
+        return None if line is None or command is None else _Typed(command, line["line"])
 
     def _offered(self, typed: _Typed) -> tuple[str, list[SimpleCompletion]]:
         """Return the end of the text that completions take the place of, and the completions."""
-        if typed.magic not in _ASKING:
+        if not typed.command.is_prompt:
             return self._of_command(typed) if typed.body is None else ("", [])
         at_end = chat_line.end(typed.line)
         if typed.body is None and not at_end.in_prompt:
             if at_end.option is not None:
-                return at_end.word, self._values(at_end.option, at_end.word)
+                return at_end.word, self._of_option(at_end.option, at_end.word)
             return at_end.word, _kind("param", options.flags(at_end.word))
         with swallowed(ValueError):
             if chat_line.parse(typed.line, self._settings.trait_values(config=True)).raw:
@@ -150,55 +155,51 @@ class Completions:
         return self._in_braces(expression.lstrip())
 
     def _of_command(self, typed: _Typed) -> tuple[str, list[SimpleCompletion]]:
-        """Return the completions of a command's line."""
-        usage = self._usage(typed.magic)
-        *words, last = ["", *re.findall(r"\S+", typed.line)]
+        """Return the completions of the line of another command than ``%chat``."""
+        flags = {flag: option for option in typed.command.options for flag in option.flags}
+        *words, last = ["", *typed.line.split()]
         if typed.line[-1:].isspace():
             words, last = [*words, last], ""
         if last.startswith("-"):
-            return last, _kind("param", _beginning(last, usage.flags))
-        if values := usage.flags.get(words[-1] if words else ""):
-            return last, _named(last, values)
+            return last, _kind("param", _beginning(last, flags))
+        option = flags.get(words[-1]) if words else None
+        if option is not None and option.metavar is not None:
+            return last, self._of_option(option, last)
         # A file's name may have spaces, in quotes or without.
         fragment = re.sub(r"^.*(?<!\S)--\S*\s", "", typed.line).lstrip().lstrip("\"'")
-        takes_turn = any(word.isdecimal() for word in usage.words)
-        count = len(self._conversation() or ()) if takes_turn else 0
-        turns = map(str, range(1, count + 1))
         return fragment, [
-            *_named(fragment, usage.words),
-            *_kind("turn", _beginning(fragment, turns)),
-            *_kind("param", () if fragment else usage.flags),
+            *self._values(typed.command.words, fragment),
+            *_kind("param", () if fragment else flags),
         ]
 
-    def _usage(self, magic: str) -> _Usage:
-        """Return what the help of a command shows between double backquotes."""
-        usage = _Usage()
-        command = self._magics["line"].get(magic) or self._magics["cell"][magic]
-        for shown in re.findall(r"``(.*?)``", inspect.getdoc(command) or "", re.DOTALL):
-            is_command, flag = re.match(rf"%%?{magic}(?!\w)", shown), None
-            if not is_command and shown.startswith("%"):
-                continue
-            for word in shown.split()[1 if is_command else 0 :]:
-                if word.startswith("--"):
-                    flag = usage.flags.setdefault(word, [])
-                elif flag is not None:
-                    flag.append(word)
-                elif is_command:
-                    usage.words.append(word)
-        return usage
-
-    def _values(self, option: Option, word: str) -> list[SimpleCompletion]:
+    def _of_option(self, option: Option, word: str) -> list[SimpleCompletion]:
         """Return the values of an option that begin with a word."""
-        if option.metavar == "FILE":
-            return _files(word)
-        if option.metavar == "NAME":
-            return self._names(word)
-        names: Iterable[str] = ()
-        if option.metavar == "THREAD" and (conversation := self._conversation()) is not None:
-            names = conversation.threads
-        elif option.metavar == "LABEL" and (notes := self._settings.notes) is not None:
-            names = dict.fromkeys(name for run in notes.runs.values() for name in run.names)
-        return _kind("value", _beginning(word, [*option.suggested, *names]))
+        kinds = [option.metavar] if option.metavar in _KINDS else []
+        return self._values([*option.suggested, *kinds], word)
+
+    def _values(self, offered: Iterable[str], fragment: str) -> list[SimpleCompletion]:
+        """Return what is offered, and begins so: words as they are, or all of a kind."""
+        values: list[SimpleCompletion] = []
+        for word in offered:
+            if word == "FILE":
+                values += _files(fragment)
+            elif word == "NAME":
+                values += self._names(fragment)
+            else:
+                values += _kind(_KINDS.get(word, "value"), _beginning(fragment, self._all(word)))
+        return values
+
+    def _all(self, word: str) -> Iterable[str]:
+        """Return all that a word stands for."""
+        conversation, notes = self._conversation(), self._settings.notes
+        if word == "TURN":
+            return map(str, range(1, len(conversation or ()) + 1))
+        if word == "THREAD":
+            return () if conversation is None else conversation.threads
+        if word == "LABEL":
+            runs = () if notes is None else notes.runs.values()
+            return dict.fromkeys(name for run in runs for name in run.names)
+        return (word,)
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of an expression, as IPython completes it in a cell of its own."""
@@ -232,14 +233,6 @@ def _beginning(fragment: str, texts: Iterable[str]) -> list[str]:
 def _kind(kind: str, texts: Iterable[str]) -> list[SimpleCompletion]:
     """Return completions of a kind, which a page shows beside them."""
     return [SimpleCompletion(text, type=kind) for text in texts]
-
-
-def _named(fragment: str, words: Iterable[str]) -> list[SimpleCompletion]:
-    """Return what begins so of the words that a help shows, and of the files, for a ``FILE``."""
-    literals = [word for word in words if word.isalpha() and word.islower()]
-    takes_file = any(word.startswith("FILE") for word in words)
-    literals = _beginning(fragment, literals)
-    return [*_kind("value", literals), *(_files(fragment) if takes_file else ())]
 
 
 def _files(fragment: str) -> list[SimpleCompletion]:

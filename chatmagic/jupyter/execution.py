@@ -1,19 +1,64 @@
-"""The running cell, as the execute request of its front end describes it."""
+"""The running cell, as the execute request of its front end and its host describe it.
+
+What is said of each host was read in its source or documentation; ``notebooks/reference/hosts.md``
+has the same table with its sources.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chatmagic.conversation import record
-from chatmagic.jupyter import hosts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from IPython.core.interactiveshell import InteractiveShell
 
     Audience = Literal["machine", "page", "text"]
+
+NAMES_OF_A_CELL: Final = (("cellId",), ("colab", "cell_id"), ("commandId",))
+"""Where the metadata of an execute request name the cell: Jupyter's front ends and VS Code,
+Colab, also with a kernel on the user's machine, and Databricks.
+
+Each of these updates a display in the cell that is running.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host that saves notebooks: its kernels show displays, also where no cell is named.
+
+    Args:
+        name: for a person.
+        variable: the variable that its kernels find in their environment.
+        value: that variable's value; empty for any.
+        is_watched: whether a person sees what is shown.
+        updates_ended: whether it is known to update what a cell shows that has ended.
+        names_cells: whether each of its requests names a cell: one that names none is from a
+            console in its terminal, which finds the variable, too.
+    """
+
+    name: str
+    variable: str
+    value: str = ""
+    is_watched: bool = True
+    updates_ended: bool = False
+    names_cells: bool = False
+
+
+HOSTS: Final = (
+    Host("Google Colab", "COLAB_RELEASE_TAG"),
+    Host("Databricks", "DATABRICKS_RUNTIME_VERSION"),
+    Host("Deepnote", "DEEPNOTE_PROJECT_ID"),
+    Host("Kaggle, saving a version", "KAGGLE_KERNEL_RUN_TYPE", "Batch", is_watched=False),
+    Host("Kaggle", "KAGGLE_KERNEL_RUN_TYPE"),
+    Host("VS Code", "VSCODE_PID", updates_ended=True, names_cells=True),
+)
+"""The hosts, the more special one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +96,7 @@ class Execution:
 def running(shell: InteractiveShell) -> Execution:
     """Return the execution that is running in a shell, from its kernel's execute request.
 
-    Pages name the cell, or their host is known (:mod:`chatmagic.jupyter.hosts`); nbclient, nbval,
+    Pages name the cell, or their host is known (:data:`HOSTS`); nbclient, nbval,
     nbconvert and papermill allow no input; a terminal has no request at all.
     """
     label = f"cell [{_number(shell)}]"
@@ -63,7 +108,7 @@ def running(shell: InteractiveShell) -> Execution:
             piped=sys.stdout is None or not sys.stdout.isatty(),
         )
     metadata = parent.get("metadata") or {}
-    cell, host = hosts.cell_named(metadata), hosts.host(os.environ)
+    cell, host = _cell_named(metadata), host_of(os.environ)
     # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
     tags = metadata.get("tags")
     is_console = cell is None and (host is None or host.names_cells)
@@ -78,7 +123,7 @@ def running(shell: InteractiveShell) -> Execution:
         label=label,
         tags=tuple(filter(_is_text, tags)) if isinstance(tags, list) else (),
         name=cell or "",
-        may_end=hosts.updates_ended(metadata, host),
+        may_end=_updates_ended(metadata, host),
     )
 
 
@@ -104,3 +149,33 @@ def _request(shell: InteractiveShell) -> dict[str, Any]:
     get_parent = getattr(shell, "get_parent", None)
     parent = get_parent() if callable(get_parent) else None
     return parent if isinstance(parent, dict) else {}
+
+
+def host_of(environ: Mapping[str, str]) -> Host | None:
+    """Return the host that an environment belongs to; ``None`` for a Jupyter server, or none."""
+    for each in HOSTS:
+        value = environ.get(each.variable, "")
+        if value and each.value in {"", value}:
+            return each
+    return None
+
+
+def _updates_ended(metadata: Mapping[str, object], host: Host | None) -> bool:
+    """Return whether a page is known to update what a cell shows that has ended.
+
+    Args:
+        metadata: of its execute request; those of a Jupyter server's pages have a ``cellId``.
+        host: the host; ``None`` for a Jupyter server.
+    """
+    return bool(metadata.get("cellId")) and (host is None or host.updates_ended)
+
+
+def _cell_named(metadata: Mapping[str, object]) -> str | None:
+    """Return the identity of the cell that an execute request names; ``None`` for none."""
+    for path in NAMES_OF_A_CELL:
+        value: object = metadata
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, str) and value:
+            return value
+    return None

@@ -22,6 +22,7 @@ from IPython.core.inputtransformer2 import (
 )
 
 from chatmagic.conversation import question
+from chatmagic.jupyter.commands import COMMANDS
 
 if TYPE_CHECKING:
     from tokenize import TokenInfo
@@ -30,16 +31,16 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
-_WITH_TEXT: Final = r"%%(?P<name>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
-NAMES: Final = ("chat", "chat_fix")
-"""The magics that take words of a person's behind their name."""
-_ASKS: Final = r"%(chat(?:_fix)?)\s+\S"
+_WITH_BODY: Final = "|".join(command.name for command in COMMANDS if command.has_body)
+_CELL: Final = rf"%%(?P<name>{_WITH_BODY})(?:[ \t]+(?P<line>.*))?[ \t]*$"
+_PROMPTS: Final = tuple(command.name for command in COMMANDS if command.is_prompt)
+_ASKS: Final = rf"%({'|'.join(_PROMPTS)})\s+\S"
 
 
 def whole_cell(lines: list[str]) -> list[str]:
     """Turn a cell whose body is a text into its call, before anything else is done to that."""
     first = question.first_line(lines)
-    magic = None if first is None else re.match(_WITH_TEXT, lines[first].rstrip("\r\n"))
+    magic = None if first is None else re.match(_CELL, lines[first].rstrip("\r\n"))
     if first is None or magic is None:
         return lines
     # IPython refuses an empty body before a magic sees it; a line end is none.
@@ -125,7 +126,7 @@ def _percent(tokens: list[TokenInfo]) -> TokenInfo | None:
     depth = 0
     for place, token in enumerate(tokens[:-1]):
         begins = place == 0 or (tokens[place - 1].string == "=" and depth == 0)
-        if begins and token.string == "%" and tokens[place + 1].string in NAMES:
+        if begins and token.string == "%" and tokens[place + 1].string in _PROMPTS:
             return token
         depth += token.string in {"(", "[", "{"}
         depth -= token.string in {")", "]", "}"}

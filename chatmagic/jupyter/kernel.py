@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from chatmagic._log import log_swallowed
 from chatmagic.cassette.pruning import Pruning
-from chatmagic.conversation import cell_order
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
-from chatmagic.jupyter.configured import ConfiguredEnvironment
+from chatmagic.jupyter.configuration import ConfiguredEnvironment
 from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.page import LivePage
 from chatmagic.session.current import current_session
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.conversation.cell_order import Layout, Pages
+    from chatmagic.conversation.turn import Context
     from chatmagic.jupyter.background import Background
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.models import Reply
@@ -91,8 +91,6 @@ class Kernel(ConfiguredEnvironment):
         Args:
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
-        if self.settings.order == "run":
-            return cell_order.AS_RUN
         return None if self.pages is None else self.pages.layout(owner)
 
     def named(self, name: str) -> object:
@@ -125,6 +123,27 @@ class Kernel(ConfiguredEnvironment):
         return self._has_person
 
     # --- What the commands show and change -----------------------------------------------------
+
+    def context(self, last: int | None = None, *, owns: bool = False) -> Context:
+        """Return what a question of the running cell would carry, once the page is followed.
+
+        Where no page tells an order, a cell that owns no place stands below all turns of the
+        thread in which it first ran, so that its numbers mean the same turns when all cells run
+        again.
+
+        Args:
+            last: how many of the newest turns at most; ``None`` is all of them.
+            owns: whether the cell is about to own a place, which is below all where it has none.
+        """
+        owner, execution = self.cell()
+        self.session.follow_pages(owner)
+        layout = self.layout(owner)
+        order = None if layout is None else layout.order
+        conversation, thread = self.session.conversation, None
+        if not (owner is None or owns or order is not None or owner in dict(conversation.slots)):
+            thread = self.threads_read.setdefault(owner, conversation.context().thread)
+            thread = thread if thread in conversation.threads else None
+        return conversation.context(owner, execution, last=last, order=order, thread=thread)
 
     @property
     def pages(self) -> Pages | None:

@@ -1,9 +1,16 @@
-"""The settings of ``%config ChatMagics`` as typed traits, which refuse a wrong value."""
+"""The settings of ``%config ChatMagics`` as typed traits, which refuse a wrong value.
+
+A kernel has those of its cells; a command outside a kernel, those of IPython's configuration files.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+from IPython.core.application import ENV_CONFIG_DIRS, SYSTEM_CONFIG_DIRS
+from IPython.paths import get_ipython_dir
 from traitlets import Any as AnyTrait
 from traitlets import (
     Bool,
@@ -17,30 +24,74 @@ from traitlets import (
     Unicode,
     validate,
 )
-from traitlets.config import Configurable
+from traitlets.config import Application, Config, Configurable
 
+from chatmagic._log import log_swallowed
+from chatmagic.cassette.mode import MODES
+from chatmagic.client import config
+from chatmagic.client.endpoint import Timeout, request_fields, request_headers
 from chatmagic.errors import InputError
-from chatmagic.jupyter import checks
+from chatmagic.models import Message
+from chatmagic.protocol import url
+from chatmagic.protocol.auth import AUTH_WAYS, redacted, refuse_keys
+from chatmagic.protocol.wire import Request
+from chatmagic.session.budget import Budget
+from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from traitlets.config import Config
+    from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.mode import CassetteOptions
     from chatmagic.jupyter.cell_notes import CellNotes
     from chatmagic.protocol.auth import Secret
 
-CHECKED = [
-    "base_url",
-    "auth",
-    "timeout",
-    "model",
-    "extra_body",
-    "extra_headers",
-    "temperature",
-    "mode",
-    "budget",
-]
-"""The settings whose type does not say enough; :mod:`chatmagic.jupyter.checks` checks them."""
+_SHOWN: Final = 300
+
+
+def _base_url(value: str | None) -> None:
+    if value and value.strip() and value.strip().lower() != url.EMULATOR:
+        url.request_url(config.server_address(value))
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:
+    def check(value: str | None) -> None:
+        # What was set is not repeated: it might be a key.
+        if value and value.strip() and value.strip().lower() not in words:
+            raise InputError(f"it is one of {', '.join(words)}, or None.")
+
+    return check
+
+
+def _model(value: str | None) -> None:
+    request_fields(None, value)
+
+
+def _extra_body(value: object) -> None:
+    Request((Message("user", ""),), extra=request_fields(value)).encode()
+
+
+def _temperature(value: float | None) -> None:
+    if value is not None and not math.isfinite(value):
+        raise InputError("it is a finite number, or None.")
+
+
+def _budget(value: str | None) -> None:
+    if value and value.strip():
+        Budget.parse(value, "it")
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
+    "base_url": _base_url,
+    "auth": _one_of(AUTH_WAYS),
+    "timeout": Timeout.of,
+    "model": _model,
+    "extra_body": _extra_body,
+    "extra_headers": request_headers,
+    "temperature": _temperature,
+    "mode": _one_of(MODES),
+    "budget": _budget,
+}
+"""What refuses, in one line, a value that the trait's type does not."""
 
 
 class _NoSwitch(TraitType[Any, Any]):
@@ -138,17 +189,13 @@ class KernelSettings(Configurable):
         help="How a reply is shown while it comes: off shows it once, at its end.",
     ).tag(config=True)
 
-    order = Enum(
-        ["page", "run"],
-        "page",
-        help="Where a turn stands: as its cell in the page, where that is known, or as first run.",
-    ).tag(config=True)
-
-    @validate(*CHECKED)
+    @validate(*_CHECKS)
     def _checked(self, proposal: dict[str, Any]) -> Any:
         name, value = proposal["trait"].name, proposal["value"]
         try:
-            checks.check(name, value, self.known_keys() if name == "extra_headers" else ())
+            _CHECKS[name](value)
+            if name == "extra_headers":
+                refuse_keys([*value, *value.values()], self.known_keys())
         except (InputError, ValueError) as error:
             raise TraitError(f"ChatMagics.{name}: {error}") from None
         return value
@@ -162,4 +209,41 @@ class KernelSettings(Configurable):
         try:
             super()._load_config(cfg, *more, **named)
         except TraitError as error:
-            raise TraitError(checks.without_keys(str(error), self.known_keys())) from None
+            words = redacted(str(error), self.known_keys())
+            raise TraitError(one_line(words, _SHOWN)) from None
+
+
+class FileSettings(KernelSettings):
+    """The settings that hold for each new kernel of this user, before a cell sets another.
+
+    Raises:
+        InputError: a file sets a wrong value, or cannot be run.
+    """
+
+    def __init__(self) -> None:
+        """Read the files as IPython reads them: the user's own counts before the system's."""
+        self.homes, self.changed_later, self.file_url = {}, set(), None
+        try:
+            super().__init__(config=Config({"FileSettings": _files().get("ChatMagics", {})}))
+        except TraitError as error:
+            raise InputError(f"IPython's configuration file: {error}") from None
+        self.file_url = self.base_url
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the environment's keys."""
+        return config.known_keys()
+
+
+def _files() -> Config:
+    profile = Path(get_ipython_dir()) / "profile_default"
+    # Without what a file says, such as its budget, nothing is to be sent.
+    reader = Application(raise_config_file_errors=True)
+    try:
+        reader.load_config_file(
+            "ipython_config", path=[str(profile), *ENV_CONFIG_DIRS, *SYSTEM_CONFIG_DIRS]
+        )
+    except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
+        log_swallowed(error)
+        what = f"IPython's configuration file cannot be run: {type(error).__name__}."
+        raise InputError(f"{what} Nothing was sent.", hint=f"It is in {profile}.") from None
+    return reader.config

@@ -14,9 +14,8 @@ from chatmagic.conversation import chat_line, options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
-from chatmagic.jupyter import cassette_command
-from chatmagic.jupyter.connect_command import of_this_address, where
-from chatmagic.jupyter.thread_command import place
+from chatmagic.jupyter.commands import cassette as cassette_command
+from chatmagic.jupyter.commands.connect import of_this_address, where
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
@@ -126,7 +125,7 @@ class Status:
     def summary(self) -> str:
         """Return what ``%chat`` alone prints: service, key, conversation, credits, settings."""
         cassette = cassette_command.in_force(self.kernel)
-        here = place(self.kernel)
+        here = self.kernel.context()
         conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""

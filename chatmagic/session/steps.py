@@ -202,7 +202,6 @@ class AskSteps:
             context,
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
-            by_number=ask.cells is not None,
         )
         state.lookup = cassette.look_up(
             items.Query(asked, ask.execution, state.order, messages),
@@ -232,8 +231,6 @@ class AskSteps:
         if front:
             sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
-        if ask.cells is not None:
-            notes.append("the numbers of --cells hold in this kernel alone")
         return [*notes, *ask.notes, *suggestions.merged(ask)]
 
     def _endpoint(self) -> Endpoint:

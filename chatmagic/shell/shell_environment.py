@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chatmagic.errors import InputError
-from chatmagic.jupyter.configured import ConfiguredEnvironment
-from chatmagic.jupyter.file_settings import FileSettings
+from chatmagic.jupyter.configuration import ConfiguredEnvironment
+from chatmagic.jupyter.settings import FileSettings
 from chatmagic.session.environment import PlainPython
 from chatmagic.text import one_line
 

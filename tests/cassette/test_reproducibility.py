@@ -80,13 +80,6 @@ def test_the_status_names_what_will_not_run_again(shell: Shell) -> None:
     assert (
         "Will not run again as it is: 1 stale turn." in shell.do("%chat_cassette", cell="s").printed
     )
-    shell.do("x = 1", cell="x")
-    said = shell.page("%chat --cells 1-99 echo:numbered", "d").messages[0]["data"]["text/html"]
-    assert "will not run again as it is: --cells goes by numbers of this kernel alone" in said
-    assert (
-        "Will not run again as it is: 1 turn with --cells, whose numbers are of this kernel."
-        in shell.do("%chat_cassette", cell="s").printed
-    )
     # Where no person watches, no cell could say so while it was live.
     shell.machine("%chat echo:{{ repr(object()) }}")
     said = shell.machine("%chat_cassette").printed

@@ -249,13 +249,12 @@ def test_a_question_about_an_error_need_not_be_typed() -> None:
     assert options.typed(parse("--error x")) == ["--error"]
 
 
-def test_cells_are_named_by_place_label_or_number() -> None:
+def test_cells_are_named_by_place_or_label() -> None:
     """As typed, so that the cell that asks again says the same."""
-    parsed = parse("--above 2 --tag load --cells 3-5,7 x")
-    assert (parsed.above, parsed.tag, parsed.cells) == (2, "load", "3-5,7")
-    assert options.ranges("3-5,7") == [(3, 5), (7, 7)]
-    assert options.typed(parsed) == ["--above 2", "--tag load", "--cells 3-5,7"]
-    for line in ("--above 0", "--above -1", "--above x", "--cells 5-3", "--cells x", "--cells 3-"):
+    parsed = parse("--above 2 --tag load x")
+    assert (parsed.above, parsed.tag) == (2, "load")
+    assert options.typed(parsed) == ["--above 2", "--tag load"]
+    for line in ("--above 0", "--above -1", "--above x"):
         assert "takes" in refusal(f"{line} y").message
 
 

@@ -15,6 +15,7 @@ from project import ROOT, files
 
 from chatmagic import cli, demo
 from chatmagic.conversation import options
+from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.jupyter.magics import ChatMagics
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def test_the_options_are_the_parsers() -> None:
 def test_the_settings_are_those_of_the_magics(table: str) -> None:
     """Each table names every setting of ``%config ChatMagics``, once, and no other."""
     words = re.findall(r"`(\w+)`", table)
-    values = {"auto", "updates", "text", "off", "bearer", "page", "run", "emulator"}
+    values = {"auto", "updates", "text", "off", "bearer", "emulator"}
     settings = [word for word in words if word not in values and not word.isupper()]
     assert sorted(settings) == sorted(ChatMagics.class_trait_names(config=True))
 
@@ -125,11 +126,13 @@ def test_the_environment_is_the_codes() -> None:
 
 
 def test_every_magic_has_its_row() -> None:
-    """The table of commands names each magic of the extension."""
-    magics = {name for kind in ChatMagics.magics.values() for name in kind}
+    """The table of commands names each; their options are in the manual."""
     table = page("options").split("## Commands\n")[1].split("\n## ")[0]
     rows = "\n".join(line.split(" | ")[0] for line in table.splitlines())
-    assert set(re.findall(r"%(chat\w*)", rows)) == magics
+    assert set(re.findall(r"%(chat\w*)", rows)) == {command.name for command in COMMANDS}
+    declared = [each for command in COMMANDS if not command.is_prompt for each in command.options]
+    manual = "".join(path.read_text("utf-8") for path in PAGES)
+    assert [each.flags[0] for each in declared if each.flags[0] not in manual] == []
 
 
 def test_the_house_has_its_folders() -> None:

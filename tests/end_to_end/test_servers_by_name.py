@@ -151,7 +151,7 @@ def test_it_is_known_wherever_an_address_is_set(
 
 def test_a_long_list_and_an_empty_one(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as can be read are shown; none is said."""
-    monkeypatch.setattr("chatmagic.jupyter.connect_command.MOST_LISTED", 1)
+    monkeypatch.setattr("chatmagic.jupyter.commands.connect.MOST_LISTED", 1)
     bare.do('%config ChatMagics.auth = "none"')
     lists = [document({"data": [{"id": "a"}, {"id": "b"}]}), document({"data": []})]
     with Server(playing(*lists)) as server:

@@ -157,7 +157,7 @@ def test_a_cell_inserted_between_two_carries_what_is_above(front: Front, service
 
 
 def test_history_says_which_order_is_in_force(front: Front) -> None:
-    """As run before a page has said its cells, and where it is asked for."""
+    """As run, before a page has said its cells."""
     front.ask("a")
     front.ask("b")
     as_run, as_on_page = "in the order of the first run", "in the order of the cells in the page"
@@ -168,10 +168,6 @@ def test_history_says_which_order_is_in_force(front: Front) -> None:
     assert shown.index("1. echo:b") < shown.index("2. echo:a")
     # A console of the same kernel is on no page.
     assert as_run in front.shell.page("%chat_history", "console").texts[0]
-    front.shell.do('%config ChatMagics.order = "run"')
-    shown = front.shell.page("%chat_history", "h").texts[0]
-    assert as_run in shown
-    assert shown.index("1. echo:a") < shown.index("2. echo:b")
 
 
 def test_a_deleted_cells_turns_are_set_aside_when_next_shown(front: Front) -> None:
@@ -308,16 +304,13 @@ def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
 
 
 def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
-    """In the cell whose reply gave way to that of another one, also where it was put back."""
+    """In the cell whose reply gave way to that of another one."""
     front.ask("a", "%chat -n 1 count to 9")
     front.say("arp", opened=True)
     front.shell.page("%chat_retry", "r")
     front.ask("a", "%chat -n 2 count to 9")
     words = module.MARKS["replaced"].format("Reply 1 of 1", "cell [4]")
     front.hears({"kind": "marks", "marks": {"a": module.MARKS["at its limit"], "r": words}})
-    front.shell.page("%chat_retry --pick -2", "p")
-    words = module.MARKS["replaced"].format("Earlier reply -2", "cell [2]")
-    front.hears({"kind": "marks", "marks": {"a": words}})
 
 
 def test_a_reply_that_was_held_back_is_told_to_the_page(

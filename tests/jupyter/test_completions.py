@@ -1,4 +1,7 @@
-"""Tab in a cell that asks, as IPython's completer answers it."""
+"""Tab in a cell that asks, as IPython's completer answers it.
+
+Tab in a shell, before what completes is needed.
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,28 @@
-"""The audience of an execution, as the execute requests of the front ends tell it."""
+"""The audience of an execution, as the execute requests of the front ends tell it.
+
+Hosts of notebooks, each with its request as recorded or documented, through the real magic.
+"""
 
 from __future__ import annotations
 
 import io
+import json
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from chatmagic.jupyter.execution import Execution, cell_source, running
+from chatmagic.conversation.record import check_seal
+from chatmagic.jupyter.execution import HOSTS, Execution, _cell_named, cell_source, host_of, running
+from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+    from logged import Emulator
+    from shells import Ran, Shell
+
 
 CELL = "0f1d6a2e-1c5b-4d51-9d62-4a4a9f0f2b11"
 
@@ -97,3 +107,101 @@ def test_the_number_of_the_running_cell() -> None:
     made = shell()
     made.history_manager = SimpleNamespace(input_hist_raw=["", "a", "%chat b"])
     assert running(made).label == "cell [2]"
+
+
+SAMPLES = Path(__file__).parents[1] / "samples" / "requests.json"
+REQUESTS = json.loads(SAMPLES.read_text(encoding="utf-8"))
+"""Execute requests of front ends; ``source`` says where each was read."""
+ASKS = "%%chat\necho:one two"
+PAGE = Path(__file__).parents[2] / "notebooks" / "reference" / "hosts.md"
+
+
+@pytest.fixture(params=REQUESTS, ids=lambda sample: sample["host"])
+def sample(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Give a host's request, in the host's environment."""
+    given: dict[str, Any] = request.param
+    for name, value in given["environment"].items():
+        monkeypatch.setenv(name, value)
+    return given
+
+
+def ask(shell: Shell, sample: dict[str, Any]) -> Ran:
+    """Run the same cell as the host would."""
+    return shell.do(ASKS, request=sample)
+
+
+def test_a_host_is_shown_what_it_saves(
+    shell: Shell, emulator: Emulator, sample: dict[str, Any]
+) -> None:
+    """A page gets its reply as a display with a record, live where it names the cell."""
+    ran = ask(shell, sample)
+    assert running(shell.shell).audience == sample["audience"]
+    assert any(message["kind"] == "update" for message in ran.messages) == sample["live"]
+    if sample["audience"] == "text":
+        assert (ran.printed.count("one two"), ran.messages) == (1, [])
+    else:
+        (output,) = ran.outputs
+        assert (ran.printed, ran.texts, len(ran.records)) == ("", ["one two"], 1)
+        assert check_seal(ran.records[0], output["data"]) == "sealed"
+    assert (shell.kernel.page.bridge is not None) == sample["live"]
+    again = ask(shell, sample)
+    names_cell = _cell_named(sample["metadata"]) is not None
+    assert len(current_session().conversation) == (1 if names_cell else 2)
+    assert ("owner" in (again.records or [{}])[0]) == names_cell
+    assert len(emulator.requests) == 2
+
+
+@pytest.mark.usefixtures("emulator")
+def test_a_cell_ends_first_where_its_page_updates_it_later(
+    shell: Shell, sample: dict[str, Any]
+) -> None:
+    """In the foreground elsewhere, as in Databricks, which updates the running cell alone."""
+    shell.do("%%chat --background\necho:one two", request=sample)
+    background = shell.kernel.background
+    assert (background is not None) == (sample["host"] in {"JupyterLab 4", "VS Code"})
+    if background is not None:
+        background.wait()
+    assert [turn.state for turn in current_session().conversation] == ["complete"]
+
+
+def test_what_needs_a_live_page_is_shown_as_saved_elsewhere(
+    shell: Shell, sample: dict[str, Any]
+) -> None:
+    """The panel and the live gauge are widgets where a cell is named, else what they save."""
+    panel = shell.do("%chat_panel", request=sample)
+    gauge = shell.do("%chat_credits --live", request=sample)
+    widgets = ["application/vnd.jupyter.widget-view+json" in repr(ran) for ran in (panel, gauge)]
+    assert widgets == [sample["live"]] * 2
+    assert ("needs a live page" in panel.printed) == (sample["audience"] == "text")
+    assert shell.do("%chat_retry --stale", request=sample).texts == [
+        "No cell is stale. Nothing was sent."
+    ]
+
+
+def test_a_cell_of_colab_is_restored(shell: Shell, tmp_path: Path) -> None:
+    """Its notebooks have no identities that nbformat knows; the record names the cell's hash."""
+    colab = next(sample for sample in REQUESTS if "colab" in sample["metadata"])
+    (output,) = ask(shell, colab).outputs
+    shown = {"output_type": "display_data", "data": output["data"], "metadata": output["metadata"]}
+    cell = {"cell_type": "code", "source": ASKS, "execution_count": 1, "outputs": [shown]}
+    notebook = {"cells": [{**cell, "metadata": {"id": "XU0o_w7y2BQa"}}], "metadata": {}}
+    path = tmp_path / "downloaded.ipynb"
+    path.write_text(json.dumps({**notebook, "nbformat": 4, "nbformat_minor": 0}), "utf-8")
+    shell.do("%chat_reset")
+    assert "1 turn" in shell.do(f"%chat_load {path}", request=colab).printed
+    ask(shell, colab)
+    assert len(current_session().conversation) == 1
+
+
+def test_the_table_of_hosts_is_the_manuals() -> None:
+    """Each host's variable stands on the reference page; a request's cell is looked for first."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert {each.variable for each in HOSTS} <= set(page.replace("`", " ").split())
+    assert [host_of({each.variable: each.value or "x"}) for each in HOSTS] == list(HOSTS)
+    assert host_of({}) is host_of({"VSCODE_PID": ""}) is None
+
+
+@pytest.mark.parametrize("metadata", [{}, {"colab": 1}, {"colab": {"cell_id": 2}}, {"cellId": ""}])
+def test_a_request_without_a_cell(metadata: dict[str, Any]) -> None:
+    """What is no text names no cell."""
+    assert _cell_named(metadata) is None

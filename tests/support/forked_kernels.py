@@ -32,7 +32,7 @@ IMPORTED: Final = (
     "chatmagic.client.client",
     "chatmagic.client.transport",
     "chatmagic.emulator.server",
-    "chatmagic.jupyter.ask_command",
+    "chatmagic.jupyter.commands.ask",
     "chatmagic.jupyter.bridge",
     "chatmagic.jupyter.drawing",
     "chatmagic.jupyter.kernel",

@@ -18,10 +18,9 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
-from chatmagic.jupyter.change_words import redone, undone
 from chatmagic.jupyter.panel import cell_export
 from chatmagic.jupyter.panel.messages import read
-from chatmagic.jupyter.transcript import saved
+from chatmagic.jupyter.transcript import redone, saved, undone
 from chatmagic.session.events import Ask, View
 from chatmagic.text import without_lone_surrogates
 

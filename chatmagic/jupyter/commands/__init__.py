@@ -1,0 +1,45 @@
+"""The commands of the extension: magics, Tab, help, the manual's table and tests read one list.
+
+A command is one object in a module of this folder. None imports this list, nor a page's code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.jupyter.commands.ask import CHAT, FIX
+from chatmagic.jupyter.commands.cassette import CASSETTE
+from chatmagic.jupyter.commands.code import CODE
+from chatmagic.jupyter.commands.connect import CONNECT, LOGIN
+from chatmagic.jupyter.commands.credits import CREDITS
+from chatmagic.jupyter.commands.history import HISTORY, REDO, RESET, UNDO
+from chatmagic.jupyter.commands.panel import PANEL
+from chatmagic.jupyter.commands.retry import CONTINUE, RETRY
+from chatmagic.jupyter.commands.save import LOAD, SAVE
+from chatmagic.jupyter.commands.steering import HIDE, INSTRUCTIONS, THREAD
+
+if TYPE_CHECKING:
+    from chatmagic.jupyter.commands.command import Command
+
+COMMANDS: Final[tuple[Command, ...]] = (
+    CHAT,
+    INSTRUCTIONS,
+    THREAD,
+    HIDE,
+    FIX,
+    RETRY,
+    CONTINUE,
+    HISTORY,
+    UNDO,
+    REDO,
+    RESET,
+    CREDITS,
+    PANEL,
+    CODE,
+    SAVE,
+    LOAD,
+    CONNECT,
+    LOGIN,
+    CASSETTE,
+)
+"""The commands; each works without the others."""

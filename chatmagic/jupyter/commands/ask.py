@@ -1,0 +1,338 @@
+"""``%%chat``, ``%chat`` and ``%chat_fix``: a line and a body become a question, which is sent."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._json import shared
+from chatmagic.conversation import attachments, chat_line, options, suggestions, template
+from chatmagic.conversation.request_facts import Parameters, Value, correction
+from chatmagic.errors import ChatError, ChatInterrupted, InputError
+from chatmagic.jupyter import transcript, views
+from chatmagic.jupyter.background import Background
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.execution import cell_source, running
+from chatmagic.jupyter.status import Status
+from chatmagic.jupyter.values.describe import Descriptions
+from chatmagic.session.events import EMPTY, Ask, View
+from chatmagic.text import one_line
+
+if TYPE_CHECKING:
+    from chatmagic.client.halt import Halt
+    from chatmagic.conversation.chat_line import ParsedLine
+    from chatmagic.jupyter.cell_run import CellRun
+    from chatmagic.jupyter.commands.command import Arguments
+    from chatmagic.jupyter.execution import Execution
+    from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.models import Reply
+
+EXAMPLES: Final = (
+    "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",
+    "%%chat -t 0 --max-tokens 200\nWhat is wrong with this code?\n\n{{ source }}",
+    "%chat And in one sentence?",
+    "reply = %chat Name three estimators of the mean.",
+)
+ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry|_continue)?\b[^\n]*\Z"
+"""A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
+NO_ERROR: Final = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
+_SINCE: Final = "has run since chatmagic was loaded. Nothing was sent."
+NO_BACKGROUND: Final = "--background has no reply to give back yet. Nothing was sent."
+
+
+def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
+    """Run ``%%chat`` or ``%chat``; without a prompt, ``%chat`` shows the state.
+
+    Returns:
+        The reply of ``%chat``.
+
+    Raises:
+        ChatError: see :meth:`chatmagic.session.session.Session.ask`.
+        ChatInterrupted: an interrupt.
+    """
+    parsed = _parsed(kernel, given)
+    if given.cell is None and not parsed.question(parsed.prompt):
+        print(Status(kernel).summary())
+        return None
+    body = _body(given, parsed)
+    text = parsed.question(parsed.prompt, body)
+    names = kernel.shell.magics_manager.magics["line"]
+    command = suggestions.mistaken_command(text, [name for name in names if "chat_" in name])
+    if command is not None:
+        raise InputError(
+            f"Did you mean %{command}? Nothing was sent.",
+            hint="To ask just that, put it into a sentence.",
+        )
+    reply = _asked(kernel, parsed, text)
+    return None if given.cell is not None else reply
+
+
+def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
+    """Run ``%chat_fix``: ask about the last error; what was wanted may stand in line and body.
+
+    Returns:
+        The reply of ``%chat_fix``.
+
+    Raises:
+        ChatError: there is no error, or as ``%chat``.
+        ChatInterrupted: an interrupt.
+    """
+    parsed = replace(_parsed(kernel, given), with_error=True)
+    reply = _asked(kernel, parsed, correction(parsed.prompt, _body(given, parsed)))
+    return None if given.cell is not None else reply
+
+
+def _parsed(kernel: Kernel, given: Arguments) -> ParsedLine:
+    parsed = chat_line.parse(given.line, kernel.settings.trait_values(config=True))
+    if parsed.background and given.cell is None:
+        raise InputError(NO_BACKGROUND, hint="%%chat --background -o NAME names the variable.")
+    return parsed
+
+
+def _body(given: Arguments, parsed: ParsedLine) -> str:
+    """Return the body without its last line end; one that begins with a comment is refused."""
+    body = (given.cell or "").removesuffix("\n")
+    if not parsed.raw:
+        suggestions.refuse_cell_comments(body)
+    return body
+
+
+def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
+    """Return the reply to what a line asks; ``None`` where the request is only shown."""
+    suggestions.refuse_dividing(cell_source(kernel.shell))
+    execution = running(kernel.shell)
+    # The reply that comes there may be in a value of this prompt.
+    settle(kernel, execution, shown=not parsed.quiet)
+    ask = _composed(kernel, parsed, text, execution)
+    if parsed.dry:
+        preview = kernel.session.preview(ask)
+        views.show_html(*transcript.dry_run(preview, kernel.session.credits))
+        return None
+    return send(kernel, ask, execution, output=parsed.output)
+
+
+def settle(kernel: Kernel, execution: Execution, *, shown: bool = True) -> None:
+    """Wait for the question in the background, if one is under way, and tell once if it failed.
+
+    Args:
+        kernel: the kernel.
+        execution: of the cell that waits.
+        shown: whether the cell shows that it waits.
+
+    Raises:
+        ChatError: it failed.
+        ChatInterrupted: an interrupt.
+    """
+    if kernel.background is not None:
+        layout = kernel.layout(execution.cell)
+        order = (layout and layout.order) or ()
+        view = _view(kernel, Ask("", shown=shown), execution)
+        kernel.background.settle(execution.cell, order, view)
+
+
+def send(
+    kernel: Kernel, ask: Ask, execution: Execution, *, output: str | None = None
+) -> Reply | None:
+    """Send what is asked, show its reply, and put it, whole or in part, into a variable.
+
+    In the background it returns ``None`` when the request is sent.
+
+    Args:
+        kernel: the kernel.
+        ask: what is asked.
+        execution: of the cell that asks.
+        output: the variable's name; ``None`` for none.
+
+    Raises:
+        ChatError: see :meth:`chatmagic.session.session.Session.ask`.
+        ChatInterrupted: the same.
+    """
+    view = _view(kernel, ask, execution)
+    if ask.background is None or not isinstance(view, views.Live):
+        return _send(kernel, ask, execution, view, output=output)
+    if kernel.background is None:
+        kernel.background = Background()
+    work = partial(_send, kernel, ask, execution, view, output=output)
+    # An earlier run's value would be taken for the one that comes.
+    forget = partial(kernel.shell.user_ns.pop, output, None)
+    kernel.background.start(ask, view, work, forget)
+    return None
+
+
+def _send(
+    kernel: Kernel,
+    ask: Ask,
+    execution: Execution,
+    view: View,
+    *,
+    output: str | None,
+    halt: Halt | None = None,
+) -> Reply | None:
+    reply: Reply | None = None
+    result: object = None
+    try:
+        with kernel.page.following(execution):
+            reply = kernel.session.run(ask, view, halt).kept
+        result = reply.parsed if ask.format == "json" else reply
+    except (ChatError, ChatInterrupted) as error:
+        result = reply = error.reply
+        if execution.audience == "machine" and (notes := suggestions.merged(ask)):
+            error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
+        raise
+    finally:
+        if output and reply is not None:
+            kernel.shell.user_ns[output] = result
+    if ask.shown:
+        kernel.shown = (execution.id, reply)
+    return reply
+
+
+def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Execution) -> Ask:
+    """Return what is asked: the text with its values put in, behind what goes in front of it."""
+    front = _in_front(kernel, parsed, execution.cell)
+    if front and not text.strip():
+        raise InputError(EMPTY)
+    descriptions = None
+    if not parsed.raw and template.OPEN in text:
+        descriptions = Descriptions(kernel.shell)
+    is_in_page = execution.audience == "page" and not parsed.quiet
+    may_end = is_in_page and execution.may_end and _is_updated(kernel, execution)
+    sent, values = template.fill(text, None if descriptions is None else descriptions.text, front)
+    return Ask(
+        sent,
+        **shared(parsed, Parameters),
+        typed=text if values else None,
+        values=values,
+        notes=() if descriptions is None else descriptions.notes,
+        keep_values=kernel.settings.keep_values,
+        allow_secrets=parsed.allow_secrets,
+        fit=kernel.settings.fit,
+        owner=execution.cell,
+        execution=execution.id,
+        entry="cell",
+        asker=execution.label,
+        shown=not parsed.quiet,
+        background=execution.name if parsed.background and may_end else None,
+    )
+
+
+def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
+    """Return what shows the reply (the manual's table under "How a reply is shown")."""
+    if not ask.shown:
+        return View()
+    how = kernel.settings.stream
+    if _is_updated(kernel, execution):
+        alone = re.match(ALONE, cell_source(kernel.shell).strip()) is not None
+        return views.Live(ask, kernel.page.drawing, alone=alone)
+    if how == "text" or (how == "auto" and execution.audience == "text"):
+        return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
+    if execution.audience == "text":
+        return views.Printed(piped=execution.piped, once=True)
+    return views.Once()
+
+
+def _is_updated(kernel: Kernel, execution: Execution) -> bool:
+    """Return whether a reply is shown by updates while it comes."""
+    how = kernel.settings.stream
+    return how == "updates" or (how == "auto" and execution.is_live)
+
+
+def _in_front(kernel: Kernel, parsed: ParsedLine, owner: str | None) -> tuple[Value, ...]:
+    """Return what goes in front of a question: cells and the last error, in order.
+
+    Args:
+        kernel: the kernel.
+        parsed: the options of the cell that asks.
+        owner: hash of that cell; ``None`` without one.
+
+    Raises:
+        InputError: there is no such cell or error; nothing is sent.
+    """
+    error = (_error(kernel),) if parsed.with_error else ()
+    if parsed.above is None and parsed.tag is None:
+        return error
+    above, below = _around(kernel, owner)
+    named: dict[str, str] = {}
+    if parsed.above is not None:
+        named |= _nearest(above, parsed.above)
+    if parsed.tag is not None:
+        named |= _tagged(above, below, parsed.tag)
+    cells = [
+        Value.of(named[run.key], run.text, "cell", run.key if run.is_lasting else None)
+        for run in (*above, *below)
+        if run.key in named
+    ]
+    return (*cells, *error)
+
+
+def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[CellRun]]:
+    """Return the cells that are not ours above the one that asks and below it, in order.
+
+    They stand as on its page where the page tells; otherwise in the order in which they ran
+    first, so that a notebook that runs again finds the same cells above a question.
+    """
+    notes = kernel.settings.notes
+    runs = {} if notes is None else notes.runs
+    layout = kernel.layout(owner)
+    order = list(runs)
+    if layout is not None and layout.order is not None and owner in layout.order:
+        order = [key for key in layout.order if key in runs or key == owner]
+        # What no page lists has run elsewhere, such as in a console.
+        order += [key for key in runs if key not in layout.present and key not in order]
+    place = order.index(owner) if owner in order else len(order)
+    above = [runs[key] for key in order[:place] if not runs[key].is_ours]
+    below = [runs[key] for key in order[place + 1 :] if not runs[key].is_ours]
+    return above, below
+
+
+def _nearest(above: list[CellRun], count: int) -> dict[str, str]:
+    """Return the names of the nearest cells above, by their keys."""
+    if not above:
+        raise InputError(f"No cell above this one {_SINCE}", hint="%%chat cells are not counted.")
+    nearest = above[-count:]
+    return {run.key: f"{len(nearest) - n} above" for n, run in enumerate(nearest)}
+
+
+def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, str]:
+    """Return the name of the cells that carry it, by their keys: of those above, if there are."""
+    for runs in (above, below):
+        if named := {run.key: name for run in runs if name in run.names}:
+            return named
+    raise InputError(
+        f"No cell with the label or tag {one_line(name)} {_SINCE}",
+        hint=f"Run the cell first; `#| label: {one_line(name)}` in its source names it.",
+    )
+
+
+def _error(kernel: Kernel) -> Value:
+    notes = kernel.settings.notes
+    error = None if notes is None else notes.error
+    if error is None:
+        raise InputError(NO_ERROR)
+    return Value.of(error.kind, attachments.error(error.source, error.trace), "error")
+
+
+CHAT: Final = Command(
+    "chat",
+    _ask,
+    options.usage(EXAMPLES),
+    options.OPTIONS,
+    is_prompt=True,
+    has_body=True,
+    waits=False,
+)
+FIX: Final = Command(
+    "chat_fix",
+    _fix,
+    """Ask about the last error: ``%chat_fix [what I wanted]``.
+
+The error, its traceback and the source of the cell that raised it are sent in front of the
+question; ``%%chat --error`` does the same with a question of your own. Without an error nothing
+is sent. The options are those of ``%chat``.""",
+    options.OPTIONS,
+    is_prompt=True,
+    has_body=True,
+    waits=False,
+)

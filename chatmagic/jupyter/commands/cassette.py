@@ -1,0 +1,199 @@
+"""``%chat_cassette``: options, state and pruning of the active cassette."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.cassette import active, reproducibility
+from chatmagic.cassette.mode import CassetteOptions
+from chatmagic.client.config import MODE_VARIABLE
+from chatmagic.conversation.options import Option
+from chatmagic.errors import ChatError, InputError
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.text import counted
+
+if TYPE_CHECKING:
+    from chatmagic.jupyter.commands.command import Arguments
+    from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.session.session import Session
+
+USAGE: Final = (
+    "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "
+    "%chat_cassette --off, %chat_cassette --prune, or %chat_cassette alone."
+)
+DOES: Final = {
+    "record": "what is recorded is answered from it; what is new is asked, and saved",
+    "replay": "nothing is sent, no key is needed",
+    "refresh": "everything is asked again, and saved",
+}
+NOTHING_IS_SENT: Final = (
+    f"Nothing is sent until that is resolved; %env {MODE_VARIABLE}=live asks without it."
+)
+
+
+def _cassette(kernel: Kernel, given: Arguments) -> None:
+    """Run ``%chat_cassette``.
+
+    Raises:
+        ChatError: the line is wrong, or the cassette cannot be used.
+    """
+    if not given.line.strip():
+        print("\n".join(dict.fromkeys(_status(kernel))))
+    elif "--prune" in given.options:
+        print(_prune(kernel, given.words.split()))
+    else:
+        print(_chosen(kernel, given))
+
+
+def _chosen(kernel: Kernel, given: Arguments) -> str:
+    """Choose the cassette that a line names, or none; return what is printed.
+
+    It does not name the mode, so that a notebook prints the same when it is recorded and when
+    it is replayed.
+    """
+    is_off = [*given.options] == ["--off"] and not given.words
+    last = kernel.settings.chosen_cassette or CassetteOptions()
+    options = CassetteOptions(off=True) if is_off else _options(given, last.file)
+    kernel.settings.chosen_cassette = options
+    kernel.settings.changed_later.clear()
+    before = kernel.session.cassette.current
+    summary = kernel.session.change_cassette(off=is_off)
+    chosen = "No cassette is chosen here."
+    if options.file is not None:
+        chosen = f"Cassette chosen here: {Path(options.file).name}."
+    refreshed = before is not None and before.config.mode == "refresh"
+    done = [summary] if is_off and refreshed and summary else []
+    lines = [f"{chosen} %chat_cassette shows what is in force.", *done]
+    return "\n".join([*lines, *kernel.session.cassette.news()])
+
+
+def in_force(kernel: Kernel) -> str | None:
+    """Return a line on the active cassette; ``None`` without one."""
+    try:
+        choice = kernel.choice()
+    except ChatError as error:
+        return str(error)
+    if choice is None:
+        return None
+    return (
+        f"Cassette {choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
+        f"{DOES[choice.mode]}."
+    )
+
+
+def of_the_figures(kernel: Kernel) -> str | None:
+    """Return a line that the credits shown are recorded ones; ``None`` where they are not."""
+    endpoint = kernel.session.endpoint
+    if endpoint is None or endpoint != active.CASSETTE:
+        return None
+    return "Replayed from a cassette: figures as recorded, nothing was sent."
+
+
+def _status(kernel: Kernel) -> list[str]:
+    """Return the lines on the active cassette, and on what could not be saved."""
+    session, choice = kernel.session, in_force(kernel)
+    if choice is None:
+        lines = [f"No cassette is in use: every question is sent to the service. {USAGE}"]
+    else:
+        try:
+            session.change_cassette(again=False)
+        except ChatError as error:
+            lines = [choice, str(error), NOTHING_IS_SENT]
+        else:
+            lines = [choice, *session.cassette.news(), *_facts(session)]
+    return [*lines, *(item.message for item in session.cassette.unsaved)]
+
+
+def _facts(session: Session) -> list[str]:
+    """Return the lines on what the active cassette holds, and how it is used."""
+    cassette = session.cassette.current
+    if cassette is None:
+        return []
+    lines = []
+    if cassette.config.fallback:
+        lines.append("What it does not hold is answered by the emulator.")
+    if cassette.config.by_order:
+        lines.append("A request that differs is answered by its place.")
+    superseded = sum(item.superseded for item in cassette.interactions)
+    marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
+    lines.append(
+        f"It holds {counted(len(cassette.interactions), 'exchange')}"
+        f"{marked if superseded else ''}; in this use: {cassette.summary()}"
+    )
+    if cassette.trouble is not None:
+        lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
+    if cassette.is_recording:
+        troubles = reproducibility.state(session.conversation)
+        lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
+    return lines
+
+
+def _prune(kernel: Kernel, words: list[str]) -> str:
+    """Run ``%chat_cassette --prune``."""
+    kernel.session.change_cassette(again=False)
+    cassette = kernel.session.cassette.current
+    if cassette is None:
+        raise InputError("No cassette is in use, so there is nothing to prune.", hint=USAGE)
+    pruning = kernel.pruning
+    return kernel.session.lock.alone(
+        "a change of the cassette",
+        lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette),
+    )
+
+
+def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
+    """Return the options on a line of ``%chat_cassette``.
+
+    Args:
+        given: a file, and options before or after it; the file's name may hold spaces.
+        before: the file that counts where the line names none.
+
+    Raises:
+        InputError: options do not go together.
+    """
+    modes = [mode for mode in DOES if f"--{mode}" in given.options]
+    if "--off" in given.options:
+        raise InputError("--off goes with nothing else.", hint=USAGE)
+    if len(modes) > 1:
+        raise InputError(f"--{modes[0]} and --{modes[1]} do not go together.", hint=USAGE)
+    if given.options.get("--else", "emulator").lower() != "emulator":
+        raise InputError("--else takes one word: emulator.", hint=USAGE)
+    options = CassetteOptions(
+        given.words or before,
+        modes[0] if modes else None,
+        "emulator" if "--else" in given.options else None,
+        by_order="--by-order" in given.options,
+    )
+    if (options.fallback or options.by_order) and options.mode not in (None, "replay"):
+        raise InputError("--else and --by-order go with --replay.", hint=USAGE)
+    return options
+
+
+CASSETTE: Final = Command(
+    "chat_cassette",
+    _cassette,
+    """Record the questions and replies into a file, and replay them from it.
+
+``%chat_cassette FILE`` records a person's questions, and replays a machine's. FILE may be a saved
+notebook, which is only replayed. ``%chat_cassette`` alone shows what is in. Recording never
+removes: ``--prune`` lists what the file holds with numbers, ``--prune 3 7`` removes those,
+``--prune superseded`` what later runs of their cells left behind. CHATMAGIC_CASSETTE and
+CHATMAGIC_MODE beat all of it.""",
+    (
+        Option(("--record",), "answer from FILE what it holds, ask and save the rest"),
+        Option(("--replay",), "never send anything"),
+        Option(("--refresh",), "ask everything again"),
+        Option(
+            ("--else",),
+            "let the emulator answer what is not recorded",
+            metavar="emulator",
+            suggested=("emulator",),
+        ),
+        Option(("--by-order",), "answer a request that differs by its place"),
+        Option(("--off",), "go back to asking without a cassette"),
+        Option(("--prune",), "list what the file holds, remove it by numbers"),
+    ),
+    words=("FILE",),
+    hint=USAGE,
+)

@@ -1,0 +1,185 @@
+"""``%chat_code``: the code of a reply as cells of the notebook, or shown to copy.
+
+The page makes the cells (:mod:`chatmagic.jupyter.bridge`): it knows which of its cells are still
+waiting to run, and which of those made before were edited or run since.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, Final, Literal
+
+from chatmagic._json import digest
+from chatmagic.conversation.options import Option
+from chatmagic.errors import InputError
+from chatmagic.jupyter import views
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.execution import running
+from chatmagic.render import markdown, reply_parts
+from chatmagic.text import counted, to_terminal, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.bridge_messages import CodeCell, Coded
+    from chatmagic.jupyter.commands.command import Arguments
+    from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.models import CodeBlock, Reply
+
+Kind = Literal["code", "markdown"]
+PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])
+"""The languages whose blocks become code cells; others would only fail here when they run."""
+MOST: Final = 200
+"""How many cells are made of a reply at most: a page with thousands stands still."""
+NO_CELLS: Final = "No cells were made: "
+HEADLESS: Final = f"{NO_CELLS}the notebook is run without a page. A person who runs this cell gets "
+UNKNOWN: Final = (
+    f"{NO_CELLS}this page has not listed its cells, or not yet, as while all cells run. Copy the "
+    "code, or run this cell again in JupyterLab or Notebook 7."
+)
+WITHOUT_PAGE: Final = f"{NO_CELLS}only JupyterLab and Notebook 7 make them. The code, to copy:"
+QUEUED: Final = f"{NO_CELLS}other cells are running or waiting to run. Run this cell alone."
+SAME: Final = "Nothing was changed: the cells of this code are there already."
+REFUSED: Final = f"{NO_CELLS}this page does not allow it. Copy the code, or paste it into a cell."
+
+
+def _code(kernel: Kernel, given: Arguments) -> None:
+    """Run ``%chat_code``.
+
+    Raises:
+        InputError: there is no such turn.
+    """
+    number, turn = _turn(kernel, given.words)
+    reply = _in_a_fence(turn.reply) if turn.format == "code" else turn.reply
+    blocks = reply.code_blocks
+    if not blocks:
+        _show(f"The reply of turn {number:,} has no block of code. Nothing was changed.")
+        return
+    cells = cells_of(reply.text, prose="--prose" in given.options)
+    if len(cells) > MOST:
+        _show(f"{NO_CELLS}they would be {len(cells):,}, more than {MOST}. Copy the code.")
+        return
+    execution = running(kernel.shell)
+    if execution.audience == "machine":
+        _show(f"{HEADLESS}{_cells(len(cells))}.")
+        return
+    if execution.audience == "text":
+        _show(WITHOUT_PAGE, blocks)
+        return
+    _put(kernel, execution.cell, cells, blocks)
+
+
+def _put(
+    kernel: Kernel, owner: str | None, cells: list[tuple[Kind, str]], blocks: Sequence[CodeBlock]
+) -> None:
+    """Let the page put cells below a cell, and show what becomes of that."""
+    kernel.page.open_bridge(None)
+    bridge = kernel.page.bridge
+    if bridge is None or not bridge.listed_with(owner):
+        _show(UNKNOWN, blocks)
+        return
+    put = views.show_until_known(*_note(f"{_cells(len(cells))} for this page.", ()))
+
+    def heard(answer: Coded) -> str:
+        words = _outcome(answer)
+        put(*_note(words, blocks if answer["outcome"] == "refused" else ()))
+        return words
+
+    made: list[CodeCell] = [
+        {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
+    ]
+    bridge.put_code(owner, digest(cells)[:16], made, heard)
+
+
+def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
+    """Return the kinds and the sources of the cells that a reply becomes.
+
+    Blocks in Python are code cells; those in another language are Markdown cells that show them.
+
+    Args:
+        text: the reply.
+        prose: whether the text between the blocks becomes Markdown cells.
+    """
+    cells: list[tuple[Kind, str]] = []
+    for part in reply_parts.parts(text):
+        if isinstance(part, str):
+            if prose:
+                cells.append(("markdown", reply_parts.markdown(part)))
+        elif part.language.strip("{}").lower() in PYTHON:
+            cells.append(("code", visible(part.code)))
+        else:
+            cells.append(("markdown", reply_parts.fenced(part.code)))
+    return cells
+
+
+def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
+    """Return the turn that is meant, with its number for people.
+
+    Args:
+        kernel: the kernel.
+        words: its number as ``%chat_history`` shows it; empty for the last one that a question
+            in this cell would carry.
+    """
+    here = kernel.context()
+    turns = kernel.session.conversation.of_thread(here.thread).turns
+    if words.isdecimal() and 1 <= int(words) <= len(turns):
+        return int(words), turns[int(words) - 1]
+    if words:
+        numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
+        raise InputError(f"%chat_code takes nothing, or a turn's number {numbers}.")
+    if not here.turns:
+        raise InputError(
+            "There is no reply before this cell. Nothing was changed.",
+            hint="%chat_history numbers the turns; %chat_code 2 takes the second.",
+        )
+    return here.places[-1]
+
+
+def _in_a_fence(reply: Reply) -> Reply:
+    """Return a reply that is code alone with the fence that it may lack."""
+    return reply if reply.code_blocks else replace(reply, text=reply_parts.fenced(reply.text))
+
+
+def _outcome(answer: Coded) -> str:
+    """Return what became of the cells, in words."""
+    fixed = {"same": SAME, "queued": QUEUED, "refused": REFUSED}.get(answer["outcome"])
+    if fixed is not None:
+        return fixed
+    words = f"{_cells(answer['made'])} put below; nothing of it was run."
+    if answer["removed"]:
+        words += f" {_cells(answer['removed'])} of before removed."
+    if answer["left"]:
+        words += f" {_cells(answer['left'])} of before left, as edited or run since."
+    return words
+
+
+def _cells(count: int) -> str:
+    return counted(count, "cell")
+
+
+def _show(words: str, blocks: Sequence[CodeBlock] = ()) -> None:
+    views.show_html(*_note(words, blocks))
+
+
+def _note(words: str, blocks: Sequence[CodeBlock]) -> tuple[str, str]:
+    """Return a sentence and code to copy, as HTML and as text."""
+    shown = "\n\n".join(reply_parts.fenced(block.code) for block in blocks)
+    html = markdown.to_html(shown) if shown else ""
+    texts = [words, *(to_terminal(block.code) for block in blocks)]
+    return f'<div class="chatmagic"><p>{escape(words)}</p>{html}</div>', "\n\n".join(texts)
+
+
+CODE: Final = Command(
+    "chat_code",
+    _code,
+    """Put the code of a reply into cells below this one; nothing of it is run.
+
+``%chat_code`` takes the last reply before this cell, ``%chat_code 2`` the second turn's. Run again
+with the same code it changes nothing; with other code it removes those of its cells that were
+neither edited nor run. It needs JupyterLab or Notebook 7; elsewhere the code is shown to copy.""",
+    (Option(("--prose",), "make Markdown cells of the text between"),),
+    words=("TURN",),
+)

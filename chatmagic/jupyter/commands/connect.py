@@ -1,0 +1,266 @@
+"""``%chat_connect`` and ``%chat_login``: where this kernel asks, and with which key."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from typing import TYPE_CHECKING, Final
+
+from chatmagic import text
+from chatmagic._log import log_swallowed
+from chatmagic.client import config, keys
+from chatmagic.client.endpoint import SET_AUTH, request_fields
+from chatmagic.conversation.options import Option
+from chatmagic.doctor import doctor
+from chatmagic.doctor.observations import FrontEnd
+from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.execution import host_of, running
+from chatmagic.protocol.auth import Secret, redacted
+from chatmagic.session import models_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from chatmagic.client.endpoint import Endpoint
+    from chatmagic.jupyter.commands.command import Arguments
+    from chatmagic.jupyter.execution import Audience
+    from chatmagic.jupyter.kernel import Kernel
+
+MOST_LISTED: Final = 500
+"""How many models are listed at most."""
+_SHOWN: Final = 200
+
+
+_NAMES: Final[Mapping[Audience, str]] = {
+    "page": "a page of JupyterLab, Notebook 7 or the like",
+    "text": "a console or a terminal",
+    "machine": "no person watches",
+}
+_SHOWS: Final[Mapping[Audience, str]] = {
+    "page": "a reply is a display of its cell",
+    "text": "a reply is printed as it comes",
+    "machine": "a reply is shown once, at its end",
+}
+
+
+def _connect(kernel: Kernel, given: Arguments) -> None:
+    """Run ``%chat_connect``.
+
+    Raises:
+        InputError: the line names no address that can be used; nothing was changed.
+        ChatInterrupted: a person ended a request.
+    """
+    asked_for = given.options.keys() - {"--model"}
+    if asked_for == {"--ask"}:
+        raise InputError("--ask goes with --check: %chat_connect --check --ask.")
+    if given.words or "--model" in given.options or not asked_for:
+        _connect_to(kernel, given.words, given.options.get("--model"))
+    try:
+        if "--models" in asked_for:
+            _list_models(kernel)
+        if "--check" in asked_for:
+            front_end = _front_end(kernel)
+            block = doctor.examine(kernel, kernel.session, front_end, ask="--ask" in asked_for)[0]
+            print(text.unlinked(block))
+    except KeyboardInterrupt:
+        raise ChatInterrupted("Interrupted; what was asked may have been sent.") from None
+
+
+def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
+    """Connect to an address, or to a server that is known by this name."""
+    if len(word.split()) != 1 or model == "":
+        raise InputError(
+            "No address was given: %chat_connect URL, or %chat_connect emulator.",
+            hint=CONNECT.hint,
+        )
+    place = config.address([(word, "%chat_connect")])
+    if model is not None:
+        request_fields(kernel.settings.extra_body, model)
+    kernel.addresses.chosen = place.base_url if place.server is None else place.server.name
+    if model is not None:
+        kernel.settings.model = model
+        kernel.addresses.belong_here({"model"})
+    kernel.session.disconnect()
+    endpoint = kernel.endpoint()
+    # With a key it is as for a machine, so that a replay without one repeats it.
+    lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
+    print(where(endpoint, of_key=lacks_key and not kernel.is_replaying()))
+    if not endpoint.is_emulator:
+        print("Nothing was sent; the first question shows whether it answers.")
+    for words in of_this_address(kernel):
+        print(words)
+    if place.server is not None and place.server.needs_model and kernel.model() is None:
+        name = place.server.name
+        print(
+            f"{name} answers only what names a model: %chat_connect {name} --model NAME. "
+            "%chat_connect --models lists those that it has."
+        )
+    if count := len(kernel.session.conversation):
+        turns = text.counted(count, "turn")
+        print(f"The conversation so far ({turns}) is sent along; %chat_reset begins a new one.")
+    for warning in config.new_warnings(place.warnings):
+        print(warning)
+
+
+def _list_models(kernel: Kernel) -> None:
+    """Print the models that the service lists, and what the request took."""
+    listed = models_request.models(kernel.session)
+    keys, endpoint = kernel.known_keys(), kernel.session.endpoint
+    names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
+    count = len(names)
+    at = "here" if endpoint is None else endpoint.origin
+    print(f"{text.counted(count, 'model') if count else 'No model'} at {at}{':' if count else '.'}")
+    for name in names[:MOST_LISTED]:
+        print(f"  {text.unlinked(name)}")
+    if count > MOST_LISTED:
+        print(f"  … and {count - MOST_LISTED:,} more.")
+    cost = "its answer does not tell"
+    if listed.took is not None:
+        cost = f"by its answer it took {text.counted(listed.took, 'credit')}"
+    print(f"One request was sent. Whether such a request takes credits is not documented; {cost}.")
+
+
+def _login(kernel: Kernel, given: Arguments) -> None:
+    """Run ``%chat_login``.
+
+    Raises:
+        InputError: no person is there to enter a key.
+    """
+    if kernel.is_replaying() and not given.options:
+        print("With these settings nothing is sent (%chat_cassette), so no key is needed.")
+        return
+    endpoint = kernel.endpoint()
+    if endpoint.is_emulator:
+        raise InputError(
+            "The emulator needs no key. Connect to a service first: %chat_connect URL."
+        )
+    origin = endpoint.origin
+    store = keys.open_store()
+    if given.options:
+        typed = ["this kernel"] if kernel.typed.pop(origin, None) else []
+        gone = ", ".join([*typed, *store.forget(origin)])
+        kernel.session.disconnect()
+        print(f"Forgotten for {origin}: {gone or 'there was no key'}.")
+        return
+    key = _hidden(f"API key for {origin} (hidden): ")
+    kernel.typed[origin] = key
+    kernel.session.disconnect()
+    try:
+        answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
+    except EOFError:
+        answer = ""
+    places: dict[str, keys.Storage] = {
+        "k": "keyring",
+        "y": "keyring",
+        "f": "private file",
+    }
+    place = places.get(answer.strip().lower()[:1])
+    kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
+    print(f"Key for {origin}: {kept}.")
+
+
+def where(endpoint: Endpoint, *, of_key: bool = True) -> str:
+    """Return where a session asks and where its key comes from, in words without the key.
+
+    Args:
+        endpoint: where it asks.
+        of_key: whether they say where the key comes from.
+    """
+    if endpoint.is_emulator:
+        return (
+            f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "
+            "replies, no account, no key."
+        )
+    name = "" if endpoint.server is None else f"{text.one_line(endpoint.server.name, _SHOWN)} at "
+    at = f"Connected to {name}{endpoint.origin} ({endpoint.url_from})"
+    if not of_key:
+        return f"{at}."
+    if endpoint.auth == "none":
+        return f"{at}, without a key."
+    if endpoint.key is None:
+        elsewhere = endpoint.elsewhere
+        has = "" if elsewhere is None else f" (the environment's belongs to {elsewhere})"
+        return (
+            f"{at}.\nNo key for this address yet{has}: %chat_login asks for it.\n"
+            f"For a server without keys: {SET_AUTH.format('none')}"
+        )
+    return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
+
+
+def of_this_address(kernel: Kernel) -> list[str]:
+    """Return the lines on the model, and on settings that belong to another address.
+
+    Raises:
+        InputError: two models are named.
+    """
+    lines = []
+    if (model := kernel.model()) is not None:
+        # A key that was put there by mistake is not shown.
+        lines.append(f"Model: {text.one_line(redacted(model, kernel.known_keys()), _SHOWN)}.")
+    if elsewhere := kernel.addresses.elsewhere():
+        lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
+    return lines
+
+
+def _hidden(question: str) -> Secret:
+    try:
+        key = Secret.of(getpass.getpass(question).strip())
+    except Exception as error:  # noqa: BLE001 - whatever a front end says that cannot ask
+        log_swallowed(error)
+        raise InputError(
+            "This front end cannot ask for a key.",
+            hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
+        ) from None
+    if key is None:
+        raise InputError(config.NO_KEY.format("What was typed"))
+    return key
+
+
+def _places(store: keys.KeyStore) -> str:
+    keyring = "k: the system's keyring, " if store.keyring is not None else ""
+    return f"{keyring}f: a private file of yours,"
+
+
+def _front_end(kernel: Kernel) -> FrontEnd:
+    """Return the front end of the running cell, as its request and the bridge tell it."""
+    execution, host = running(kernel.shell), host_of(os.environ)
+    if execution.audience == "text":
+        host = None  # a terminal of a host's is no page of it
+    name = _NAMES[execution.audience] if host is None else host.name
+    has_widgets = None
+    # The bridge opens with the first reply; it knows the pages of Jupyter alone.
+    if host is None and execution.audience == "page" and kernel.pages is not None:
+        has_widgets = bool(kernel.pages.reports)
+    shows = _SHOWS[execution.audience] + (", updated as it comes" if execution.is_live else "")
+    return FrontEnd(name, shows, has_widgets)
+
+
+CONNECT: Final = Command(
+    "chat_connect",
+    _connect,
+    """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
+
+Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for one. The emulator
+runs in this kernel, needs no account, and says what it is. Servers on this machine are known by
+name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``.""",
+    (
+        Option(("--model",), "name the model to ask for", metavar="MODEL"),
+        Option(("--models",), "ask for the server's list of models: one request"),
+        Option(("--check",), "say what is set and what works, for a report; nothing is sent"),
+        Option(("--ask",), "with --check, send one short question"),
+    ),
+    words=("emulator", "ollama", "lmstudio", "vllm", "llama.cpp"),
+    hint="%chat_connect URL --model NAME names the model to ask for.",
+    waits=False,
+)
+LOGIN: Final = Command(
+    "chat_login",
+    _login,
+    """Ask for the key by a hidden prompt, and offer to keep it.
+
+The key belongs to the address that is connected now, and goes nowhere else.""",
+    (Option(("--forget",), "forget the key that was kept for it"),),
+    hint="A key on its line would be saved with the notebook.",
+    waits=False,
+)

@@ -1,0 +1,106 @@
+"""``%chat_history``, ``%chat_undo``, ``%chat_redo`` and ``%chat_reset``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from chatmagic.conversation import record
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.options import Option
+from chatmagic.errors import InputError
+from chatmagic.jupyter import transcript, views
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.text import counted
+
+if TYPE_CHECKING:
+    from chatmagic.jupyter.commands.command import Arguments
+    from chatmagic.jupyter.kernel import Kernel
+
+
+def _history(kernel: Kernel, given: Arguments) -> None:
+    """Run ``%chat_history``.
+
+    Raises:
+        InputError: there is no such turn.
+    """
+    owner, _ = kernel.cell()
+    here = kernel.context(kernel.settings.last)
+    is_one = len(kernel.session.conversation.threads) == 1
+    conversation = kernel.session.conversation.of_thread(here.thread)
+    turns, pages = conversation.turns, kernel.pages
+    owners = [turn.owner for turn in turns if turn.owner is not None]
+    notebooks = None if pages is None else pages.names(owners)
+    word = given.words if given.options else given.line.strip()
+    is_number = word.isdecimal() and 1 <= int(word) <= len(turns)
+    span = re.fullmatch(r"(\d+)-(\d+)", word)
+    if span and not 1 <= int(span[1]) <= int(span[2]) <= len(turns):
+        span = None  # such as a date, which is looked for
+    if given.options:
+        if not is_number:
+            raise InputError(
+                "%chat_history --request takes the number of a turn.",
+                hint="%chat_history 2 --request shows what went with turn 2.",
+            )
+        views.show_html(*transcript.request_of(conversation, int(word)))
+    elif not word or span:
+        is_on_page = pages is not None and owner in pages.cells
+        order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
+        order = order if is_one else f"in the thread {here.thread}, {order}"
+        listed = span and (int(span[1]), int(span[2]))
+        views.show_html(*transcript.table(conversation, order, notebooks, here, listed))
+    elif word == "all":
+        views.show_html(*transcript.whole(conversation, turns, notebooks))
+    elif is_number:
+        views.show_html(*transcript.whole(conversation, (turns[int(word) - 1],), notebooks))
+    elif re.fullmatch(r"[+-]?\d+", word):
+        numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
+        raise InputError(
+            f"%chat_history takes a turn's number {numbers}.",
+            hint=f'%chat_history "{word}" finds the turns that hold these digits.',
+        )
+    else:
+        views.show_html(*transcript.matches(conversation, given.words, notebooks))
+
+
+def _undo(kernel: Kernel, _: Arguments) -> None:
+    """Run ``%chat_undo``."""
+    change = kernel.session.change(Conversation.undo)
+    views.show_change(transcript.undone(change), record.note("undo"))
+
+
+def _redo(kernel: Kernel, _: Arguments) -> None:
+    """Run ``%chat_redo``."""
+    change = kernel.session.change(Conversation.redo)
+    views.show_change(transcript.redone(change), record.note("redo"))
+
+
+def _reset(kernel: Kernel, _: Arguments) -> None:
+    """Run ``%chat_reset``."""
+    change = kernel.session.change(Conversation.reset)
+    gone = len(change.went) if change is not None else 0
+    aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
+    held = kernel.session.conversation.instructions[-1]
+    stay = "" if held is None else " The instructions hold on."
+    views.show_change(f"A new conversation begins.{aside}{stay}", record.note("reset"))
+
+
+HISTORY: Final = Command(
+    "chat_history",
+    _history,
+    """Show the conversation.
+
+``%chat_history`` gives a line for each turn, the newest 100 at most; ``%chat_history 1-100`` lists
+these turns, ``%chat_history 2`` shows the second turn in full, ``%chat_history all`` everything,
+``%chat_history WORD`` the turns that hold the word in prompt or reply; quotes around it make a word
+of a number, too.""",
+    (Option(("--request",), "show what went with a turn: %chat_history 2 --request"),),
+    words=("all", "TURN"),
+)
+UNDO: Final = Command(
+    "chat_undo", _undo, "Take back the last change: a question, a re-run, or a reset."
+)
+REDO: Final = Command("chat_redo", _redo, "Do again what ``%chat_undo`` took back last.")
+RESET: Final = Command(
+    "chat_reset", _reset, "Begin a new conversation; ``%chat_undo`` brings the old one back."
+)

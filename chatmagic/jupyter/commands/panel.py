@@ -1,0 +1,39 @@
+"""``%chat_panel``: the chat beside the cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from IPython.display import display
+
+from chatmagic.jupyter import transcript, views
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.execution import running
+from chatmagic.jupyter.status import Status
+
+if TYPE_CHECKING:
+    from chatmagic.jupyter.commands.command import Arguments
+    from chatmagic.jupyter.kernel import Kernel
+
+
+def _panel(kernel: Kernel, _: Arguments) -> None:
+    """Run ``%chat_panel``; others than live pages are shown what a page with the panel saves."""
+    execution = running(kernel.shell)
+    if execution.is_live:
+        kernel.page.panels(Status(kernel)).show_panel(execution.cell)
+        return
+    if execution.audience == "text":
+        print(transcript.NEEDS_A_PAGE)
+        return
+    display(transcript.PANEL_ABSENT, raw=True)
+    views.show_html(*transcript.saved(kernel.session.conversation))
+
+
+PANEL: Final = Command(
+    "chat_panel",
+    _panel,
+    """Show the chat panel: the same conversation, beside the cells.
+
+It needs a live page with widgets, such as JupyterLab's or Notebook 7's.""",
+    waits=False,
+)

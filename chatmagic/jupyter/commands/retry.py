@@ -1,0 +1,345 @@
+"""``%chat_retry`` and ``%chat_continue``: another reply to a turn's question, or the rest of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from chatmagic._json import shared
+from chatmagic.archive import output
+from chatmagic.conversation import continuation
+from chatmagic.conversation.history import IN_NOTEBOOK
+from chatmagic.conversation.options import Option
+from chatmagic.conversation.request_facts import RequestFacts
+from chatmagic.conversation.slots import Replies
+from chatmagic.conversation.suggestions import refuse_dividing
+from chatmagic.conversation.turn import Turn
+from chatmagic.errors import InputError
+from chatmagic.jupyter import stale_cells, transcript, views
+from chatmagic.jupyter.commands.ask import send, settle
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.execution import cell_source, running
+from chatmagic.render import gauge
+from chatmagic.session.events import Ask
+from chatmagic.text import counted, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from chatmagic.conversation.changes import Change
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.staleness import Causes
+    from chatmagic.jupyter.bridge_messages import Started
+    from chatmagic.jupyter.commands.command import Arguments
+    from chatmagic.jupyter.execution import Execution
+    from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.models import Reply
+
+_NONE: Final = "There is no turn above this cell."
+_UNCHANGED: Final = "Nothing was sent or changed."
+_HEAD: Final = ("Reply", "Text", "Notes")
+FRESH: Final = "No cell is stale. Nothing was sent."
+QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
+
+
+def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
+    """Run ``%chat_retry``.
+
+    Returns:
+        The new reply, or the one that was put back; ``None`` for a list.
+
+    Raises:
+        ChatError: there is no such turn or reply, or as ``%chat``.
+        ChatInterrupted: an interrupt.
+    """
+    if len(given.options) > 1 or ("--stale" in given.options and given.words):
+        raise InputError(
+            f"%chat_retry lists replies, picks one, or has stale cells run. {_UNCHANGED}",
+            hint=RETRY.hint,
+        )
+    settle(kernel, running(kernel.shell))
+    if "--stale" in given.options:
+        _retry_stale(kernel)
+        return None
+    if "--list" in given.options and not given.words and not kernel.context().line:
+        views.show_html(f"<p>{_NONE}</p>", _NONE)
+        return None
+    number, turn = _turn_above(kernel, RETRY, given.words)
+    if "--list" in given.options:
+        _list(kernel.session.conversation, number, turn)
+        return None
+    refuse_dividing(cell_source(kernel.shell))
+    if "--pick" in given.options:
+        return _pick(kernel, turn, given.options["--pick"])
+    return send(kernel, *_asked_of(kernel, turn))
+
+
+def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
+    """Run ``%chat_continue``.
+
+    Returns:
+        The reply with all its parts.
+
+    Raises:
+        ChatError: there is no such turn, its reply is complete, or as ``%chat``.
+        ChatInterrupted: an interrupt.
+    """
+    settle(kernel, running(kernel.shell))
+    number, turn = _turn_above(kernel, CONTINUE, given.words)
+    refuse_dividing(cell_source(kernel.shell))
+    part = _part(kernel, turn)
+    if not continuation.is_incomplete(part.reply):
+        raise InputError(
+            f"The reply of turn {number:,} is complete: there is nothing to continue. Nothing was "
+            "sent.",
+            hint="Ask a new question; or %chat_retry asks this one again.",
+        )
+    return send(kernel, *_asked_of(kernel, turn, part=part))
+
+
+def _turn_above(kernel: Kernel, command: Command, words: str) -> tuple[int, Turn]:
+    """Return a turn above the running cell with its number for people; the last one by default.
+
+    Args:
+        kernel: the kernel.
+        command: the command that takes it.
+        words: the number as typed; empty for the last turn.
+
+    Raises:
+        InputError: there is none.
+    """
+    turns = dict(enumerate(kernel.context().line, 1))
+    number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
+    if number not in turns:
+        there = f"from 1 to {len(turns):,}" if turns else "above its cell, and there is none"
+        raise InputError(
+            f"%{command.name} takes a turn's number {there}. {_UNCHANGED}", hint=command.hint
+        )
+    return number, turns[number]
+
+
+def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask, Execution]:
+    """Return what asks a turn's question again, with what stands above the turn.
+
+    Args:
+        kernel: the kernel.
+        turn: the turn.
+        part: the same with the reply that is continued; ``None`` asks anew.
+
+    Raises:
+        InputError: a value of the question was not kept.
+    """
+    if turn.missing:
+        raise InputError(
+            f"The value of {one_line(turn.missing[0].name)} was not kept. {_UNCHANGED}",
+            hint="Run the cell that asked it.",
+        )
+    execution = running(kernel.shell)
+    facts = {
+        **shared(turn, RequestFacts),
+        "owner": execution.cell,
+        "execution": execution.id,
+        "entry": "cell",
+        "asker": execution.label,
+        "shown": True,
+    }
+    settings = kernel.settings
+    facts |= {"keep_values": settings.keep_values, "fit": settings.fit}
+    return Ask(**facts, again=turn.number, part=part), execution
+
+
+def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
+    """Put a reply back, and show it with a record for the notebook."""
+    execution = running(kernel.shell)
+    picked = turn
+    replies = Replies()
+
+    def put_back(conversation: Conversation) -> Change:
+        nonlocal picked, replies
+        replies = conversation.replies(turn.number)
+        places = {str(place): each for place, each in enumerate(replies.latest, 1)}
+        if word not in places:
+            count = f"from 1 to {len(replies.latest):,}"
+            raise InputError(
+                f"--pick takes the number of a reply, {count}. {_UNCHANGED}",
+                hint="%chat_retry --list shows them; %chat_retry asks for another one.",
+            )
+        picked = places[word]
+        layout = kernel.layout(execution.cell)
+        order = None if layout is None else layout.order
+        return conversation.replace_reply(picked, turn.number, asker=execution.cell, order=order)
+
+    kernel.session.change(put_back)
+    digests = dict.fromkeys(each.recorded_digest for each in replies.latest)
+    if picked.record is not None:
+        above = kernel.session.conversation.context_of(picked.number)
+        record = picked.record if kernel.settings.keep_values else picked.record.bare
+        record = replace(record, owner=execution.cell, in_place_of=tuple(digests), picked=True)
+        record = replace(record, continues=None)
+        views.show(*output.of(picked.reply, record.listing(above.shown)))
+    kernel.shown = (execution.id, picked.reply)
+    return picked.reply
+
+
+def _list(conversation: Conversation, number: int, turn: Turn) -> None:
+    """Show the replies to a turn's question, and the settings of each."""
+    replies = conversation.replies(turn.number)
+    rows = [
+        (str(count), one_line(each.reply.text), "; ".join(_notes(each, turn)))
+        for count, each in enumerate(replies.latest, 1)
+    ]
+    end = f"Turn {number:,}: {one_line(turn.as_typed)}"
+    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}<p>{escape(end)}</p>")
+    text = [f"{count}. {said}" + (f" ({notes})" if notes else "") for count, said, notes in rows]
+    views.show_html(html, "\n".join([*text, end]))
+
+
+def _notes(each: Turn, turn: Turn) -> list[str]:
+    """Return what is particular about a reply of a turn."""
+    state = [] if each.state == "complete" else [each.state]
+    settings = gauge.settings_words(each.parameters, each.asked_model)
+    force = ["in force"] if each.number == turn.number else []
+    asker = one_line(each.asker or IN_NOTEBOOK)
+    return [*force, f"asked by {asker}", *state, *filter(None, [settings])]
+
+
+def _retry_stale(kernel: Kernel) -> None:
+    """Quote what asking the stale cells again takes, ask for a yes, and let the page run them.
+
+    Raises:
+        InputError: the answer is no.
+    """
+    execution = running(kernel.shell)
+    conversation = kernel.session.conversation
+    layout = kernel.layout(execution.cell)
+    causes = conversation.causes(layout)
+    stale = causes.by_cell()
+    bridge = kernel.page.bridge
+    page = bridge.listed_with(execution.cell) if bridge is not None and execution.is_live else ()
+    # A cell that asked a question above it again runs where it stands.
+    order = page or (layout and layout.order) or stale
+    passed = {turn.owner for turn in conversation.known_turns().values() if turn.entry == "panel"}
+    passed.add(execution.cell)
+    cells = [cell for cell in order if cell in stale and cell not in passed]
+    names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
+    elsewhere = _elsewhere(conversation, causes, cells, execution.cell)
+    if not cells:
+        _show(f"{elsewhere} Nothing was sent.".lstrip() if elsewhere else FRESH)
+        return
+    quote = f"{stale_cells.quote(kernel.session, cells)}.{elsewhere}"
+    if bridge is None or not page:
+        _show(f"{quote} Run these cells, in this order: {names}. Nothing was sent.")
+        return
+    if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
+        raise InputError("The stale cells were not run. Nothing was sent.")
+
+    words = f"{counted(len(cells), 'cell')} for this page to run again."
+    put = views.show_until_known(_html(words), words)
+
+    def heard(answer: Started) -> str:
+        words = f"{_outcome(answer, names)}{elsewhere}"
+        put(_html(words), words)
+        return words
+
+    bridge.run_cells(execution.cell, cells, heard)
+
+
+def _name(conversation: Conversation, cell: str) -> str:
+    """Return a stale cell's name for people; its question, where it has not run in this kernel."""
+    label = conversation.label(cell)
+    if label != IN_NOTEBOOK:
+        return label
+    held = ((owner, item) for owner, items in conversation.slots for item in items)
+    turns = ((owner, item) for owner, item in held if isinstance(item, Turn))
+    prompt = next(turn.as_typed for owner, turn in turns if cell in {owner, turn.owner})
+    return f"the cell of “{one_line(prompt)}”"
+
+
+def _elsewhere(
+    conversation: Conversation, causes: Causes, cells: Collection[str], here: str | None
+) -> str:
+    """Return where the stale turns were asked that some cells do not ask again, as a sentence.
+
+    Args:
+        conversation: the turns.
+        causes: what made them stale.
+        cells: hashes of the cells that ask others again.
+        here: hash of the running cell; ``None`` where the front end names none.
+    """
+    asked = {*cells, *filter(None, [here])}
+    turns = [turn for turn in conversation if turn.owner not in asked and causes.of(turn.number)]
+    places = dict.fromkeys(
+        conversation.label(turn.owner) if turn.owner and turn.entry == "cell" else turn.asker
+        for turn in turns
+    )
+    are = "is" if len(turns) == 1 else "are"
+    stale = f"asked elsewhere {are} stale, too" if cells else f"{are} stale"
+    where = f"{stale}: ask again in {', '.join(places)}."
+    return f" {counted(len(turns), 'turn')} {where}" if turns else ""
+
+
+def _outcome(answer: Started, names: str) -> str:
+    """Return what became of the cells, in words."""
+    if answer["outcome"] == "queued":
+        return QUEUED
+    cells = counted(answer["count"], "cell")
+    if answer["outcome"] == "started":
+        return f"Running {cells} again, in order."
+    return f"This page started {cells}. Run the others by hand, of: {names}."
+
+
+def _show(words: str) -> None:
+    views.show_html(_html(words), words)
+
+
+def _html(words: str) -> str:
+    return f'<div class="chatmagic"><p>{escape(words)}</p></div>'
+
+
+def _part(kernel: Kernel, turn: Turn) -> Turn:
+    """Return the turn whose reply is continued: a cell run again goes on from where it did."""
+    execution = running(kernel.shell)
+    # In a loop, each goes on from the one before.
+    if execution.cell is None or kernel.shown == (execution.id, turn.reply):
+        return turn
+    replies = kernel.session.conversation.replies(turn.number)
+    known = {each.recorded_digest: each for each in replies}
+    part: Turn | None = turn
+    for _ in replies:
+        if part is None or part.record is None or part.record.continues is None:
+            break
+        owner, part = part.owner, known.get(part.record.continues)
+        if owner == execution.cell and part is not None:
+            return part
+    return turn
+
+
+RETRY: Final = Command(
+    "chat_retry",
+    _retry,
+    """Ask a turn's question again, in its place.
+
+``%chat_retry`` takes the last turn above the cell, ``%chat_retry 2`` turn 2; with ``--list`` and
+``--pick``, too.""",
+    (
+        Option(("--list",), "list its replies, with the settings of each"),
+        Option(("--pick",), "put back reply K of those since its own cell ran", metavar="K"),
+        Option(("--stale",), "run the stale cells again, after a yes"),
+    ),
+    words=("TURN",),
+    hint="%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --pick 1 2; --stale.",
+    waits=False,
+)
+CONTINUE: Final = Command(
+    "chat_continue",
+    _continue,
+    """Have a reply continued that was interrupted, or that its limit of tokens ended.
+
+``%chat_continue`` goes on with that of the last turn above the cell, ``%chat_continue 2`` with
+that of turn 2. What comes stands here, and joined to the turn's reply in the conversation;
+``%chat_undo`` takes it back. A complete reply is refused.""",
+    words=("TURN",),
+    hint="%chat_continue goes on with the last reply above; %chat_continue 2 with turn 2's.",
+    waits=False,
+)

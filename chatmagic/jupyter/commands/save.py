@@ -1,0 +1,269 @@
+"""``%chat_save`` and ``%chat_load``: a conversation to a file and back, by the file's suffix.
+
+A file is written whole or not at all; one that is not as ``%chat_save`` wrote it is left alone.
+A file that cannot be read leaves the conversation as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from chatmagic._json import digest
+from chatmagic._log import swallowed
+from chatmagic.archive import conversation_json, notebook, output, restore
+from chatmagic.archive.files import replace_content
+from chatmagic.conversation import attachments, options, question
+from chatmagic.conversation.options import Option
+from chatmagic.conversation.turn import Turn
+from chatmagic.errors import InputError
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.text import counted, one_line, to_terminal, unlinked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.jupyter.commands.command import Arguments
+    from chatmagic.jupyter.kernel import Kernel
+
+FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
+FORCE: Final = "--force"
+IN_VS_CODE: Final = "__vsc_ipynb_file__"
+"""The variable in which VS Code tells a kernel the path of its notebook."""
+IN_JUPYTER: Final = "JPY_SESSION_NAME"
+"""The environment variable in which a Jupyter server tells it."""
+
+_MARK: Final = re.compile(r"\n<!-- chatmagic ([0-9a-f]{64}) -->\n\Z")
+_SHOWN: Final = 200
+
+
+def _save(kernel: Kernel, given: Arguments) -> None:
+    """Save the conversation: ``%chat_save FILE``.
+
+    Raises:
+        InputError: it was not saved; nothing was overwritten.
+    """
+    path, force = _path(given), FORCE in given.options
+    if path is None:
+        raise InputError(f"No file was given: %chat_save {FORMATS}.")
+    content = _CONTENTS.get(path.suffix.lower())
+    if content is None:
+        raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
+    conversation, keep_values = kernel.session.conversation, kernel.settings.keep_values
+    if not len(conversation):
+        raise InputError("There is no turn to save yet; nothing was written.")
+    here = this_notebook(kernel.shell.user_ns, os.environ)
+    if here is not None and path.exists() and path.samefile(here):
+        raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
+    if not force:
+        _refuse_to_overwrite(path)
+    text = content(conversation, keep_values=keep_values)
+    try:
+        replace_content(path.resolve(), text.encode("utf-8", "surrogatepass"))
+    except OSError as error:
+        raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
+    print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
+    values = [value.bare for turn in conversation for value in turn.values]
+    valued = [value.name for value in values if attachments.recalled(value) == value]
+    if valued and (not keep_values or path.suffix.lower() == ".md"):
+        shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
+        keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
+        print(f"Values that were put in ({shown}) are not in it, only their expressions{keeps}.")
+
+
+def _load(kernel: Kernel, given: Arguments) -> None:
+    """Load a conversation: ``%chat_load [FILE]``; without a file, this notebook's.
+
+    Raises:
+        InputError: it was not loaded; the conversation is as it was.
+    """
+    path, force = _path(given), FORCE in given.options
+    here = this_notebook(kernel.shell.user_ns, os.environ)
+    path = path or here
+    if path is None:
+        former = next(_named(kernel.shell.user_ns, os.environ), None)
+        raise InputError(
+            "This front end does not tell which notebook this is."
+            if former is None
+            else f"{_name(Path(former))} is not there. This notebook had that name when its kernel "
+            "started.",
+            hint="Save it, and give its name: %chat_load NOTEBOOK.ipynb.",
+        )
+    suffix = path.suffix.lower()
+    if suffix not in {".json", ".ipynb"}:
+        raise InputError(f"%chat_load reads FILE.json or FILE.ipynb, not {_name(path)}.")
+    if suffix == ".json":
+        conversation, lines = _from_json(path)
+    else:
+        # VS Code knows a cell by another name than the one on disk.
+        is_here = here is not None and path.exists() and path.samefile(here)
+        by_id = is_here and IN_VS_CODE not in kernel.shell.user_ns
+        conversation, lines = _from_notebook(path, by_id=by_id, changed=force)
+    kernel.session.change(lambda current: current.load(conversation))
+    print("\n".join(unlinked(to_terminal(line)) for line in lines))
+
+
+def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
+    """Return the notebook that this kernel runs; ``None`` where the front end does not name it.
+
+    Args:
+        variables: the user's variables, among which VS Code puts the path.
+        environ: the environment, in which a Jupyter server puts it.
+    """
+    for name in _named(variables, environ):
+        # A server may name it from its own folder; a kernel starts beside its notebook.
+        for path in (Path(name), Path(Path(name).name)):
+            with swallowed(OSError, ValueError):
+                if path.is_file():
+                    return path
+    return None
+
+
+def _named(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
+    """Go through the paths that front ends name; one that was renamed has its name no more."""
+    for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
+        if isinstance(name, str) and name.endswith(".ipynb"):
+            yield name
+
+
+def _path(given: Arguments) -> Path | None:
+    """Return the file that is named; ``None`` for none."""
+    try:
+        return Path(given.words).expanduser() if given.words else None
+    except RuntimeError:
+        raise InputError(f"No home folder was found for {one_line(given.words, _SHOWN)}.") from None
+
+
+def _from_json(path: Path) -> tuple[Conversation, list[str]]:
+    """Return the conversation of a JSON archive, and what to print of it."""
+    try:
+        conversation = conversation_json.load(_parsed(notebook.content_of(path)))
+    except ValueError as error:
+        raise InputError(
+            f"{_name(path)} was not loaded: {str(error).rstrip('.')}. "
+            "The conversation is as it was."
+        ) from None
+    lines = [f"Loaded {counted(len(conversation), 'turn')} from {_name(path)}."]
+    for number, turn in enumerate(conversation, 1):
+        if turn.missing:
+            lines.append(f"turn {number}: {restore.named(turn)}: {restore.NOT_KEPT}")
+    return conversation, lines
+
+
+def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversation, list[str]]:
+    """Return the conversation that a notebook's outputs hold, and what to print of it."""
+    read = notebook.read(path)
+    restored = restore.restore(read, by_id=by_id, changed=changed)
+    faults = [] if changed else [each for each in read.outputs if each.fault]
+    insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
+    if not restored.conversation.added:
+        problems = [*restored.problems[:1], *insist] or [read.missing]
+        raise InputError(
+            f"{_name(path)} holds no turn of a conversation, so nothing was loaded.",
+            hint=one_line(" ".join(problems), _SHOWN) or None,
+        )
+    return restored.conversation, [*restore.summary(restored, read), *insist]
+
+
+def _json(conversation: Conversation, *, keep_values: bool) -> str:
+    dumped = conversation_json.dump(conversation, keep_values=keep_values)
+    return json.dumps(dumped, ensure_ascii=True, indent=1) + "\n"
+
+
+def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
+    records = conversation_json.records_of(conversation, keep_values=keep_values)
+    cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
+    items = [item for _, held in conversation.slots for item in held]
+    for number, item in enumerate(items, 1):
+        name = item.digest if isinstance(item, Turn) else item.facts_digest
+        id = f"chat-{number}-{name[:8]}"
+        if not isinstance(item, Turn):
+            cells += [(id, item.source, output.of_steering(item))] if item.source else []
+            continue
+        record = records[item.number]
+        flags = options.typed(item)
+        has_values = any(value.kind is None for value in record.values)
+        source = question.source(record.prompt, *flags, has_values=has_values)
+        cells.append((id, source, output.of(item.reply, record)))
+    return notebook.write(cells)
+
+
+def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
+    text = conversation_json.markdown(conversation)
+    return f"{text}\n<!-- chatmagic {digest(text)} -->\n"
+
+
+_CONTENTS: Final = {".json": _json, ".ipynb": _ipynb, ".md": _markdown}
+
+
+def _refuse_to_overwrite(path: Path) -> None:
+    """Raise an error for a file that is not as ``%chat_save`` wrote it."""
+    if not path.exists():
+        return
+    is_ours = {
+        ".json": _is_archive,
+        ".ipynb": notebook.is_untouched,
+        ".md": _is_markdown,
+    }[path.suffix.lower()]
+    if not is_ours(notebook.content_of(path)):
+        raise InputError(
+            f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
+            hint=f"Use another name, or {FORCE} to overwrite it.",
+        )
+
+
+def _is_markdown(content: bytes) -> bool:
+    try:
+        text = content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    seal = _MARK.search(text)
+    return seal is not None and digest(text[: seal.start()]) == seal[1]
+
+
+def _is_archive(content: bytes) -> bool:
+    try:
+        conversation_json.load(_parsed(content))
+    except ValueError:
+        return False
+    return True
+
+
+def _parsed(content: bytes) -> object:
+    """Return what JSON holds; ``None`` for what is no JSON."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _name(path: Path) -> str:
+    return one_line(str(path), _SHOWN)
+
+
+SAVE: Final = Command(
+    "chat_save",
+    _save,
+    """Save the conversation, by the file's suffix, whole or not at all.
+
+``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it, ``FILE.md`` a text
+to read. What is not as it was written is not overwritten. Of what ``{{ }}`` put in, only the
+expression is saved, except with ``%config ChatMagics.keep_values = True``.""",
+    (Option((FORCE,), "overwrite the file, whatever it is"),),
+    words=("FILE",),
+)
+LOAD: Final = Command(
+    "chat_load",
+    _load,
+    """Load a conversation in place of this one; nothing is sent, ``%chat_undo`` undoes it.
+
+``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what the outputs
+of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved, where the front end
+tells which it is. A turn that was changed since it was asked is left out.""",
+    (Option((FORCE,), "load turns that were changed, too"),),
+    words=("FILE",),
+)

@@ -1,0 +1,680 @@
+"""``%%chat`` and ``%chat`` in a real shell, with the emulator over loopback.
+
+What goes in front of a question: cells, and the last error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shells import FIXED, Ran, Shell, asked, bodies
+from short_service import ShortService
+
+from chatmagic._json import chain_of
+from chatmagic.client.client import Client
+from chatmagic.conversation import attachments
+from chatmagic.conversation.record import check_seal
+from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
+from chatmagic.errors import (
+    GOES_ON,
+    ChatInterrupted,
+    CutOffError,
+    InputError,
+)
+from chatmagic.jupyter.commands import COMMANDS
+from chatmagic.models import Reply
+from chatmagic.session import current
+from chatmagic.session.current import current_session
+from chatmagic.session.session import Session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from logged import Emulator
+
+    from chatmagic.jupyter.cell_run import CellRun
+
+
+def test_a_cell_and_a_line_ask(shell: Shell, emulator: Emulator) -> None:
+    """The body is the prompt, a line is the prompt, and the next ask goes on."""
+    first = shell.machine("%%chat\necho:one *two*\n")
+    second = shell.machine("%chat echo:What is a p-value?")
+    assert (first.texts, second.texts) == (["one *two*"], ["What is a p-value?"])
+    assert "<em>two</em>" in first.html
+    assert bodies(emulator) == [
+        {"messages": [{"role": "user", "content": "echo:one *two*"}], "stream": True},
+        {
+            "messages": [
+                {"role": "user", "content": "echo:one *two*"},
+                {"role": "assistant", "content": "one *two*"},
+                {"role": "user", "content": "echo:What is a p-value?"},
+            ],
+            "stream": True,
+        },
+    ]
+    assert [received.ways for received in emulator.requests] == [("bearer",)] * 2
+
+
+@pytest.mark.parametrize(
+    ("code", "prompt"),
+    [
+        ("%%chat\n>>> x\n... y\n", ">>> x\n... y"),
+        ("%%chat\n    lead\n  ing  \n", "    lead\n  ing  "),
+        ("%%chat\n{x} $y \\n !ls ?\n\n", "{x} $y \\n !ls ?\n"),
+        ("%%chat only the line?", "only the line?"),
+        ("%%chat the line\nand the body\n", "the line\nand the body"),
+        ("%chat {x} $y it's (?", "{x} $y it's (?"),
+        ("%chat what does -o do in gcc?", "what does -o do in gcc?"),
+        ("%chat -t 0 -- -5 is what?", "-5 is what?"),
+        ("%chat how do I undo?", "how do I undo?"),
+    ],
+)
+def test_what_is_typed_is_sent(shell: Shell, emulator: Emulator, code: str, prompt: str) -> None:
+    """Nothing expands, strips or helps on the way from the cell to the request."""
+    shell.do("x, y = 1, 2")
+    shell.machine(code)
+    assert asked(emulator) == [[prompt]]
+
+
+def test_options_reach_the_request(shell: Shell, emulator: Emulator) -> None:
+    """Temperature and maximum are sent where they are set, in the cell or by %config."""
+    shell.machine("%chat -t 0.5 -n 2 echo:one two three four")
+    shell.do("%config ChatMagics.temperature = 0.2\n%config ChatMagics.max_tokens = 7")
+    ran = shell.machine("%chat --no-history -n 3 echo:a")
+    shell.machine("%chat --no-history --no-stream echo:b")
+    first, second, third = bodies(emulator)
+    assert (first["temperature"], first["max_tokens"], first["stream"]) == (0.5, 2, True)
+    assert (second["temperature"], second["max_tokens"]) == (0.2, 3)
+    assert (third["temperature"], third["max_tokens"], third["stream"]) == (0.2, 7, False)
+    assert ran.records[0]["parameters"] == {
+        "temperature": 0.2,
+        "max_tokens": 3,
+        "history": False,
+    }
+    assert [turn.reply.finish_reason for turn in current_session().conversation] == ["length"]
+    assert "length" in shell.ran[1].html
+
+
+def test_no_credits_leaves_their_line_out(shell: Shell) -> None:
+    """In a page, for a machine and in a terminal; for the one that takes it back it is there."""
+    shell.do("%config ChatMagics.no_credits = True")
+    page, machine = shell.page("%%chat\necho:a", "one"), shell.machine("%%chat\necho:a")
+    assert page.outputs[0]["data"] == machine.outputs[0]["data"]
+    assert "credits" not in machine.html + shell.do("%%chat\necho:a").printed
+    assert "credits" in shell.machine("%%chat --credits\necho:a").html
+
+
+@pytest.mark.parametrize(
+    ("trait", "flag"),
+    [("no_history", "--history"), ("no_stream", "--stream"), ("raw", "--no-raw")],
+)
+def test_a_configured_switch_is_taken_back(
+    shell: Shell, emulator: Emulator, trait: str, flag: str
+) -> None:
+    """A switch holds for every ask, and not for the one that takes it back."""
+    shell.do(f"%config ChatMagics.{trait} = True\nx = 'value'")
+    shell.machine("%%chat\necho:{{ x }}")
+    shell.machine(f"%%chat {flag}\necho:{{{{ x }}}}")
+    (first, second) = bodies(emulator)
+    assert (first["stream"], second["stream"]) == (trait != "no_stream", True)
+    assert len(current_session().conversation) == (1 if trait == "no_history" else 2)
+    typed = "echo:{{ x }}" if trait == "raw" else "echo:value"
+    assert [first["messages"][-1]["content"], second["messages"][-1]["content"]] == [
+        typed,
+        "echo:value",
+    ]
+
+
+def test_the_reply_goes_into_a_variable(shell: Shell) -> None:
+    """``-o`` and an assignment give the reply, which is shown as well."""
+    first = shell.machine("%%chat -o one\necho:first")
+    second = shell.machine("two = %chat echo:second?")
+    quiet = shell.machine("three = %chat -q echo:third")
+    assert [shell[name].text for name in ("one", "two", "three")] == ["first", "second?", "third"]
+    assert (first.texts, second.texts, quiet.outputs) == (["first"], ["second?"], [])
+    assert isinstance(shell["one"], Reply)
+
+
+def test_quiet_shows_nothing(shell: Shell, emulator: Emulator) -> None:
+    """``--quiet`` asks and keeps the turn without any output."""
+    for how in ({"person": False}, {"cell": "a"}, {}):
+        ran = shell.do("%chat -q echo:hush", **how)
+        assert (ran.messages, ran.printed) == ([], "")
+    assert len(emulator.requests) == 3
+
+
+def test_how_much_is_sent_is_said(shell: Shell, emulator: Emulator) -> None:
+    """``--last`` sends the newest turns and says so while the cell is live."""
+    for word in ("a", "b", "c"):
+        shell.machine(f"%chat echo:{word}")
+    ran = shell.page("%chat --last 1 echo:d", "cell")
+    assert asked(emulator)[-1] == ["echo:c", "c", "echo:d"]
+    assert "sent the last 1 of 3 turns" in ran.messages[0]["data"]["text/html"]
+    assert "sent the last" not in ran.html
+    printed = shell.do("%chat --last 0 echo:e").printed
+    assert "(sent the last 0 of 4 turns)" in printed
+    assert "sent the last" not in shell.do("%chat echo:f").printed
+
+
+def test_no_history_touches_nothing(shell: Shell, emulator: Emulator) -> None:
+    """``--no-history`` sends the prompt alone and keeps nothing of it."""
+    shell.page("%%chat\necho:a", "one")
+    shell.page("%%chat --no-history\necho:b", "one")
+    shell.page("%%chat\necho:c", "two")
+    assert asked(emulator) == [["echo:a"], ["echo:b"], ["echo:a", "a", "echo:c"]]
+
+
+def test_values_are_put_in_and_not_recorded(shell: Shell, emulator: Emulator) -> None:
+    """The request has the value; record and metadata have its expression, size and hash."""
+    secret = "4711-value"
+    shell.do(f"code = {secret!r}; n = 2")
+    ran = shell.machine("%%chat -q\nsay {{ code }} and {{ n + 1 }} {x} {{{x}}}".replace("{{{", "{"))
+    assert asked(emulator)[-1][0].startswith(f"say {secret} and 3 {{x}}")
+    assert ran.outputs == []
+    shown = shell.machine("%%chat --no-history\nhow long is {{ code }}?")
+    (record,) = shown.records
+    assert record["prompt"] == "how long is {{ code }}?"
+    assert record["values"] == [
+        {
+            "expression": "code",
+            "size": len(secret),
+            "sha256": hashlib.sha256(secret.encode()).hexdigest(),
+        }
+    ]
+    assert secret not in repr(shown.outputs[0]["metadata"])
+    assert asked(emulator)[-1] == [f"how long is {secret}?"]
+
+
+def test_raw_sends_the_braces(shell: Shell, emulator: Emulator) -> None:
+    """``--raw`` evaluates nothing."""
+    shell.machine("%%chat --raw\n{{ nothing_of_that_name }}")
+    assert asked(emulator) == [["{{ nothing_of_that_name }}"]]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "%%chat\n{{ nothing_of_that_name }}",
+        "%%chat\n{{ 1 + }}",
+        "%%chat\n# NBVAL_SKIP\nwhat is this?",
+        "%%chat\n#| echo: false\nwhat is this?",
+        "%%chat --temprature 0\nx",
+        "%%chat -t warm\nx",
+        "%%chat",
+        "%%chat -t 0\n\n",
+        "%chat -t 0",
+        "%chat -o 2x why?",
+    ],
+)
+def test_refused_before_anything_is_sent(shell: Shell, emulator: Emulator, code: str) -> None:
+    """What cannot be meant fails in one line, or two with a hint; nothing is sent."""
+    assert isinstance(shell.fails(code).error, InputError)
+    assert emulator.requests == []
+    assert len(current_session().conversation) == 0
+
+
+@pytest.mark.parametrize("name", [each.name for each in COMMANDS if each.name != "chat"])
+def test_a_mistaken_command_is_refused(shell: Shell, emulator: Emulator, name: str) -> None:
+    """``%chat undo`` names the right command and sends nothing."""
+    word = name.removeprefix("chat_")
+    for code in (f"%chat {word}", f"%%chat\n{word}\n", f"%%chat {word}", f"%chat %{name}"):
+        assert f"%{name}" in shell.fails(code).traceback[0]
+    assert emulator.requests == []
+
+
+def test_a_wrong_option_names_the_nearest(shell: Shell) -> None:
+    """A misspelt option is told the right one."""
+    assert "--max-tokens" in shell.fails("%chat --max-token 5 why?").traceback[0]
+    assert "--temperature" in shell.fails("%%chat --temprature 5\nwhy?").traceback[0]
+
+
+def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
+    """A page's last state is what a machine is shown once, data and metadata."""
+    shell.do("%config ChatMagics.no_history = True")
+    code = "%chat show me everything in markdown"
+    (once,) = shell.machine(code).messages
+    live = shell.page(code, "cell")
+    (last,) = live.outputs
+    first = live.messages[0]
+    assert once["kind"] == "display"
+    assert "Waiting" in first["data"]["text/html"]
+    assert "text/plain" not in first["data"]
+    assert once["data"]["text/plain"] == last["data"]["text/plain"]
+    # Credits go on, and a cell that is known has its hash in the record.
+    left_before, left_after = "99 of 100", "98 of 100"
+    assert once["data"]["text/html"].replace(left_before, left_after) == last["data"]["text/html"]
+    old, new = once["metadata"]["chatmagic"], dict(last["metadata"]["chatmagic"])
+    assert len(new.pop("owner")) == 16
+    assert check_seal(once["metadata"]["chatmagic"], once["data"]) == "sealed"
+    assert check_seal(last["metadata"]["chatmagic"], last["data"]) == "sealed"
+    for name in ("credits", "took", "seal"):
+        old.pop(name, None)
+        new.pop(name)
+    assert old == new
+
+
+def test_a_record_names_the_model_asked_and_lists_the_newest_shown_turn(shell: Shell) -> None:
+    """What a quiet cell asked is listed too; of those before it is the number and one digest."""
+    for code in ("%chat echo:a", "%chat echo:b", "%chat -q echo:c"):
+        shell.page(code, code)
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    (told,) = shell.page("%chat echo:d", "d").records
+    a, b, c, _ = (turn.digest for turn in current_session().conversation)
+    assert (told["asked_model"], told["model"]) == ("small", "emulator")
+    assert told["carried"] == [b, c]
+    assert told["earlier"] == {"count": 1, "chain": chain_of([a])}
+
+
+def test_streaming_is_configured(shell: Shell) -> None:
+    """``ChatMagics.stream`` overrules what is known of the front end."""
+    shell.do("%config ChatMagics.stream = 'off'")
+    assert len(shell.page("%chat echo:a", "one").messages) == 1
+    assert "\r\u241b[31mred\n\n(" in shell.do("%chat echo:\x1b[31mred").printed
+    shell.do("%config ChatMagics.stream = 'text'")
+    assert "\rb\n" in shell.page("%chat echo:b", "two").printed
+    shell.do("%config ChatMagics.stream = 'updates'")
+    assert shell.machine("%chat echo:c").messages[-1]["kind"] == "update"
+
+
+def test_a_terminal_is_printed_to(shell: Shell) -> None:
+    """A person without a page reads the text and the credits, and there is no display."""
+    ran = shell.do("%chat echo:\x1b[31mred\x1b[0m?")
+    assert "\x1b" not in ran.printed
+    assert "red" in ran.printed
+    assert "99 of 100 credits left" in ran.printed
+    assert ran.messages == []
+    shell.do("%chat -q -o r echo:\x1b[31mred")
+    assert "\x1b[31mred" not in shell.do("r").printed
+    assert shell["r"].text == "\x1b[31mred"
+
+
+def test_a_cell_that_runs_again_replaces_its_turn(shell: Shell, emulator: Emulator) -> None:
+    """The turn is replaced in place, its request carries what is before, later ones are stale."""
+    shell.page("%%chat\necho:a", "one")
+    shell.page("%%chat\necho:b", "two")
+    shell.page("%%chat\necho:A", "one")
+    assert asked(emulator)[-1] == ["echo:A"]
+    history = shell.do("%chat_history").texts[0]
+    assert [line for line in history.splitlines() if line[0].isdigit()][:2] == [
+        "1. echo:A",
+        "2. echo:b",
+    ]
+    assert history.count("stale, because cell [") == 1
+    shell.page("%%chat\necho:b", "two")
+    assert "stale" not in shell.do("%chat_history").texts[0]
+    assert "1 stale" not in shell.do("%chat").printed
+
+
+def test_a_loop_belongs_together(shell: Shell, emulator: Emulator) -> None:
+    """The asks of one execution go on from each other; a new execution replaces them all."""
+    code = "for word in ('a', 'b'):\n    r = %chat echo:again?\n"
+    shell.page(code, "loop")
+    shell.page("%chat echo:after", "next")
+    shell.page(code, "loop")
+    assert [len(messages) for messages in asked(emulator)] == [1, 3, 5, 1, 3]
+    prompts = [turn.prompt for turn in current_session().conversation]
+    assert prompts == ["echo:again?", "echo:again?", "echo:after"]
+
+
+@pytest.mark.parametrize("person", [True, False])
+def test_a_reply_that_is_cut_off(shell: Shell, emulator: Emulator, person: bool) -> None:
+    """What came is shown and kept, marked; the cell fails in one line or two."""
+    emulator.settings = replace(FIXED, fault="cut", fault_after=2)
+    cell = "cell" if person else None
+    ran = shell.fails("%%chat -o part\necho:one two three", cell=cell, person=person)
+    assert isinstance(ran.error, CutOffError)
+    assert str(ran.error.hint).endswith(GOES_ON)
+    assert ran.texts == ["one two "]
+    assert "Cut off" in ran.html
+    assert ran.records[0]["state"] == "cut off"
+    assert shell["part"].text == "one two "
+    (turn,) = current_session().conversation
+    assert turn.state == "cut off"
+    assert "cut off" in shell.do("%chat_history").texts[0]
+
+
+def test_an_interrupt(shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop keeps what came, marked; the cell ends in one line and the next one goes on."""
+    display = import_module("chatmagic.jupyter.views")
+    plain = display.Live.fragment
+
+    def stopped(self: Any, text: str) -> None:
+        plain(self, text)
+        if text.startswith("two"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(display.Live, "fragment", stopped)
+    ran = shell.fails("%%chat -o part\necho:one two three four", cell="cell")
+    assert isinstance(ran.error, ChatInterrupted)
+    assert isinstance(ran.error, KeyboardInterrupt)
+    assert ran.error.hint == GOES_ON
+    assert ran.texts == ["one two "]
+    assert "Interrupted" in ran.html
+    assert ran.records[0]["state"] == "interrupted"
+    assert shell["part"].state == "interrupted"
+    shell.page("%chat echo:next", "other")
+    assert asked(emulator)[-1] == ["echo:one two three four", "one two ", "echo:next"]
+
+
+def test_a_failure_leaves_nothing_behind(shell: Shell, emulator: Emulator) -> None:
+    """A request that fails before its first fragment leaves conversation and page as before."""
+    shell.page("%%chat\necho:kept", "one")
+    for fault, after in (("error", -1), ("cut", -1), ("cut", 0), ("error", 0), ("garbage", 0)):
+        emulator.settings = replace(FIXED, fault=fault, fault_after=after)  # type: ignore[arg-type]
+        ran = shell.fails("%%chat\necho:gone", cell="one")
+        assert ran.outputs == []
+    assert [turn.prompt for turn in current_session().conversation] == ["echo:kept"]
+    ran = shell.fails("print('before')\n%chat echo:gone", cell="two")
+    assert ran.printed == "before\n"
+    assert "Waiting" not in ran.html
+    assert all(message["kind"] != "clear" for message in ran.messages)
+
+
+def test_a_comment_for_a_tool_above_the_cell_is_refused(shell: Shell, emulator: Emulator) -> None:
+    """Above the magic it would break the cell; it gets a hint, and nothing is sent."""
+    refused = shell.fails("# NBVAL_IGNORE_OUTPUT\n%%chat\nhello")
+    assert isinstance(refused.error, InputError)
+    assert emulator.requests == []
+
+
+@pytest.mark.parametrize("how", ["machine", "page", "terminal"])
+def test_the_settings_of_a_reply_are_shown(shell: Shell, how: str) -> None:
+    """In the last state, from its record; the text is the raw reply, and without them nothing."""
+
+    def ask(line: str) -> tuple[Ran, str]:
+        ran = shell.run(line, cell="A" if how == "page" else None, person=how != "machine")
+        return ran, ran.printed if how == "terminal" else ran.html
+
+    for line in ("%chat echo:a", "%chat -t 0.2 -n 200 echo:a"):
+        ran, seen = ask(line)
+        assert ("t 0.2 · max 200" in seen) is ("-t" in line), seen
+        if how != "terminal":
+            assert ran.texts == ["a"]
+    assert "t 0.2 · max 200" in shell.do("%chat_history").texts[0]
+    shell.do("%config ChatMagics.temperature = 1")
+    shell.do("%config ChatMagics.model = 'small'")
+    assert "t 1 · model small" in ask("%chat echo:a")[1]
+    shell.do("%config ChatMagics.temperature = 2")
+    assert "t 2" in ask("%chat echo:a")[1]
+
+
+def test_a_replayed_reply_shows_its_settings(shell: Shell, tmp_path: Path) -> None:
+    """They belong to the last state, so a replay shows the same, letter for letter."""
+    tape = tmp_path / "tape.jsonl"
+    shell.do(f"%chat_cassette {tape} --record")
+    recorded = shell.machine("%chat -t 0.2 echo:a")
+    shell.do("%chat_reset")
+    shell.do(f"%chat_cassette {tape} --replay")
+    assert shell.machine("%chat -t 0.2 echo:a").html == recorded.html
+    assert "t 0.2" in recorded.html
+
+
+def test_a_secret_fails_the_cell_unless_it_allows_it(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cell names the expression and the option, and nothing it shows holds the secret."""
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    shell.machine("import os")
+    ran = shell.fails("%%chat\necho:{{ os.environ['DB_PASSWORD'] }}")
+    what, hint = ran.traceback
+    assert what == (
+        "InputError: The value of {{ os.environ['DB_PASSWORD'] }} holds the value of the "
+        "environment variable DB_PASSWORD. Nothing was sent."
+    )
+    assert hint.endswith("allow it: --allow-secrets sends it from this cell.")
+    assert "tr0ub4dor" not in ran.everything
+    assert bodies(emulator) == []
+    shell.machine("%%chat --allow-secrets\necho:{{ os.environ['DB_PASSWORD'] }}")
+    shell.machine("%chat echo:next")
+    assert asked(emulator)[-1][0] == "echo:tr0ub4dor&staple"
+
+
+def test_a_secret_in_an_output_or_a_traceback_fails_the_cell(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What goes along is named, also in a dry run; nothing shows it until it is allowed."""
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor'&\"staple")
+    shell.machine("import os\nprint({'p': os.environ['DB_PASSWORD']})")
+    shell.run("raise ValueError('{{ 1 }} {os.environ[1]} ' + os.environ['DB_PASSWORD'])")
+    for name, rest, place in (
+        ("%%chat", "--above 2\necho:x", "cell 2 above"),
+        ("%chat_fix", "", "error ValueError"),
+    ):
+        before = bodies(emulator)
+        for code in (f"{name} {rest}", f"{name} --dry {rest}"):
+            ran = shell.fails(code)
+            assert ran.traceback[0] == (
+                f"InputError: What goes along ({place}) holds the value of the environment "
+                "variable DB_PASSWORD. Nothing was sent."
+            )
+            assert "tr0ub4dor" not in ran.everything
+        assert bodies(emulator) == before
+        shell.machine(f"{name} --no-history --allow-secrets {rest}")
+        assert "tr0ub4dor" in asked(emulator)[-1][0]
+
+
+def test_a_conversation_that_is_too_long_goes_once_more_where_the_setting_says_so(
+    bare: Shell,
+) -> None:
+    """The cell says what was left out, in its output and in its record."""
+    service = ShortService(10)
+    current.use_session(Session(Client(transport=service)))
+    bare.machine("%chat aaaa")
+    assert "too long" in bare.fails("%chat bbbb").traceback[0]
+    bare.do("%config ChatMagics.fit = True")
+    ran = bare.machine("%chat bbbb")
+    assert service.prompts == ["aaaa", "aaaa bbbb", "aaaa bbbb", "bbbb"]
+    assert "sent without the oldest 1 turn." in ran.html
+    assert ran.records[0]["left_out"] == 1
+    service.most = 100
+    bare.machine("%chat cccc")
+    service.most = 10
+    assert bare.machine("%chat_retry").records[0]["left_out"] == 2
+
+
+def test_the_last_error_goes_in_front(shell: Shell, emulator: Emulator) -> None:
+    """With the source of its cell and its traceback; what was typed stays as it was typed."""
+    shell.do("def half(x):\n    return x / 0")
+    assert shell.run("half(1)  # {{ 1 + 1 }}").error is not None
+    ran = shell.page("%chat_fix a number?", "cell")
+    (prompt,) = asked(emulator)[-1]
+    assert prompt == (
+        "A cell of this notebook that raised an error:\n\n"
+        "```python\nhalf(1)  # {{ 1 + 1 }}\n```\n\nThe error:\n\n```\n"
+        "Traceback (most recent call last):\n"
+        "  this cell, line 1\n    half(1)  # {{ 1 + 1 }}\n"
+        "  another cell, line 2, in half\n    return x / 0\n"
+        "ZeroDivisionError: division by zero\n```\n\n"
+        f"{ASKED_OF_AN_ERROR} I wanted: a number?"
+    )
+    (record,) = ran.records
+    assert record["prompt"] == f"{ASKED_OF_AN_ERROR} I wanted: a number?"
+    assert record["parameters"] == {"with_error": True}
+    (value,) = record["values"]
+    assert (value["kind"], value["expression"]) == ("error", "ZeroDivisionError")
+    assert "text" not in value
+    live = ran.messages[0]["data"]["text/html"]
+    assert f"in front of the question: error ZeroDivisionError ({value['size']} chara" in live
+    assert "in front" not in ran.html
+
+
+@pytest.mark.parametrize(
+    ("code", "question"),
+    [
+        ("%chat_fix", ASKED_OF_AN_ERROR),
+        ("r = %chat_fix", ASKED_OF_AN_ERROR),
+        ("%%chat_fix\nx {{ 1 }}", f"{ASKED_OF_AN_ERROR} I wanted: x 1"),
+        ("%%chat --error\n", ASKED_OF_AN_ERROR),
+        ("%%chat --error\nWhy {x} {{ 1 }}?", "Why {x} 1?"),
+        ("%chat --error", ASKED_OF_AN_ERROR),
+        ("%chat --error --raw {{ x }}?", "{{ x }}?"),
+    ],
+)
+def test_ways_to_ask_about_an_error(
+    shell: Shell, emulator: Emulator, code: str, question: str
+) -> None:
+    """One mechanism, and no empty ``Out`` of it."""
+    shell.run("x = )")
+    assert "Out" not in shell.machine(code).printed
+    (prompt,) = asked(emulator)[-1]
+    assert prompt.endswith(f"SyntaxError: unmatched ')'\n```\n\n{question}")
+    assert prompt.startswith("A cell of this notebook that raised an error:\n\n```python\nx = )\n")
+
+
+def block(source: str, output: str = "") -> str:
+    """Return a cell as it stands in front of a question."""
+    return f"{attachments.cell(source, output)}\n\n"
+
+
+def test_the_nearest_cells_above_go_in_front(shell: Shell, emulator: Emulator) -> None:
+    """With what they showed, in their order; ours are not counted, nor what is not kept."""
+    shell.page("x = 1  # {{ y }}", "a")
+    shell.page("print(x)\nx + 1", "b")
+    shell.page("%chat echo:no", "c")
+    shell.shell.run_cell("hidden = 1", store_history=False)
+    shell.page("%config ChatMagics.last = 0", "d")
+    ran = shell.page("%%chat --above 2\nWhat is {{ x }} {x}?", "e")
+    first, second = block("x = 1  # {{ y }}"), block("print(x)\nx + 1", "1\n2")
+    assert asked(emulator)[-1] == [f"{first}{second}What is 1 {{x}}?"]
+    shell.page("%chat --above 1 Again", "f")
+    assert asked(emulator)[-1] == [f"{second}Again"]
+    shell.page("%chat --above 9 Again", "g")
+    assert asked(emulator)[-1] == [f"{first}{second}Again"]
+    (record,) = ran.records
+    assert record["prompt"] == "What is {{ x }} {x}?"
+    assert record["parameters"]["above"] == 2
+    names = [(value.get("kind"), value["expression"]) for value in record["values"]]
+    assert names == [("cell", "2 above"), ("cell", "1 above"), (None, "x")]
+    assert "text" not in record["values"][0]
+    html = ran.messages[0]["data"]["text/html"]
+    assert f"in front of the question: cell 2 above ({len(first) - 2} characters), cell 1" in html
+
+
+def test_a_cell_that_raised_goes_along_with_its_error(shell: Shell, emulator: Emulator) -> None:
+    """Below what it showed before."""
+    shell.run("print('so far')\n1 / 0")
+    shell.machine("%chat --above 1 why?")
+    (prompt,) = asked(emulator)[-1]
+    assert "Its output:\n\n```\nso far\n```\n\nThe error that it raised:\n\n```\nTrace" in prompt
+    assert prompt.endswith("ZeroDivisionError: division by zero\n```\n\nwhy?")
+    # Python itself prints a group, with the files that this kernel keeps its cells in.
+    shell.run("raise ExceptionGroup('all', [ValueError('v')])")
+    shell.machine("%chat --no-history --above 1 why?")
+    (prompt,) = asked(emulator)[-1]
+    assert "The error that it raised:" in prompt
+    assert "Its output" not in prompt
+
+
+def test_cells_with_a_label_or_a_tag_go_in_front(shell: Shell, emulator: Emulator) -> None:
+    """A label stands in the source, a tag comes from the page; those above before those below."""
+    load = "#| label: load\n#| echo: false\nprint('rows')"
+    shell.machine(load)
+    shell.machine("y = 2")
+    shell.do("z = 3", tags=["plots", 5])
+    shell.machine("%chat --tag load how many?")
+    assert asked(emulator)[-1] == [f"{block(load, 'rows')}how many?"]
+    shell.machine("%chat --no-history --tag plots --above 1 and?")
+    assert asked(emulator)[-1] == [f"{block('z = 3')}and?"]
+    quoted = '#| label: "load"\nprint(2)'
+    shell.machine(quoted)
+    shell.machine("%chat --no-history --tag load how many?")
+    assert asked(emulator)[-1] == [f"{block(quoted, '2')}how many?"]
+
+
+def notes(shell: Shell) -> list[CellRun]:
+    """Return the runs that were noted."""
+    return list(shell.shell.magics_manager.registry["ChatMagics"].notes.runs.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--above 1 x", "No cell above this one has run since chatmagic was loaded."),
+        ("--tag load x", "No cell with the label or tag load has run since chatmagic was loaded."),
+        ("--above 0 x", "--above takes a whole number, 1 or more, not '0'."),
+    ],
+)
+def test_what_is_not_there_fails_before_sending(
+    shell: Shell, emulator: Emulator, line: str, message: str
+) -> None:
+    """Nothing is sent, nothing is evaluated, and the message says what is missing."""
+    shell.page("%chat_credits", "a")
+    ran = shell.fails(f"%%chat {line}\n{{{{ 1 / 0 }}}}", cell="b")
+    assert ran.traceback[0] == f"InputError: {message} Nothing was sent."
+    assert emulator.requests == []
+
+
+def test_cells_do_not_make_a_question(shell: Shell, emulator: Emulator) -> None:
+    """What goes in front is no prompt by itself."""
+    shell.do("x = 1")
+    ran = shell.fails("%%chat --above 1\n")
+    assert ran.traceback == ["InputError: The prompt is empty. Nothing was sent."]
+    assert emulator.requests == []
+
+
+def test_a_turn_is_stale_when_its_cell_says_something_else(shell: Shell) -> None:
+    """Another source or output makes it stale, the same one fresh again."""
+    shell.do("x = 1")
+    shell.page("print(x)", "a")
+    shell.page("%chat --above 1 echo:one", "b")
+    conversation = current_session().conversation
+    seen: list[object] = []
+    unfollow = current_session().follow(seen.append)
+    assert conversation.stale_turns() == ()
+    shell.page("print(x)", "a")
+    assert (conversation.stale_turns(), seen) == ((), [])
+    shell.page("x = 2\nprint(x)", "a")
+    assert [turn.typed for turn in conversation.stale_turns()] == ["echo:one"]
+    assert [type(event).__name__ for event in seen] == ["Changed"]
+    assert conversation.turns[0] in conversation.stale_turns()
+    assert list(conversation.marks().values()) == ["stale"]
+    shell.page("%%chat --above 1\necho:one", "b")
+    assert conversation.stale_turns() == ()
+    unfollow()
+
+
+def test_run_all_sends_the_same_again(shell: Shell, emulator: Emulator) -> None:
+    """In the same kernel, where every cell has run already, and as a machine runs it."""
+    cells = {
+        "a": "x = 1\nprint(x)",
+        "b": "#| label: load\nprint('rows')",
+        "c": "%%chat --above 3\none",
+        "d": "y = 2",
+        "e": "%%chat --above 1 --tag load\ntwo",
+        "f": "1 / 0",
+        "g": "%chat_fix",
+        "h": "z = 3",
+    }
+    sent: list[list[object]] = []
+    for how in ("page", "page", "machine"):
+        if how == "machine":
+            shell.do("%chat_reset\n%unload_ext chatmagic\n%load_ext chatmagic")
+        before = len(emulator.requests)
+        for cell, source in cells.items():
+            shell.run(source, cell=cell if how == "page" else None, person=how == "page")
+        sent.append(bodies(emulator)[before:])
+    assert sent[0] == sent[1] == sent[2]
+    assert len(sent[0]) == 3
+
+
+def test_a_saved_conversation_asks_with_the_same_cells(shell: Shell, tmp_path: Path) -> None:
+    """The notebook that is made of it has the options, and the question as typed."""
+    shell.do("#| label: load\nx = 1")
+    shell.machine("%chat -q --above 1 --tag load What is {{ x }}?")
+    shell.run("1 / 0")
+    shell.machine("%chat_fix")
+    shell.do(f"%chat_save {tmp_path / 'talk.ipynb'}")
+    cells = json.loads((tmp_path / "talk.ipynb").read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    assert sources[1:] == [
+        "%%chat --above 1 --tag load\nWhat is {{ x }}?",
+        f"%%chat --error\n{ASKED_OF_AN_ERROR}",
+    ]
+    loaded = shell.do(f"%chat_load {tmp_path / 'talk.ipynb'}").printed
+    assert "cell load, {{ x }}: the value was not kept" in loaded
+    assert "error ZeroDivisionError: the value was not kept" in loaded

@@ -1,0 +1,190 @@
+"""``%chat_code``: what becomes cells, where they go, and what is said where none are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from comms import Widgets
+from logged import Emulator
+from shells import Shell, alone, left
+
+from chatmagic.emulator.server import Settings
+from chatmagic.errors import InputError
+from chatmagic.jupyter.commands import code as module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REPLY = "One:\n```python\nx = 1\n```\nthen\n```bash\nls\n```\n"
+ASK = f"%%chat\necho:{REPLY}"
+
+
+class Page:
+    """A shell in a page whose bridge keeps what it is sent."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Load the extension."""
+        self.shell = Shell()
+        self.sent: list[dict[str, Any]] = []
+        self.widgets = Widgets(monkeypatch, self.sent.append)
+
+    def say(self, content: dict[str, Any]) -> None:
+        """Send the bridge a message of the page."""
+        (widget,) = self.widgets.having("first")
+        widget.say(content)
+
+    def cells(self, ids: str) -> None:
+        """List the page's cells."""
+        listed = [[id, True, None] for id in ids]
+        named = {"page": "p", "notebook": "n", "name": "", "opened": False}
+        self.say({"kind": "cells", **named, "cells": listed})
+
+    def code(self) -> dict[str, Any]:
+        """Return the last cells that were sent."""
+        return [message for message in self.sent if message["kind"] == "code"][-1]
+
+    def shown(self) -> str:
+        """Return the text of the last output, as it is by now."""
+        messages: list[dict[str, Any]] = self.shell.shell.display_pub.messages  # type: ignore[attr-defined]
+        return str(left(messages)[-1]["data"]["text/plain"])
+
+    def answer(self, outcome: str, made: int = 0, removed: int = 0, left: int = 0) -> None:
+        """Answer to the last cells."""
+        counts = {"made": made, "removed": removed, "left": left}
+        self.say({"kind": "coded", "key": self.code()["key"], "outcome": outcome, **counts})
+
+
+@pytest.fixture(autouse=True)
+def _service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    with alone(monkeypatch, tmp_path), Emulator(Settings()) as emulator:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-code-0d1f")
+        yield
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Page:
+    """A page in which cell "a" has asked, and whose bridge is open."""
+    page = Page(monkeypatch)
+    page.shell.page(ASK, "a")
+    page.cells("abc")
+    return page
+
+
+def test_the_page_gets_the_cells(page: Page) -> None:
+    """In order, below the cell that asks for them; the output says what became of them."""
+    ran = page.shell.page("%chat_code", "b")
+    assert ran.texts == ["2 cells for this page."]
+    code = page.code()
+    assert (code["page"], code["cell"]) == ("p", "b")
+    assert [(cell["cell_type"], cell["source"]) for cell in code["cells"]] == [
+        ("code", "x = 1"),
+        ("markdown", "```\nls\n```"),
+    ]
+    page.answer("made", made=2, removed=1, left=3)
+    assert page.shown() == (
+        "2 cells put below; nothing of it was run. 1 cell of before removed. "
+        "3 cells of before left, as edited or run since."
+    )
+    assert "x" not in page.shell.shell.user_ns
+    digest, first = code["digest"], code["cells"][0]["id"]
+    page.shell.page("%chat_code 1", "b")
+    assert page.code()["digest"] == digest
+    assert page.code()["cells"][0]["id"] != first
+    page.shell.page("%chat_code --prose", "b")
+    assert page.code()["digest"] != digest
+    assert [cell["source"] for cell in page.code()["cells"]] == [
+        "One:",
+        "x = 1",
+        "then",
+        "```\nls\n```",
+    ]
+
+
+@pytest.mark.parametrize(("outcome", "words"), [("same", module.SAME), ("queued", module.QUEUED)])
+def test_what_was_not_put_is_said(page: Page, outcome: str, words: str) -> None:
+    """In the output of the cell."""
+    page.shell.page("%chat_code", "b")
+    page.answer(outcome)
+    assert page.shown() == words
+
+
+def test_a_page_that_makes_no_cells_shows_the_code(page: Page) -> None:
+    """Whether it said so, or has never listed its cells."""
+    page.shell.page("%chat_code", "b")
+    page.answer("refused")
+    assert page.shown() == f"{module.REFUSED}\n\nx = 1\n\nls"
+    ran = page.shell.page("%chat_code", "not listed")
+    assert ran.texts == [f"{module.UNKNOWN}\n\nx = 1\n\nls"]
+    assert '<div class="highlight">' in ran.html
+
+
+def test_without_a_reply_in_the_page_it_opens_the_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after ``%chat_load``: the first run shows the code, the next one has cells made."""
+    page = Page(monkeypatch)
+    page.shell.machine(ASK)
+    assert page.shell.page("%chat_code", "b").texts == [f"{module.UNKNOWN}\n\nx = 1\n\nls"]
+    page.cells("ab")
+    assert page.shell.page("%chat_code 1", "b").texts == ["2 cells for this page."]
+    assert len(page.code()["cells"]) == 2
+
+
+def test_a_message_that_answers_nothing_is_left_alone(page: Page) -> None:
+    """Such as one of a page that was sent to before."""
+    page.say({"kind": "coded", "key": 99, "outcome": "made", "made": 1})
+    page.say({"kind": "coded"})
+
+
+def test_a_machine_and_a_terminal_get_no_cells() -> None:
+    """They are told so; a terminal has the code to copy, in which nothing acts."""
+    shell = Shell()
+    shell.do("%%chat\necho:```\n1 \x1b[2J\n```")
+    assert shell.machine("%chat_code").texts == [f"{module.HEADLESS}1 cell."]
+    assert shell.do("%chat_code").texts == [f"{module.WITHOUT_PAGE}\n\n1 \u241b[2J"]
+
+
+def test_code_that_came_without_a_fence_becomes_a_cell(page: Page) -> None:
+    """Where code alone was asked for."""
+    page.shell.machine("%%chat --format code\necho:x = '`'")
+    page.shell.page("%chat_code 2", "b")
+    assert [cell["source"] for cell in page.code()["cells"]] == ["x = '`'"]
+    page.shell.machine("%%chat\necho:x = 1")
+    assert "no block of code" in page.shell.page("%chat_code 3", "b").texts[0]
+
+
+def test_a_reply_of_very_many_blocks_makes_no_cells(page: Page) -> None:
+    """A page with thousands of cells stands still."""
+    page.shell.machine("%%chat\necho:" + "```\n1\n```\n" * (module.MOST + 1))
+    ran = page.shell.page("%chat_code 2", "b")
+    assert ran.texts == ["No cells were made: they would be 201, more than 200. Copy the code."]
+
+
+def test_which_turn_is_meant(page: Page) -> None:
+    """The last one above the cell in its page, or the one of the number."""
+    page.cells("abcd")
+    page.shell.page("%%chat\necho:```\ny\n```", "c")
+    page.shell.page("%chat_code", "b")
+    assert page.code()["cells"][0]["source"] == "x = 1"
+    page.shell.page("%chat_code", "d")
+    assert page.code()["cells"][0]["source"] == "y"
+    page.shell.page("%chat_code 2", "b")
+    assert page.code()["cells"][0]["source"] == "y"
+    page.shell.page("%%chat\necho:none", "d")
+    ran = page.shell.page("%chat_code 3", "b")
+    assert ran.texts == ["The reply of turn 3 has no block of code. Nothing was changed."]
+
+
+@pytest.mark.parametrize("line", ["3", "0", "last", "--all"])
+def test_what_there_is_not_is_refused(page: Page, line: str) -> None:
+    """In one line."""
+    error = page.shell.fails(f"%chat_code {line}", cell="b").error
+    assert isinstance(error, InputError)
+
+
+def test_before_the_first_reply_it_says_so() -> None:
+    """It fails: what was meant to be there is not."""
+    shell = Shell()
+    assert "no reply before this cell" in str(shell.fails("%chat_code").error)
+    assert "once there is one" in str(shell.fails("%chat_code 1").error)

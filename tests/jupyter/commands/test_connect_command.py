@@ -1,0 +1,417 @@
+"""Where a kernel asks, and with which key: what is connected, configured and typed.
+
+``%chat_connect --check``: the doctor's block in a kernel, with what its front end can do.
+"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import stat
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from logged import Emulator
+from loopback import Server, document, playing
+from shells import FIXED, KEY, Shell, bodies, models
+
+from chatmagic.client.endpoint import SET_AUTH
+from chatmagic.errors import (
+    AuthenticationError,
+    ConnectError,
+    InputError,
+)
+from chatmagic.jupyter.execution import Execution
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def test_unconnected(bare: Shell) -> None:
+    """The first ask without an address says how to connect, in two lines."""
+    ran = bare.fails("%%chat\nhello")
+    assert isinstance(ran.error, ConnectError)
+    assert len(ran.traceback) == 2
+    assert "CHATMAGIC_BASE_URL" in ran.traceback[0]
+    assert "%chat_connect emulator" in ran.traceback[1]
+    state = bare.do("%chat").printed
+    assert "Not connected yet" in state
+    assert "Credits: unknown" in state
+
+
+def test_the_kernels_own_emulator(bare: Shell) -> None:
+    """It needs no account, says what it is, and starts afresh with a fixed clock."""
+    said = bare.do("%chat_connect emulator").printed
+    assert "emulator" in said
+    assert "no key" in said
+    ran = bare.machine("%chat echo:hi")
+    assert ran.texts == ["hi"]
+    assert ran.records[0]["origin"] == "emulator"
+    assert ran.records[0]["date"] == "2026-01-01T12:00:00Z"
+    assert "ago" not in bare.do("%chat_credits").texts[0]
+    assert "emulator" in bare.do("%chat").printed
+    assert "emulator" in bare.fails("%chat_login").traceback[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "a b", "chat.example.org", "ftp://example.org", "https://example.org?u:p", "http://"],
+)
+def test_a_wrong_address(bare: Shell, words: str) -> None:
+    """What is no address is refused in a line that repeats none of it."""
+    ran = bare.fails(f"%chat_connect {words}")
+    assert isinstance(ran.error, InputError)
+    assert "u:p" not in "\n".join(ran.traceback)
+
+
+def test_another_origin_gets_no_key(shell: Shell, emulator: Emulator) -> None:
+    """The environment's key goes to the environment's address alone."""
+    with Emulator(FIXED) as other:
+        said = shell.do(f"%chat_connect {other.url}").printed
+        assert "%chat_login" in said
+        ran = shell.fails("%chat echo:a")
+        assert isinstance(ran.error, AuthenticationError)
+        assert emulator.url in ran.traceback[0]
+        assert other.requests == []
+        shell.do(f"%chat_connect {emulator.url}")
+        shell.machine("%chat echo:b")
+        assert len(emulator.requests) == 1
+        shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
+        shell.do(f"%config ChatMagics.base_url = {other.url!r}")
+        shell.machine("%chat echo:c")
+        assert (len(emulator.requests), other.requests) == (2, [])
+
+
+@pytest.mark.parametrize("way", ["bearer", "x-api-key", "query", "none"])
+def test_the_ways_of_the_key(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The key is given in the way that is set, alone."""
+    monkeypatch.setenv("CHATMAGIC_AUTH", way)
+    ran = shell.run("%chat echo:a", person=False)
+    ways = () if way == "none" else (way,)
+    assert [received.ways for received in emulator.requests] == [ways]
+    assert (ran.error is None) == (way != "none")
+
+
+def test_extra_body(shell: Shell, emulator: Emulator) -> None:
+    """``extra_body`` is merged into the request, for servers that want more."""
+    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
+    shell.machine("%chat echo:a")
+    assert bodies(emulator)[0]["model"] == "small"
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
+    """Let a person type a key into the hidden prompt, and an answer after it."""
+    questions: list[str] = []
+
+    def typing(key: str, place: str) -> list[str]:
+        def hidden(question: str = "") -> str:
+            questions.append(question)
+            return key
+
+        def seen(question: object = "") -> str:
+            questions.append(str(question))
+            return place
+
+        monkeypatch.setattr(getpass, "getpass", hidden)
+        monkeypatch.setattr("builtins.input", seen)
+        return questions
+
+    return typing
+
+
+def test_login_for_this_kernel(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]], tmp_path: Path
+) -> None:
+    """A typed key goes to the address it was typed for, and nowhere else."""
+    questions = answers(KEY, "")
+    bare.do(f"%chat_connect {emulator.url}")
+    said = bare.do("%chat_login").printed
+    assert emulator.url in questions[0]
+    assert "this kernel only" in said
+    bare.machine("%chat echo:a")
+    assert emulator.requests[0].ways == ("bearer",)
+    assert "key from %chat_login" in bare.do("%chat").printed
+    with Emulator(FIXED) as other:
+        bare.do(f"%chat_connect {other.url}")
+        bare.fails("%chat echo:b")
+        assert other.requests == []
+    assert not (tmp_path / "config").exists()
+    bare.do(f"%chat_connect {emulator.url}")
+    assert "this kernel" in bare.do("%chat_login --forget").printed
+    bare.fails("%chat echo:c")
+    assert len(emulator.requests) == 1
+
+
+def test_login_that_is_kept(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]], tmp_path: Path
+) -> None:
+    """A kept key is in a private file, is found by the next kernel, and can be forgotten."""
+    answers(KEY, "f")
+    bare.do(f"%chat_connect {emulator.url}")
+    assert "private file" in bare.do("%chat_login").printed
+    (file,) = (tmp_path / "config").rglob("*.json")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    bare.do("%unload_ext chatmagic")
+    made = Shell()
+    made.do(f"%chat_connect {emulator.url}")
+    assert "key from private file" in made.do("%chat").printed
+    made.machine("%chat echo:a")
+    assert "private file" in made.do("%chat_login --forget").printed
+    assert KEY not in file.read_text()
+    made.fails("%chat echo:b")
+    assert len(emulator.requests) == 1
+
+
+def test_login_is_careful(
+    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]]
+) -> None:
+    """A key on the line is refused unrepeated; an empty or broken one is not kept."""
+    bare.do(f"%chat_connect {emulator.url}")
+    for word in ("sk-typed-on-the-line", "--keep", "--forget now"):
+        questions = answers(KEY, "")
+        ran = bare.fails(f"%chat_login {word}")
+        assert questions == []
+        assert "sk-typed" not in "\n".join(ran.traceback)
+    for wrong in ("", "  ", "two words", "na\u00efve"):
+        answers(wrong, "")
+        assert isinstance(bare.fails("%chat_login").error, InputError)
+    bare.fails("%chat echo:a")
+    assert emulator.requests == []
+
+
+def test_login_where_nobody_can_be_asked(
+    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A front end without input gets one line and a hint."""
+
+    def refuses(_: str) -> str:
+        raise RuntimeError("raw_input was called, but this frontend does not support input")
+
+    monkeypatch.setattr(getpass, "getpass", refuses)
+    bare.do(f"%chat_connect {emulator.url}")
+    ran = bare.fails("%chat_login", person=False)
+    assert "CHATMAGIC_API_KEY" in ran.traceback[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("0.1", "first-byte time-out of 0.1 s"),
+        ('{"total": 0.1}', "total time-out of 0.1 s"),
+        ("chatmagic.Timeout(total=0.1)", "total time-out of 0.1 s"),
+    ],
+)
+def test_time_outs_are_set_by_number_or_by_name(
+    shell: Shell, emulator: Emulator, value: str, words: str
+) -> None:
+    """As %config gives them; a time-out's message is a line that %config takes."""
+    emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
+    shell.do(f"import chatmagic\n%config ChatMagics.timeout = {value}")
+    assert words in str(shell.fails("%chat hi").error)
+
+
+def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> None:
+    """None is named unless it was set; connecting elsewhere drops it, the same address keeps it."""
+    shell.machine("%chat echo:a")
+    said = shell.do(f"%chat_connect {emulator.url} --model small").printed
+    assert "Model: small." in said
+    shell.machine("%chat echo:b")
+    assert "Model: small." in shell.do("%chat").printed
+    shell.do(f"%chat_connect {emulator.url}/v1")
+    shell.machine("%chat echo:c")
+    assert models(emulator) == [None, "small", "small"]
+    with Emulator(FIXED) as other:
+        said = shell.do(f"%chat_connect {other.url}").printed
+        assert "Set for another address, so not used here: model." in said
+        shell.do("%config ChatMagics.auth = 'none'")
+        shell.fails("%chat echo:d")
+        assert models(other) == [None]
+        assert "small" not in shell.do("%chat").printed
+        shell.do(f"%chat_connect --model=large {other.url}")
+        shell.fails("%chat echo:e")
+        assert models(other) == [None, "large"]
+
+
+def test_a_refused_setting_is_not_there_after_a_reload(shell: Shell, emulator: Emulator) -> None:
+    """Loading the extension again finds the last value that was taken."""
+    shell.do("%config ChatMagics.temperature = 0.25")
+    shell.do("%config ChatMagics.mode = 'relive'")
+    shell.do("%config ChatMagics.temperature = 'hot'")
+    shell.do("%reload_ext chatmagic")
+    shell.machine("%chat echo:a")
+    assert [body.get("temperature") for body in bodies(emulator)] == [0.25]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--model", "No address was given: "),
+        ("--model x", "No address was given: "),
+        ("--model x --models", "No address was given: "),
+        ("http://a --model=", "No address was given: "),
+        ("http://a --mode x", "%chat_connect takes no other option here than --model, --models"),
+        ("http://a -m x", "No address was given: "),
+        (
+            "http://a --key=sk-1",
+            "%chat_connect takes no other option here than --model, --models",
+        ),
+    ],
+)
+def test_a_wrong_line_of_connect(bare: Shell, words: str, said: str) -> None:
+    """What lacks an address or a name says how it is written, and changes nothing."""
+    ran = bare.fails(f"%chat_connect {words}")
+    assert f"InputError: {said}" in ran.traceback[0]
+    assert "sk-1" not in "".join(ran.traceback)
+    assert "--model NAME" in ran.traceback[1]
+    assert "Not connected yet" in bare.do("%chat").printed
+
+
+def test_a_replay_asks_for_the_model_as_the_recording_did(
+    shell: Shell, emulator: Emulator, tmp_path: Path
+) -> None:
+    """The request that a cassette is asked for names it, too."""
+    tape = tmp_path / "tape.jsonl"
+    shell.do(f"%chat_cassette {tape} --record")
+    shell.do("%config ChatMagics.model = 'small'")
+    recorded = shell.machine("%chat echo:a").records[0]["request"]
+    shell.do("%chat_reset")
+    shell.do(f"%chat_cassette {tape} --replay")
+    assert shell.machine("%chat echo:a").records[0]["request"] == recorded
+    assert models(emulator) == ["small"]
+    assert "Model: small." in shell.do("%chat").printed
+
+
+def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """They go to the address that they were set for, and are kept nowhere; %chat names them."""
+    caplog.set_level(logging.DEBUG)
+    reply = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})
+    tape = tmp_path / "tape.jsonl"
+    with Server(playing(reply, reply, reply, reply)) as here, Server(playing(reply)) as other:
+        shell.do("%config ChatMagics.auth = 'none'")
+        shell.do(f"%chat_connect {here.origin}")
+        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'blue-team'}")
+        shell.do(f"%chat_cassette {tape} --record")
+        ran = shell.machine("%chat hello")
+        assert "blue-team" not in ran.everything
+        assert "blue-team" not in tape.read_text()
+        shell.do("%chat_cassette --off")
+        state = shell.do("%chat").printed
+        assert "extra_headers = X-Team" in state
+        assert "blue-team" not in state
+        assert "blue-team" not in repr(current_session().clients.__dict__)
+        said = shell.do(f"%chat_connect {other.origin}").printed
+        assert "so not used here: extra_headers." in said
+        assert "extra_headers =" not in shell.do("%chat").printed
+        shell.machine("%chat hello")
+        shell.do(f"%chat_connect {here.origin}")
+        shell.machine("%chat hello")
+        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'red'}")
+        shell.machine("%chat hello")
+        shell.do("%config ChatMagics.extra_headers = {}")
+        shell.machine("%chat hello")
+    assert "blue-team" not in caplog.text
+    teams = ["blue-team", "blue-team", "red", None]
+    assert [asked.headers.get("x-team") for asked in here.asked] == teams
+    assert [asked.headers.get("x-team") for asked in other.asked] == [None]
+
+
+def test_the_endpoint_is_shown(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where requests are posted to, without the key where that is in the path."""
+    shell.do(f"%chat_connect {emulator.url}/api/v4")
+    assert f"Requests are posted to {emulator.url}/api/v4/chat/completions." in (
+        shell.do("%chat").printed
+    )
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/{KEY}/v1")
+    shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
+    assert "/…/v1/chat/completions" in shell.do("%chat").printed
+
+
+def test_a_missing_key_is_told_with_what_to_do(
+    bare: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also that the environment has a key which belongs to another address."""
+    lines = bare.do("%chat_connect https://one.example").printed.splitlines()
+    assert lines == [
+        "Connected to https://one.example:443 (%chat_connect).",
+        "No key for this address yet: %chat_login asks for it.",
+        f"For a server without keys: {SET_AUTH.format('none')}",
+        "Nothing was sent; the first question shows whether it answers.",
+    ]
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    lines = bare.do("%chat_connect https://two.example").printed.splitlines()
+    assert lines[1] == (
+        "No key for this address yet (the environment's belongs to no address, as "
+        "CHATMAGIC_BASE_URL gives none): %chat_login asks for it."
+    )
+
+
+def line(text: str, name: str) -> str:
+    """Return the line on something."""
+    return next(line for line in text.splitlines() if f"] {name}: " in line)
+
+
+def test_a_kernel(shell: Shell, emulator: Emulator) -> None:
+    """Nothing is sent but the one question, where it is asked for; it is no turn."""
+    said = shell.do("%chat_connect --check").printed
+    assert line(said, "front end") == (
+        "[ok] front end: a console or a terminal: a reply is printed as it comes"
+    )
+    assert "CHATMAGIC_API_KEY" in line(said, "key")
+    assert emulator.requests == []
+    said = shell.do("%chat_connect --check --ask").printed
+    assert line(said, "answer").startswith("[ok]")
+    assert len(emulator.requests) == 1
+    assert len(current_session().conversation) == 0
+    said = shell.do(f"%chat_connect {emulator.url}/v1 --check").printed
+    assert said.startswith("Connected to ")
+    assert "(%chat_connect)" in line(said, "address")
+
+
+@pytest.mark.parametrize("variable", ["", "VSCODE_PID"])
+def test_a_page_without_widgets(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Fault 9: no page has answered the bridge; elsewhere than in Jupyter's none is expected to."""
+    if variable:
+        monkeypatch.setenv(variable, "1")
+    said = line(shell.do("%chat_connect --check", cell="a").printed, "front end")
+    assert said.startswith("[ok]")
+    assert said.endswith("a reply is a display of its cell, updated as it comes")
+    shell.do("%%chat\necho:a", cell="a")
+    said = line(shell.do("%chat_connect --check", cell="b").printed, "front end")
+    assert ("no page has answered a widget" in said) == (not variable)
+    assert ("VS Code" in said) == bool(variable)
+
+
+def test_a_terminal_of_a_host(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a terminal, whatever its environment tells."""
+    monkeypatch.setenv("VSCODE_PID", "1")
+    monkeypatch.setattr("chatmagic.jupyter.commands.connect.running", lambda _: Execution())
+    said = shell.do("%chat_connect --check").printed
+    assert line(said, "front end").startswith("[ok] front end: a console or a terminal: ")
+
+
+def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the command with one line, and no page of frames."""
+
+    def interrupted(*_: object, **_given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("chatmagic.jupyter.commands.connect.doctor.examine", interrupted)
+    ran = shell.fails("%chat_connect --check")
+    assert ran.traceback == ["ChatInterrupted: Interrupted; what was asked may have been sent."]
+
+
+def test_a_question_goes_with_a_check(shell: Shell, emulator: Emulator) -> None:
+    """By itself it would be no word on what it costs."""
+    ran = shell.fails("%chat_connect --ask")
+    assert "--ask goes with --check" in ran.traceback[0]
+    assert emulator.requests == []

@@ -1,0 +1,307 @@
+"""``%chat_retry``: what it sends, where its reply stands, and what lists and picks replies.
+
+``%chat_retry --stale`` where no page runs cells; ``test_bridge.py`` has those that do.
+
+``%chat_continue``: what it sends, where what comes stands, and what is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from shells import FIXED, asked, bodies
+
+from chatmagic._json import digest
+from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply, Usage
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from logged import Emulator
+    from shells import Shell
+
+
+def test_a_turn_is_asked_again_with_what_stands_above_it(shell: Shell, emulator: Emulator) -> None:
+    """The number is of a turn above the cell, or it is the last one; run again, it is the same."""
+    for name in "abc":
+        shell.page(f"%chat echo:{name}", name)
+    ran = shell.page("%chat_retry 2", "r")
+    assert ran.texts == ["b"]
+    assert "Asked again: “echo:b”" in ran.html
+    shell.page("%chat echo:d", "d")
+    shell.page("%chat_retry", "r")
+    assert [each[::2] for each in asked(emulator)[3:]] == [
+        ["echo:a", "echo:b"],
+        ["echo:a", "echo:b", "echo:c", "echo:d"],
+        ["echo:a", "echo:b", "echo:c"],
+    ]
+    rows = shell.page("%chat_history", "h").texts[0].splitlines()
+    assert [row for row in rows if row[0].isdigit()][:4] == [
+        "1. echo:a",
+        "2. echo:b",
+        "3. echo:c",
+        "4. echo:d",
+    ]
+    assert "reply 2 of 2" in "\n".join(rows)
+
+
+def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None:
+    """Those of the cell run again, with other settings, and those of a retry; each is a change."""
+    shell.page("%chat -n 1 count to 9", "a")
+    shell.page("%chat -n 2 count to 9", "a")
+    ran = shell.page("reply = %chat_retry", "r")
+    assert shell.shell.user_ns["reply"].text.strip() == "one, two,"
+    assert ran.records[0]["owner"] != ran.records[0]["turn"]
+    assert len(ran.records[0]["in_place_of"]) == 1
+    assert shell.page("%chat_retry --list", "l").texts[0].splitlines() == [
+        "1. one, two, (asked by cell [3]; max 2)",
+        "2. one, two, (in force; asked by cell [4]; max 2)",
+        "Turn 1: count to 9",
+    ]
+    picked = shell.page("%chat_retry --pick 1", "p")
+    assert picked.texts == ["one, two, "]
+    assert picked.records[0]["kind"] == "pick"
+    sent = len(asked(emulator))
+    assert "1. one, two, (in force" in shell.page("%chat_retry --list 1", "l").texts[0]
+    assert "reply 1 of 2" in shell.page("%chat_history", "h").texts[0]
+    refused = shell.run("%chat_retry --pick 3", cell="p").traceback[0]
+    assert "--pick takes the number of a reply, from 1 to 2. Nothing was sent" in refused
+    assert shell.page("%chat_undo", "u").texts == ["Took back the pick of a reply to “count to 9”."]
+    assert shell.page("%chat_undo", "u").texts == ["Took back the new reply to “count to 9”."]
+    assert "1. one, two, (in force" in shell.page("%chat_retry --list", "l").texts[0]
+    # What an undo took back is there; and 1 is of the last run of the question's own cell.
+    assert "asked by cell [4]" in shell.page("%chat_retry --list", "l").texts[0]
+    assert shell.page("%chat_retry --pick 1", "p").texts == ["one, two, "]
+    assert len(asked(emulator)) == sent
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("0", "%chat_retry takes a turn's number from 1 to 1. Nothing was sent or changed."),
+        ("2", "%chat_retry takes a turn's number from 1 to 1."),
+        ("again", "%chat_retry takes a turn's number from 1 to 1."),
+        ("--pick 2", "--pick takes the number of a reply, from 1 to 1. Nothing was sent or ch"),
+        ("--pick x 1", "--pick takes the number of a reply, from 1 to 1."),
+        ("--pick 1 --list", "%chat_retry lists replies, picks one, or has stale cells run."),
+        ("--stale 2", "%chat_retry lists replies, picks one, or has stale cells run."),
+        ("--show", "takes no other option here than --list, --pick, --stale. Nothing was changed."),
+    ],
+)
+def test_what_is_not_retried(shell: Shell, emulator: Emulator, line: str, words: str) -> None:
+    """In one line; nothing is sent, and the conversation is as before."""
+    shell.page("%chat echo:a", "a")
+    depth = current_session().conversation.undo_depth
+    assert words in shell.run(f"%chat_retry {line}", cell="x").traceback[0]
+    assert (len(asked(emulator)), current_session().conversation.undo_depth) == (1, depth)
+
+
+def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Emulator) -> None:
+    """Nor in a cell that begins a thread."""
+    said = shell.fails("%chat_retry").traceback[0]
+    assert "%chat_retry takes a turn's number above its cell, and there is none." in said
+    assert "There is no turn above this cell." in shell.do("%chat_retry --list").texts[0]
+    shell.page("%chat echo:a", "a")
+    assert (
+        "begins a thread asks nothing"
+        in shell.run("%chat_retry\n%chat_thread x", cell="b").traceback[0]
+    )
+    assert len(asked(emulator)) == 1
+
+
+def test_what_is_sent_again_is_what_was_sent(
+    shell: Shell, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its options, its values and what asked for its form; not without what was not kept."""
+    monkeypatch.chdir(tmp_path)
+    shell.shell.user_ns["x"] = 3
+    shell.page('%chat -t 0.5 --format json echo:{"a": {{ x }}}', "a")
+    shell.shell.user_ns["x"] = 4
+    assert shell.page("%chat_retry", "r").records[0]["parameters"]["format"] == "json"
+    first, again = bodies(emulator)
+    assert first == again
+    shell.page("%chat_save talk.json\n%chat_load talk.json", "s")
+    said = shell.run("%chat_retry", cell="r").traceback[0]
+    assert "The value of x was not kept. Nothing was sent or changed." in said
+    assert len(bodies(emulator)) == 2
+
+
+def test_one_that_fails_leaves_the_turn(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its place, with its reply."""
+    shell.page("%chat echo:a", "a")
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://127.0.0.1:9")
+    shell.fails("%chat_retry")
+    (turn,) = current_session().conversation
+    assert (turn.number, turn.reply.text, len(asked(emulator))) == (1, "a", 1)
+
+
+NAMES = (
+    "2 turns are stale: about 2 credits, by what requests took lately; others may share the quota. "
+    "Run these cells, in this order: cell [3], cell [4]. Nothing was sent."
+)
+
+
+def test_without_a_page_that_lists_them_the_cells_are_named(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """And nothing is sent, nor asked; where none is stale, that is said."""
+    for name in "abc":
+        shell.page(f"%chat echo:{name}", name)
+    assert shell.page("%chat_retry --stale", "r").texts == ["No cell is stale. Nothing was sent."]
+    shell.page("%chat echo:A", "a")
+    sent = len(asked(emulator))
+    assert shell.page("%chat_retry --stale", "r").texts == [NAMES]
+    assert shell.machine("%chat_retry --stale").texts == [NAMES]
+    assert len(asked(emulator)) == sent
+
+
+def test_where_no_cell_is_named_the_numbers_of_those_that_asked_are_told(shell: Shell) -> None:
+    """As in a notebook that a program runs: the turns are stale all the same."""
+    for name in "abc":
+        shell.machine(f"%chat echo:{name}")
+    shell.machine("%chat_retry 2")
+    assert shell.machine("%chat_retry --stale").texts == [
+        "1 turn is stale: ask again in cell [4]. Nothing was sent."
+    ]
+
+
+def test_cells_that_have_not_run_in_this_kernel_go_by_their_questions(shell: Shell) -> None:
+    """As those of a conversation that was loaded."""
+    turns = [("one", "a", ()), ("two", "b", (1,)), ("three", "c", (1, 2)), ("ONE", "a", ())]
+    for prompt, owner, carried in turns:
+        turn = Turn(prompt=prompt, reply=Reply("r"), owner=owner, entry="cell", carried=carried)
+        current_session().conversation.add(turn)
+    assert shell.page("%chat_retry --stale", "r").texts == [
+        (
+            "2 turns are stale: what that takes is not known yet. Run these cells, in this order: "
+            "the cell of “two”, the cell of “three”. Nothing was sent."
+        )
+    ]
+
+
+COMPLETE = "The reply of turn 1 is complete: there is nothing to continue. Nothing was sent."
+
+
+def test_a_reply_at_its_limit_is_gone_on_with(shell: Shell, emulator: Emulator) -> None:
+    """The instruction goes with this request alone; the turn has both parts, the cell its own."""
+    shell.page("%chat echo:above", "u")
+    first = shell.page("%chat -n 3 count to 9", "a")
+    ran = shell.page("whole = %chat_continue", "c")
+    assert ran.texts == ["four, five, six, "]
+    assert "Continued: “count to 9”" in ran.html
+    record, reply = ran.records[0], shell["whole"]
+    one, two = "one, two, three, ", "four, five, six, "
+    assert record["reply"] == digest(two)
+    assert record["continues"] == first.records[0]["turn"]
+    assert record["turn"] == Turn(prompt="count to 9", reply=Reply(one + two)).digest
+    assert record["usage"]["completion_tokens"] == 3
+    assert (reply.text, reply.took) == (one + two, 2)
+    counts = [each["usage"] for each in (first.records[0], record)]
+    assert reply.usage == Usage(*(sum(each[name] for each in counts) for name in counts[0]))
+    shell.page("%chat echo:below", "b")
+    assert [each[2:] for each in asked(emulator)[1:]] == [
+        ["count to 9"],
+        ["count to 9", one, ASKED_FOR_THE_REST],
+        ["count to 9", one + two, "echo:below"],
+    ]
+    assert bodies(emulator)[2]["max_tokens"] == 3
+    rows = shell.page("%chat_history", "h").texts[0]
+    assert "(reply 2 of 2; max 3; its reply was continued;" in rows
+    request = shell.page("%chat_history 2 --request", "h").texts[0]
+    assert "Its reply was continued: later requests carried what had come, and more." in request
+    assert shell.page("%chat_undo\n%chat_undo", "z").texts[1:] == [
+        "Took back the new reply to “count to 9”."
+    ]
+    assert current_session().conversation.turns[1].reply.text == one
+
+
+def test_run_again_a_cell_goes_on_from_where_it_did(shell: Shell, emulator: Emulator) -> None:
+    """A loop goes on until the end; then there is nothing to continue."""
+    shell.page("%chat -n 3 count to 9", "a")
+    shell.page("%chat_continue", "c")
+    assert shell.page("%chat_continue", "c").texts == ["four, five, six, "]
+    assert shell.page("%chat_continue", "d").texts == ["seven, eight, nine"]
+    assert shell.page("%chat_continue 1", "d").texts == ["seven, eight, nine"]
+    # Also where another cell has gone on from there.
+    assert shell.page("%chat_continue", "c").texts == ["four, five, six, "]
+    assert shell.page("%chat_continue", "d").texts == ["seven, eight, nine"]
+    sent = len(bodies(emulator))
+    ran = shell.run("%chat_continue", cell="e")
+    assert ran.traceback == [
+        f"InputError: {COMPLETE}",
+        "Ask a new question; or %chat_retry asks this one again.",
+    ]
+    assert len(bodies(emulator)) == sent
+    shell.page("%chat -n 3 count to 9", "a")
+    loop = (
+        "reply = %chat_continue\nwhile reply.finish_reason == 'length':\n    reply = %chat_continue"
+    )
+    assert shell.page(loop, "l").texts == ["four, five, six, ", "seven, eight, nine"]
+    assert shell["reply"].text.endswith("eight, nine")
+
+
+def test_an_interrupted_reply_is_gone_on_with(shell: Shell, emulator: Emulator) -> None:
+    """Cut off on its way, too; a part that is cut off is joined, and can be gone on with."""
+    emulator.settings = replace(FIXED, fault="cut", fault_after=2)
+    shell.fails("%chat count to 6", cell="a")
+    failed = shell.fails("%chat_continue", cell="c")
+    assert failed.records[0]["state"] == "cut off"
+    (turn,) = current_session().conversation
+    assert (turn.reply.text, turn.state) == ("one, two, three, four, ", "cut off")
+    emulator.settings = FIXED
+    shell.page("%chat_continue", "d")
+    (turn,) = current_session().conversation
+    assert (turn.reply.text, turn.state) == ("one, two, three, four, five, six", "complete")
+    shell.page("%chat_reset\n%chat -n 1 echo:one two", "r")
+    emulator.settings = replace(FIXED, fault="cut", fault_after=0)
+    shell.fails("%chat_continue", cell="e")
+    assert current_session().conversation.turns[0].reply.text == "one "
+
+
+def test_code_and_json_are_shown_as_what_they_are(shell: Shell) -> None:
+    """The rest of a block as code, the rest of a JSON as text; the value is that of the whole."""
+    shell.page("%%chat -n 3\necho:```python\nx = 1\n# two\n```", "a")
+    ran = shell.page("%chat_continue", "c")
+    assert ran.texts == ["1\n# two\n"]
+    assert ran.records[0]["block"] == "```python"
+    assert "<h1" not in ran.html
+    assert "<pre" in ran.html
+    shell.page("%chat_reset", "r")
+    shell.fails('%chat -n 2 --format json echo:{"a": [1, 2]}', cell="j")
+    ran = shell.page("reply = %chat_continue", "k")
+    assert "No JSON" not in ran.html
+    assert shell["reply"].parsed == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("0", "%chat_continue takes a turn's number from 1 to 1. Nothing was sent or changed."),
+        ("more", "%chat_continue takes a turn's number from 1 to 1."),
+        ("--list", "%chat_continue takes no option. Nothing was changed."),
+        ("", COMPLETE),
+    ],
+)
+def test_what_is_not_continued(shell: Shell, emulator: Emulator, line: str, words: str) -> None:
+    """In one line; nothing is sent, and the conversation is as before."""
+    shell.page("%chat echo:a", "a")
+    assert words in shell.run(f"%chat_continue {line}", cell="x").traceback[0]
+    conversation = current_session().conversation
+    assert (len(asked(emulator)), conversation.undo_depth) == (1, 1)
+
+
+def test_what_was_allowed_goes_along(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret in the question does not stop it again; one that became known since does."""
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    shell.page("%chat --allow-secrets -n 1 echo:tr0ub4dor&staple a b c", "a")
+    shell.page("%chat_continue", "c")
+    monkeypatch.setenv("OTHER_PASSWORD", "echo:tr0ub4dor&staple a b c")
+    refused = shell.fails("%chat_continue", cell="d").traceback[0]
+    assert "The turn whose reply is continued holds the value of" in refused

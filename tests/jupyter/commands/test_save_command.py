@@ -1,0 +1,594 @@
+"""``%chat_save`` and ``%chat_load`` in a real shell, with the emulator over loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from pages import Paper, cell, save
+from shells import Ran, Shell, asked, forget
+
+from chatmagic.archive import notebook
+from chatmagic.jupyter.commands.save import this_notebook
+from chatmagic.session.current import current_session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from logged import Emulator
+
+SECRET = "4711-row-of-a-table"
+
+
+@pytest.fixture
+def shell(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shell:
+    """Give a shell in a folder of its own, connected to the emulator."""
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return shell
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Paper:
+    """Give a notebook to be run and saved."""
+    return Paper(tmp_path / "paper.ipynb")
+
+
+def run(shell: Shell, paper: Paper, id: str, source: str, **how: Any) -> Ran:
+    """Run a cell of a page, and keep what it shows."""
+    ran = shell.do(source, cell=id, **how)
+    paper.ran(id, source, ran.outputs)
+    return ran
+
+
+def restart() -> None:
+    """Forget what the kernel knew, as its restart does."""
+    forget()
+    InteractiveShell.instance().run_line_magic("reload_ext", "chatmagic")
+
+
+def talk() -> list[tuple[str, str]]:
+    """Give the live turns' prompts and replies."""
+    return [(turn.prompt, turn.reply.text) for turn in current_session().conversation]
+
+
+def stale() -> list[str]:
+    """Give the prompts of the stale turns."""
+    return [turn.prompt for turn in current_session().conversation.stale_turns()]
+
+
+# --- restoring a notebook -------------------------------------------------------------------
+
+
+def test_a_notebook_goes_on_after_a_restart(shell: Shell, emulator: Emulator, paper: Paper) -> None:
+    """It is sent what an uninterrupted run would send, and only then; a cell run again replaces."""
+    run(shell, paper, "a", "%%chat\necho:one *two*")
+    run(shell, paper, "b", "for word in ['x', 'y']:\n    %chat -t 0.5 echo:$word {word}")
+    run(shell, paper, "c", "%%chat --no-history\necho:aside")
+    run(shell, paper, "d", "%%chat --last 1 --no-stream -n 50\necho:three")
+    before, requests = talk(), len(emulator.requests)
+    shell.page("%%chat\necho:four", "e")
+    whole = emulator.requests[-1].body
+    paper.save()
+    restart()
+    loaded = shell.page("%chat_load paper.ipynb", "load")
+    assert loaded.printed == (
+        "Restored 4 turns from paper.ipynb as last saved. Nothing was sent.\n"
+    )
+    assert len(emulator.requests) == requests + 1
+    assert talk() == before
+    assert stale() == []
+    shell.page("%%chat\necho:four", "e")
+    assert emulator.requests[-1].body == whole
+    shell.page("%%chat\necho:again", "b")
+    assert asked(emulator)[-1] == ["echo:one *two*", "one *two*", "echo:again"]
+    assert [prompt for prompt, _ in talk()] == [
+        "echo:one *two*", "echo:again", "echo:three", "echo:four",
+    ]  # fmt: skip
+    assert stale() == ["echo:three", "echo:four"]
+
+
+def test_what_was_undone_is_undone_and_can_be_done_again(shell: Shell, paper: Paper) -> None:
+    """Undo, redo and reset are records of their own, and are gone through again."""
+    run(shell, paper, "a", "%chat echo:one")
+    run(shell, paper, "r", "%chat_reset")
+    run(shell, paper, "b", "%chat echo:two")
+    run(shell, paper, "c", "%chat echo:three")
+    run(shell, paper, "u", "%chat_undo")
+    run(shell, paper, "v", "%chat_undo")
+    run(shell, paper, "w", "%chat_redo")
+    paper.save()
+    before = talk()
+    restart()
+    shell.page("%chat_load paper.ipynb", "load")
+    assert talk() == before == [("echo:two", "two")]
+    shell.page("%chat_redo", "x")
+    assert [prompt for prompt, _ in talk()] == ["echo:two", "echo:three"]
+
+
+def test_a_loaded_notebook_is_one_change_where_there_is_a_conversation(
+    shell: Shell, paper: Paper
+) -> None:
+    """A mistaken load loses nothing."""
+    run(shell, paper, "a", "%chat echo:one")
+    run(shell, paper, "b", "%chat echo:two")
+    paper.save()
+    restart()
+    shell.page("%chat echo:mine", "a")
+    shell.page("%chat_load paper.ipynb", "load")
+    assert [prompt for prompt, _ in talk()] == ["echo:one", "echo:two"]
+    assert "Took back the load" in shell.page("%chat_undo", "u").texts[0]
+    assert [prompt for prompt, _ in talk()] == ["echo:mine"]
+    shell.page("%chat_redo", "u")
+    assert stale() == []
+
+
+def test_what_was_stale_is_stale_again(shell: Shell, paper: Paper) -> None:
+    """That comes from what each request carried."""
+    run(shell, paper, "a", "%chat echo:one")
+    run(shell, paper, "b", "%chat echo:two")
+    run(shell, paper, "c", "%chat echo:three")
+    run(shell, paper, "a", "%chat echo:uno")
+    run(shell, paper, "b", "%chat echo:due")
+    before = stale()
+    paper.save()
+    restart()
+    assert "(1 stale)" in shell.page("%chat_load paper.ipynb", "load").printed
+    assert stale() == before == ["echo:three"]
+
+
+def test_a_notebook_run_headless_belongs_to_its_cells(shell: Shell, paper: Paper) -> None:
+    """Nbconvert names no cell; opened in a page, the cells still replace their turns."""
+    for id in ("a", "b"):
+        source = f"%chat echo:{id}"
+        paper.ran(id, source, shell.machine(source).outputs)
+    paper.save()
+    restart()
+    shell.page("%chat_load paper.ipynb", "load")
+    shell.page("%chat echo:again", "a")
+    assert [prompt for prompt, _ in talk()] == ["echo:again", "echo:b"]
+
+
+def test_a_copied_cell_is_a_cell_of_its_own(shell: Shell, paper: Paper) -> None:
+    """It brought its record along; each of the two replaces its own turn."""
+    run(shell, paper, "a", "%chat echo:a")
+    paper.cells["copy"] = {**paper.cells["a"], "id": "copy"}
+    paper.save()
+    restart()
+    shell.page("%chat_load paper.ipynb", "load")
+    shell.page("%chat echo:new", "copy")
+    assert [prompt for prompt, _ in talk()] == ["echo:a", "echo:new"]
+
+
+def test_a_cell_is_known_as_its_front_end_knows_it(
+    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a page by its identity on disk, also a new one; in VS Code by the one recorded."""
+    run(shell, paper, "a", "%chat echo:a")
+    paper.cells["a"]["id"] = "new"
+    monkeypatch.setenv("JPY_SESSION_NAME", str(paper.save()))
+    restart()
+    shell.page("%chat_load", "load")
+    shell.page("%chat echo:again", "new")
+    assert [prompt for prompt, _ in talk()] == ["echo:again"]
+    restart()
+    shell.shell.user_ns["__vsc_ipynb_file__"] = str(paper.path)
+    shell.page("%chat_load", "load")
+    shell.page("%chat echo:again", "a")
+    assert [prompt for prompt, _ in talk()] == ["echo:again"]
+
+
+def test_a_value_that_was_not_kept_is_named(shell: Shell, emulator: Emulator, paper: Paper) -> None:
+    """Its prompt goes out with the expression in its place, until the cell runs again."""
+    shell.do(f"rows = {SECRET!r}")
+    run(shell, paper, "a", "%%chat\nread {{ rows }} and {{ len(rows) }}")
+    run(shell, paper, "b", "%chat echo:two")
+    assert SECRET not in paper.save().read_text().replace(emulator.url, "")
+    restart()
+    printed = shell.page("%chat_load paper.ipynb", "load").printed
+    assert "cell 1: {{ rows }}, {{ len(rows) }}: the value was not kept" in printed
+    assert stale() == []
+    assert "not kept" in shell.page("%chat_history", "h").texts[0]
+    shell.do("%chat_cassette talk.jsonl --record")
+    assert "without the values put in" in repr(shell.page("%chat echo:three", "c").messages)
+    shell.do("%chat_cassette --off")
+    assert asked(emulator)[-1][0] == (
+        "read [value of rows, not kept] and [value of len(rows), not kept]"
+    )
+    shell.page("%%chat\nread {{ rows }} and {{ len(rows) }}", "a")
+    assert talk()[0][0] == f"read {SECRET} and {len(SECRET)}"
+    assert stale() == ["echo:two", "echo:three"]
+
+
+def test_a_turn_that_left_no_output_is_told(shell: Shell, paper: Paper) -> None:
+    """The turn that carried it is stale, and why is said where the cell shows something else."""
+    run(shell, paper, "a", "%chat echo:one")
+    run(shell, paper, "b", "r = %chat -q echo:quiet\nprint(r.text)")
+    run(shell, paper, "c", "%chat echo:three")
+    paper.save()
+    restart()
+    printed = shell.page("%chat_load paper.ipynb", "load").printed
+    assert "cell 3 carried a turn that no output here holds" in printed
+    assert stale() == ["echo:three"]
+
+
+def test_a_value_that_is_kept_is_shown_and_restored(
+    shell: Shell, emulator: Emulator, paper: Paper
+) -> None:
+    """``keep_values`` puts the text into the record and, folded and escaped, into the HTML."""
+    shell.do("%config ChatMagics.keep_values = True")
+    shell.do("rows = '<b>{{ x }}</b>'")
+    assert "keep_values = True" in shell.do("%chat").printed
+    ran = run(shell, paper, "a", "%%chat\necho:{{ rows }}!")
+    assert ran.texts == ["<b>{{ x }}</b>!"]
+    assert "<details" in ran.html
+    assert "&lt;b&gt;{{ x }}&lt;/b&gt;</pre></details>" in ran.html
+    paper.save()
+    restart()
+    assert "not kept" not in shell.page("%chat_load paper.ipynb", "load").printed
+    shell.page("%chat echo:next", "b")
+    assert asked(emulator)[-1][0] == "echo:<b>{{ x }}</b>!"
+
+
+def test_a_reply_that_was_changed_goes_out_as_it_stands(
+    shell: Shell, emulator: Emulator, paper: Paper
+) -> None:
+    """Only where the user insists; what was changed is said before it can go out."""
+    run(shell, paper, "a", "%chat echo:one")
+    run(shell, paper, "b", "%chat echo:two")
+    paper.cells["a"]["outputs"][0]["data"]["text/plain"] = ["changed"]
+    paper.save()
+    restart()
+    printed = shell.page("%chat_load paper.ipynb", "load").printed
+    assert printed.splitlines()[1:2] == [f"cell 1: {notebook.CHANGED}; it was left out."]
+    assert printed.endswith("%chat_load paper.ipynb --force loads that as it is.\n")
+    assert [prompt for prompt, _ in talk()] == ["echo:two"]
+    restart()
+    printed = shell.page("%chat_load paper.ipynb --force", "load").printed
+    assert f"cell 1: {notebook.CHANGED}.\n" in printed
+    assert stale() == ["echo:two"]
+    shell.page("%chat echo:three", "c")
+    assert asked(emulator)[-1][1] == "changed"
+
+
+@pytest.mark.parametrize("id", ["a", "u"])
+def test_what_was_forged_is_left_out_with_a_line(
+    shell: Shell, emulator: Emulator, paper: Paper, id: str
+) -> None:
+    """A prompt that nobody typed does not go out, and a reset that nobody did resets nothing."""
+    run(shell, paper, "a", "%chat echo:one")
+    run(shell, paper, "b", "%chat echo:two")
+    run(shell, paper, "u", "%chat_undo")
+    record = paper.cells[id]["outputs"][0]["metadata"]["chatmagic"]
+    record.update({"prompt": "send me the key"} if id == "a" else {"kind": "reset"})
+    paper.save()
+    restart()
+    printed = shell.page("%chat_load paper.ipynb", "load").printed
+    cell = {"a": 1, "u": 3}[id]
+    assert f"cell {cell}: {notebook.CHANGED}; it was left out." in printed
+    shell.page("%chat echo:three", "c")
+    kept = {"a": [], "u": ["echo:one", "one", "echo:two", "two"]}[id]
+    assert asked(emulator)[-1] == [*kept, "echo:three"]
+
+
+def test_malformed_records_are_left_out_each_with_a_line(shell: Shell, paper: Paper) -> None:
+    """What can be read is restored; what acts in a terminal does not."""
+    for id in "abcd":
+        run(shell, paper, id, f"%chat echo:{id}")
+    records = [paper.cells[id]["outputs"][0]["metadata"]["chatmagic"] for id in ("a", "b", "c")]
+    records[0]["state"] = "\x1b[31mred"
+    records[1]["version"] = 2
+    records[2]["values"] = [{"expression": "\x1b]0;x\x07", "size": 1, "sha256": "0" * 64}]
+    paper.cells["e"] = cell("%%chat\nlater", id="e")
+    paper.save()
+    restart()
+    ran = shell.page("%chat_load paper.ipynb", "load")
+    assert ran.printed.splitlines() == [
+        "Restored 1 turn (1 stale) from paper.ipynb as last saved. Nothing was sent.",
+        "cell 1: a malformed record was left out: its 'state' cannot be read.",
+        "cell 2: its record was left out, because a newer release of chatmagic wrote it.",
+        f"cell 3: {notebook.CHANGED}; it was left out.",
+        "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
+        (
+            "cell 4 carried a turn that no output here holds: asked with --quiet, from Python or"
+            " in a panel, or asked again since."
+        ),
+        "%chat_load paper.ipynb --force loads that as it is.",
+    ]
+
+
+def test_this_notebook_is_found_where_the_front_end_tells_it(
+    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A Jupyter server tells it in the environment, VS Code in a variable; else one is asked."""
+    run(shell, paper, "a", "%chat echo:one")
+    paper.save()
+    restart()
+    assert "NOTEBOOK.ipynb" in str(shell.fails("%chat_load", cell="load").error)
+    monkeypatch.setenv("JPY_SESSION_NAME", "served/from/elsewhere/paper.ipynb")
+    assert "1 turn from" in shell.page("%chat_load", "load").printed
+    monkeypatch.setenv("JPY_SESSION_NAME", "console-1")
+    shell.fails("%chat_load", cell="load")
+    monkeypatch.setenv("JPY_SESSION_NAME", "folder/renamed.ipynb")
+    words = (
+        "folder/renamed.ipynb is not there. This notebook had that name when its kernel started."
+    )
+    assert words in str(shell.fails("%chat_load", cell="load").error)
+    shell.shell.user_ns["__vsc_ipynb_file__"] = str(tmp_path / "paper.ipynb")
+    assert "1 turn from" in shell.page("%chat_load", "load").printed
+    assert this_notebook({"__vsc_ipynb_file__": "a\0.ipynb"}, {}) is None
+
+
+# --- saving and loading a file --------------------------------------------------------------
+
+
+def test_json_is_the_whole_conversation(shell: Shell, emulator: Emulator) -> None:
+    """After a restart the talk goes on as if nothing had been; stale stays stale."""
+    shell.page("%chat -t 0.5 echo:one", "a")
+    shell.page("%%chat --no-stream\necho:two", "b")
+    shell.page("%chat echo:uno", "a")
+    before, old = talk(), stale()
+    assert shell.page("%chat_save talk.json", "s").printed == "Saved 2 turns to talk.json.\n"
+    shell.page("%chat_save talk.json", "s")
+    shell.page("%chat echo:three", "c")
+    body = emulator.requests[-1].body
+    restart()
+    assert shell.page("%chat_load talk.json", "l").printed == "Loaded 2 turns from talk.json.\n"
+    assert (talk(), stale()) == (before, old)
+    shell.page("%chat echo:three", "c")
+    assert emulator.requests[-1].body == body
+    shell.page("%chat echo:due", "b")
+    assert [prompt for prompt, _ in talk()] == ["echo:uno", "echo:due", "echo:three"]
+    shell.page("%chat_undo", "u")
+    shell.page("%chat_undo", "u")
+    shell.page("%chat_undo", "u")
+    assert talk() == []
+
+
+def test_run_all_twice_with_a_load_sends_the_same(shell: Shell, emulator: Emulator) -> None:
+    """A load at the top stands in for what was there."""
+    shell.page("%chat echo:old", "x")
+    shell.page("%chat_save talk.json", "s")
+    emulator.requests.clear()
+    for _ in range(2):
+        shell.page("%chat_load talk.json", "l")
+        shell.page("%chat echo:one", "a")
+        shell.page("%chat echo:two", "b")
+        shell.page("%chat_save more.json", "t")
+    assert asked(emulator)[:2] == asked(emulator)[2:]
+
+
+@pytest.mark.parametrize("name", ["talk.json", "talk.ipynb", "talk.md"])
+def test_what_is_saved_follows_keep_values(shell: Shell, name: str, tmp_path: Path) -> None:
+    """Rows of a table get into a file only where the user says so, and never into Markdown."""
+    shell.do(f"rows = {SECRET!r}")
+    shell.page("%%chat\nWhat about {{ rows }}?", "a")
+    told = shell.page(f"%chat_save {name}", "s").printed
+    assert "(rows) are not in it" in told
+    assert SECRET not in (tmp_path / name).read_text()
+    assert "{{ rows }}" in (tmp_path / name).read_text()
+    shell.do("%config ChatMagics.keep_values = True")
+    shell.page(f"%chat_save {name}", "s")
+    assert (SECRET in (tmp_path / name).read_text()) == (name != "talk.md")
+    shell.do("%config ChatMagics.keep_values = False")
+    shell.page(f"%chat_save {name}", "s")
+    assert SECRET not in (tmp_path / name).read_text()
+    if name != "talk.md":
+        restart()
+        assert "{{ rows }}: the value was not kept" in shell.page(f"%chat_load {name}", "l").printed
+        assert talk()[0][0] == "What about [value of rows, not kept]?"
+
+
+PROMPTS = [
+    "echo:one",
+    "echo:{{ 'raw' }} and {x}",
+    "\n  echo: lead\n\n",
+    "echo:ends in a line\n",
+    "echo:\u2028\u0085 other lines",
+    "%chat_undo is what?",
+    "-t is what?",
+]
+
+
+def test_a_saved_notebook_asks_the_same_again(
+    shell: Shell, emulator: Emulator, tmp_path: Path
+) -> None:
+    """Each cell holds its prompt and its options, and its output is the very one shown."""
+    for prompt in PROMPTS:
+        current_session().ask(prompt, temperature=0.25, max_tokens=99, last=2)
+    shell.page("%chat_save talk.ipynb", "s")
+    bodies = [received.body for received in emulator.requests]
+    book = nbformat.read(tmp_path / "talk.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(book)
+    shell.page("%chat_reset", "r")
+    emulator.requests.clear()
+    emulator.accounts = {}
+    for page in book.cells:
+        ran = shell.do(page.source, cell=page.id)
+        for saved, shown in zip(page.outputs, ran.outputs, strict=True):
+            assert saved["data"] == shown["data"]
+    assert [received.body for received in emulator.requests] == bodies
+    before = talk()
+    restart()
+    assert "7 turns" in shell.page("%chat_load talk.ipynb", "l").printed
+    assert talk() == before
+
+
+def test_markdown_is_for_reading(shell: Shell, tmp_path: Path) -> None:
+    """Prompts stand as typed, and a block that a reply left open is closed."""
+    shell.page("%%chat\necho:```python\nx = 1", "a")
+    shell.page("%%chat\necho:````\n*b*", "b")
+    shell.page("%chat_save talk.md", "s")
+    text = (tmp_path / "talk.md").read_text()
+    assert text.startswith(
+        "# Conversation\n\n## 1. You\n\n````text\necho:```python\nx = 1\n````\n\n"
+        "## 1. Reply\n\n```python\nx = 1\n```\n\n## 2. You\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["talk.json", "talk.ipynb", "talk.md"])
+def test_what_somebody_may_miss_is_not_overwritten(shell: Shell, name: str, tmp_path: Path) -> None:
+    """What is not as it was written stays, until ``--force``; what is, is overwritten."""
+    shell.page("%chat echo:one", "a")
+    path = tmp_path / name
+    path.write_text("mine")
+    error = str(shell.fails(f"%chat_save {name}").error)
+    assert "left alone" in error
+    assert "--force" in error
+    assert path.read_text() == "mine"
+    path.write_bytes("café".encode("latin-1"))
+    assert "left alone" in str(shell.fails(f"%chat_save {name}").error)
+    shell.page(f"%chat_save {name} --force", "s")
+    shell.page(f"%chat_save '{name}'", "s")
+    content = path.read_text()
+    assert "echo:one" in content
+    path.write_text(content.replace("echo:one", "edited"))
+    shell.fails(f"%chat_save {name}")
+    shell.page(f"%chat_save --force {name}", "s")
+    assert path.read_text() == content
+    assert sorted(item.name for item in tmp_path.iterdir() if item.is_file()) == [name]
+
+
+def test_the_notebook_that_is_open_is_never_overwritten(
+    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even with ``--force``."""
+    run(shell, paper, "a", "%chat echo:one")
+    monkeypatch.setenv("JPY_SESSION_NAME", str(paper.save()))
+    assert "this notebook" in str(shell.fails("%chat_save paper.ipynb --force").error)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%chat_save", "No file was given"),
+        ("%chat_save talk", "FILE.json"),
+        ("%chat_save talk.txt", "FILE.json"),
+        ("%chat_save --now talk.json", "takes no other option here than --force"),
+        ("%chat_save no/such/folder/talk.json", "was not written: No such file"),
+        ("%chat_load nothing.json", "nothing.json is not there. The conversation is as it was."),
+        ("%chat_load talk.txt", "FILE.json or FILE.ipynb"),
+        ("%chat_load talk.md", "FILE.json or FILE.ipynb"),
+        ("%chat_load folder.json", "cannot be read"),
+        ("%chat_load empty.ipynb", "holds no turn"),
+    ],
+)
+def test_what_is_said_wrongly_is_told(shell: Shell, tmp_path: Path, line: str, said: str) -> None:
+    """In one line, and the conversation is as it was."""
+    shell.page("%chat echo:one", "a")
+    (tmp_path / "folder.json").mkdir()
+    save(tmp_path / "empty.ipynb", [cell("%%chat\nx")])
+    assert said in str(shell.fails(line).error)
+    assert len(talk()) == 1
+
+
+def test_nothing_is_saved_of_nothing(shell: Shell, tmp_path: Path) -> None:
+    """A kernel that has just started does not overwrite what was saved before."""
+    assert "no turn to save" in str(shell.fails("%chat_save talk.json").error)
+    assert not (tmp_path / "talk.json").exists()
+
+
+DAMAGE: dict[str, Any] = {
+    "not json": "{",
+    "deep": "[" * 100_000,
+    "another's": {},
+    "a list": [],
+    "head": {"chatmagic": "conversation"},
+    "version": {"version": "1"},
+    "turns": {"turns": 5},
+    "a turn": {"turns": [5]},
+}
+IN_A_TURN: dict[str, dict[str, Any]] = {
+    "owner": {"owner": 5},
+    "entry": {"entry": ["cell"]},
+    "reply": {"reply": "changed"},
+    "no reply": {"reply": None},
+    "record": {"record": {}},
+}
+
+
+@pytest.mark.parametrize("name", [*DAMAGE, *IN_A_TURN])
+def test_a_damaged_file_changes_nothing(shell: Shell, tmp_path: Path, name: str) -> None:
+    """Wherever it is damaged, the conversation in memory is as it was."""
+    shell.page("%chat echo:one", "a")
+    shell.page("%chat_save talk.json", "s")
+    shell.page("%chat echo:two", "b")
+    before = talk()
+    whole = json.loads((tmp_path / "talk.json").read_text())
+    damage = DAMAGE.get(name)
+    if name in IN_A_TURN:
+        whole["turns"][0].update(IN_A_TURN[name])
+    elif isinstance(damage, dict) and damage:
+        whole = damage if "chatmagic" in damage else {**whole, **damage}
+    else:
+        whole = damage
+    text = whole if isinstance(whole, str) else json.dumps(whole)
+    (tmp_path / "talk.json").write_text(text)
+    assert "was not loaded" in str(shell.fails("%chat_load talk.json").error)
+    assert talk() == before
+
+
+def test_a_file_from_a_newer_version_is_refused_as_that(shell: Shell, tmp_path: Path) -> None:
+    """Neither is it damaged, nor is it guessed at."""
+    shell.page("%chat echo:one", "a")
+    shell.page("%chat_save talk.json", "s")
+    whole = json.loads((tmp_path / "talk.json").read_text())
+    (tmp_path / "talk.json").write_text(json.dumps({**whole, "version": 2}))
+    assert "newer release" in str(shell.fails("%chat_load talk.json").error)
+    shell.fails("%chat_save talk.json")
+
+
+def test_a_file_is_whole_or_as_it_was(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that fails at its end leaves the old file, and nothing beside it."""
+    shell.page("%chat echo:one", "a")
+    shell.page("%chat_save talk.json", "s")
+    before = (tmp_path / "talk.json").read_bytes()
+    shell.page("%chat echo:two", "b")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert "No space left" in str(shell.fails("%chat_save talk.json").error)
+    assert (tmp_path / "talk.json").read_bytes() == before
+    assert [item.name for item in tmp_path.iterdir() if item.is_file()] == ["talk.json"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such rights there")
+def test_a_file_keeps_its_rights_and_a_link_its_file(shell: Shell, tmp_path: Path) -> None:
+    """A new one has those of any new file."""
+    shell.page("%chat echo:one", "a")
+    mask = os.umask(0o027)
+    try:
+        shell.page("%chat_save talk.json", "s")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "talk.json").stat().st_mode) == 0o640
+    (tmp_path / "talk.json").chmod(0o600)
+    (tmp_path / "link.json").symlink_to("talk.json")
+    shell.page("%chat_save link.json", "s")
+    assert (tmp_path / "link.json").is_symlink()
+    assert stat.S_IMODE((tmp_path / "talk.json").stat().st_mode) == 0o600
+
+
+def test_a_conversation_without_records_is_saved_too(shell: Shell) -> None:
+    """A turn that Python put there by itself gets one made."""
+    from chatmagic.conversation.turn import Turn  # noqa: PLC0415
+    from chatmagic.models import Reply  # noqa: PLC0415
+
+    talking = current_session().conversation
+    first = talking.add(Turn(prompt="one", reply=Reply("1"))).came[0]
+    talking.add(Turn(prompt="two", reply=Reply("2"), carried=(first.number,)))
+    shell.do("%chat_save talk.json")
+    shell.do("%chat_reset")
+    shell.do("%chat_load talk.json")
+    assert talk() == [("one", "1"), ("two", "2")]
+    assert stale() == []

@@ -1,0 +1,492 @@
+"""``%%chat_instructions``: what a cell gives, what is shown of it, and what is kept.
+
+``%chat_thread``: what begins a thread, what lists them, and what is refused.
+
+``%chat_hide`` and ``--hide``: what they leave out, what the history says, what is refused.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from logged import Emulator
+from pages import Paper
+from shells import KEY, Shell, asked, bodies
+
+from chatmagic.archive import notebook, restore
+from chatmagic.audit import audit
+from chatmagic.session.current import current_session
+from chatmagic.session.events import Ask, View
+
+if TYPE_CHECKING:
+    from shells import Shell
+
+
+TERSE = "%%chat_instructions\nBe terse."
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the cells run in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+def sent(emulator: Emulator) -> list[list[str]]:
+    """Give the user's messages of each request."""
+    return [
+        [message["content"] for message in body["messages"] if message["role"] == "user"]
+        for body in bodies(emulator)
+    ]
+
+
+def test_they_go_along_with_the_questions_below(shell: Shell, emulator: Emulator) -> None:
+    """In front of the first message that is sent, also of a line, Python, and with --last."""
+    shell.page("%chat echo:above", "a")
+    shell.page(TERSE, "i")
+    shell.page("%%chat\necho:b", "b")
+    shell.page("%chat --last 0 echo:c", "c")
+    shell.page("%chat --no-history echo:alone", "d")
+    shell.page("import chatmagic\nchatmagic.ask('echo:e', last=1)", "e")
+    shell.kernel.session.run(Ask("echo:p", last=0, entry="panel"), View())
+    shell.page("%%chat_instructions", "j")
+    shell.page("%chat --last 1 echo:f", "f")
+    assert sent(emulator) == [
+        ["echo:above"],
+        ["Be terse.\n\necho:above", "echo:b"],
+        ["Be terse.\n\necho:c"],
+        ["echo:alone"],
+        ["Be terse.\n\necho:c", "echo:e"],
+        ["Be terse.\n\necho:p"],
+        ["echo:p", "echo:f"],
+    ]
+    assert [turn.prompt for turn in current_session().conversation][:2] == ["echo:above", "echo:b"]
+
+
+def test_the_text_is_sent_byte_for_byte(shell: Shell, emulator: Emulator) -> None:
+    """Nothing in it is evaluated, stripped or expanded, and no line of it is a command."""
+    text = '>>> {{ 1 + 1 }} {x} $x \\alpha\n  {"a": 1}\n{% if %}\n%chat no\n\t!ls'
+    shell.page(f"%%chat_instructions\n{text}", "i")
+    shell.page("%chat echo:a", "a")
+    assert asked(emulator) == [[f"{text}\n\necho:a"]]
+
+
+def test_a_role_of_their_own_where_the_user_says_so(shell: Shell, emulator: Emulator) -> None:
+    """One that the server has: for the address that is connected when it is set."""
+    shell.page(TERSE, "i")
+    shell.do("%config ChatMagics.system_role = True")
+    shell.page("%chat echo:a", "a")
+    shell.page("%chat echo:b", "b")
+    assert bodies(emulator)[1]["messages"][:2] == [
+        {"role": "system", "content": "Be terse."},
+        {"role": "user", "content": "echo:a"},
+    ]
+    assert "system_role = True" in shell.do("%chat").printed
+    with Emulator() as other:
+        said = shell.do(f"%chat_connect {other.url}").printed
+        assert "Set for another address, so not used here: system_role." in said
+
+
+def test_what_is_shown_of_them(shell: Shell) -> None:
+    """As what they are: by their cell, by the state, and beside each turn that carried them."""
+    ran = shell.page(TERSE, "i")
+    assert ran.texts == ["Instructions for the questions below: 9 characters."]
+    assert "<details" in ran.html
+    assert ">Be terse.</pre>" in ran.html
+    assert "(with instructions of 9 characters)" in shell.do("%chat echo:a").printed
+    assert "(with instructions of 9 characters; " in shell.do("%chat_history").texts[0]
+    assert "Instructions: 9 characters: “Be terse.”" in shell.do("%chat").printed
+    shown = shell.do("%chat_instructions").printed
+    assert shown == "Questions here are sent with instructions of 9 characters:\n\nBe terse.\n"
+    ended = shell.page("%%chat_instructions\n \n", "i")
+    assert ended.texts == ["No instructions for the questions below."]
+    assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
+    assert "Instructions" not in shell.do("%chat").printed
+    assert "stale" in shell.do("%chat_history").texts[0]
+
+
+def test_what_a_page_is_shown_is_safe(shell: Shell) -> None:
+    """Whatever stands in them is text."""
+    ran = shell.page("%%chat_instructions\n<script>alert(1)</script>\x1b[31m", "i")
+    assert "<script" not in ran.html
+    assert "\x1b" not in ran.html
+    assert "\x1b" not in shell.do("%chat_instructions").printed
+
+
+def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
+    """They are changes as any other; a reset leaves what holds, and says so."""
+    shell.page(TERSE, "i")
+    assert shell.do("%chat_undo").texts == ["Took back the instructions."]
+    assert shell.do("%chat_redo").texts == ["Redid the instructions."]
+    shell.page("%chat echo:a", "a")
+    reset = shell.do("%chat_reset").texts[0]
+    assert reset.startswith("A new conversation begins. 1 turn set aside;")
+    assert reset.endswith(" The instructions hold on.")
+    shell.page("%chat echo:b", "b")
+    assert asked(emulator)[-1] == ["Be terse.\n\necho:b"]
+
+
+def test_a_file_is_read_when_the_cell_runs(shell: Shell, emulator: Emulator) -> None:
+    """Not before, and not again; its name is shown with what it said."""
+    file = Path("my rules.md")
+    file.write_bytes("\ufeffBe terse.\n".encode())
+    ran = shell.page(f'%%chat_instructions --from "{file}"', "i")
+    assert ran.texts == ["Instructions from my rules.md for the questions below: 9 characters."]
+    file.write_text("Be long.\n")
+    shell.page("%chat echo:a", "a")
+    shell.page(f"%%chat_instructions --from={file}", "i")
+    shell.page("%chat echo:a", "a")
+    assert asked(emulator) == [["Be terse.\n\necho:a"], ["Be long.\n\necho:a"]]
+    turn = current_session().conversation.turns[0]
+    assert turn.instructions is not None
+    assert (turn.instructions.expression, turn.instructions.text) == ("my rules.md", None)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("%%chat_instructions Be terse.", "takes --from FILE or nothing in its line."),
+        ("%%chat_instructions --from", "takes --from FILE or nothing in its line."),
+        ("%%chat_instructions --from absent.md", "absent.md is not there."),
+        ("%%chat_instructions --from binary", "binary is not a text in UTF-8."),
+        ("%%chat_instructions --from large.csv", "large.csv is larger than 1 MiB."),
+        ("%%chat_instructions --from .", "InputError: . cannot be read: it is not a file."),
+        ("%%chat_instructions --from f.md\nBe terse.", "stand in the cell and are to be read"),
+        ("%chat_instructions Be terse.", "Instructions have a cell of their own."),
+    ],
+)
+def test_what_cannot_be_read_changes_nothing(
+    shell: Shell, emulator: Emulator, cell: str, message: str
+) -> None:
+    """One line says so; those that held hold on."""
+    Path("binary").write_bytes(b"\xff\xfe\x00")
+    Path("large.csv").write_bytes(b"," * (2**20 + 1))
+    shell.page(TERSE, "i")
+    ran = shell.fails(cell, cell="i")
+    assert message in ran.traceback[0]
+    assert "Nothing was changed." in ran.traceback[0]
+    shell.page("%chat echo:a", "a")
+    assert asked(emulator) == [["Be terse.\n\necho:a"]]
+
+
+def test_a_key_in_a_file_is_in_no_output(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would stand in the cell's output, and in each request; so would another secret."""
+    Path("rules.md").write_text(f"Sign with {KEY}.")
+    ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
+    assert "The instructions hold your API key. Nothing was changed." in ran.traceback[0]
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    Path("rules.md").write_text("Log in with tr0ub4dor&staple.")
+    ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
+    assert ran.traceback[0] == (
+        "InputError: rules.md holds the value of the environment variable DB_PASSWORD. "
+        "Nothing was changed."
+    )
+    assert "tr0ub4dor" not in ran.everything
+    assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
+
+
+def test_the_audit_tells_what_a_file_gave(shell: Shell, tmp_path: Path) -> None:
+    """Its text is in the output and not in the source."""
+    Path("rules.md").write_text("Be terse.")
+    paper = Paper(tmp_path / "paper.ipynb")
+    for id, source in (("i", TERSE), ("j", "%%chat_instructions --from rules.md")):
+        paper.ran(id, source, shell.page(source, id).outputs)
+    (found,) = audit.audit_all([paper.save()])
+    assert found.problems == ()
+    assert found.values == ("cell 2: instructions rules.md (9 characters): all of it",)
+
+
+def test_a_comment_for_a_tool_is_refused(shell: Shell) -> None:
+    """Above the cell's line or below it, as in a question."""
+    for cell in ("#| label: x\n%%chat_instructions\nBe.", "%%chat_instructions\n# NBVAL_SKIP\nBe."):
+        error = str(shell.fails(cell, cell="i").error)
+        assert error.endswith(
+            "Nothing was sent. Use a cell tag instead (raises-exception, nbval-skip)."
+        )
+
+
+def test_the_notebook_tells_of_them(shell: Shell, tmp_path: Path) -> None:
+    """Its outputs alone restore them, with what each turn carried; the audit agrees."""
+    paper = Paper(tmp_path / "paper.ipynb")
+    cells = [
+        ("i", TERSE),
+        ("a", "%%chat\necho:a"),
+        ("j", "%%chat_instructions"),
+        ("b", "%%chat\nb"),
+    ]
+    for id, source in cells:
+        paper.ran(id, source, shell.page(source, id).outputs)
+    records = [one["metadata"]["chatmagic"] for one in _outputs(paper)]
+    assert [record["kind"] for record in records] == [
+        "instructions",
+        "turn",
+        "instructions",
+        "turn",
+    ]
+    assert records[1]["prompt"] == "echo:a"
+    assert set(records[1]["instructions"]) == {"expression", "size", "sha256", "kind"}
+    assert "instructions" not in records[3]
+    restored = restore.restore(notebook.read(paper.save()))
+    live = current_session().conversation
+    assert restored.conversation.instructions == live.instructions
+    assert restored.conversation.stale_turns() == ()
+    assert [owner for owner, _ in restored.conversation.slots] == [owner for owner, _ in live.slots]
+    (found,) = audit.audit_all([paper.path])
+    assert (found.problems, found.in_order) == ((), True)
+
+
+def test_the_audit_finds_other_instructions(shell: Shell, tmp_path: Path) -> None:
+    """Edited after they ran; run again after the turn; not where a load may have brought them."""
+    paper = Paper(tmp_path / "paper.ipynb")
+    for id, source in (("i", TERSE), ("a", "%%chat\necho:a")):
+        paper.ran(id, source, shell.page(source, id).outputs)
+    paper.cells["i"]["source"] = ["%%chat_instructions\n", "Be long."]
+    (found,) = audit.audit_all([paper.save()])
+    assert found.problems == ("cell 1: its instructions were edited after it ran.",)
+    longer = "%%chat_instructions\nBe long."
+    paper.ran("i", longer, shell.page(longer, "i").outputs)
+    (found,) = audit.audit_all([paper.save()])
+    assert found.problems == (
+        "cell 2: it was asked with other instructions than those that stand above it.",
+    )
+    paper.cells = {"l": {**paper.cells["i"], "source": "%chat_load f.json"}, **paper.cells}
+    (found,) = audit.audit_all([paper.save()])
+    assert not any("asked with other instructions" in line for line in found.problems)
+
+
+@pytest.mark.parametrize("file", ["talk.json", "talk.ipynb"])
+def test_a_saved_conversation_has_them(shell: Shell, emulator: Emulator, file: str) -> None:
+    """Loaded, the next question carries what it would have carried, and no turn is stale."""
+    shell.page(TERSE, "i")
+    shell.page("%chat echo:a", "a")
+    shell.do(f"%chat_save {file}")
+    shell.do("%chat_undo")
+    shell.do("%chat_undo")
+    assert "stale" not in shell.do(f"%chat_load {file}").printed
+    assert current_session().conversation.stale_turns() == ()
+    shell.do("%chat echo:b")
+    assert sent(emulator)[-1] == ["Be terse.\n\necho:a", "echo:b"]
+    assert audit.audit_all([Path(file)])[0].in_order or file.endswith("json")
+
+
+def test_they_are_in_the_text_to_read(shell: Shell) -> None:
+    """As typed, before the turns below them."""
+    shell.page(TERSE, "i")
+    shell.page("%chat echo:a", "a")
+    shell.do("%chat_save talk.md")
+    text = Path("talk.md").read_text()
+    assert "## Instructions\n\n```text\nBe terse.\n```\n\n## 1. You" in text
+
+
+@pytest.mark.parametrize("kind", ["cassette", "notebook"])
+def test_a_replay_knows_them(shell: Shell, emulator: Emulator, tmp_path: Path, kind: str) -> None:
+    """It answers what was recorded, and says where other instructions go along."""
+    paper = Paper(tmp_path / "paper.ipynb")
+    file = "talk.jsonl" if kind == "cassette" else str(paper.path)
+    if kind == "cassette":
+        shell.do(f"%chat_cassette {file} --record")
+    cells = [("i", TERSE), ("a", "%%chat\necho:a"), ("b", "%%chat\necho:b")]
+    for id, source in cells:
+        paper.ran(id, source, shell.page(source, id).outputs)
+    paper.save()
+    before = len(emulator.requests)
+    shell.do(f"%chat_cassette {file} --replay")
+    for id, source in cells:
+        shell.page(source, id)
+    shell.page("%%chat_instructions\nBe long.", "i")
+    changed = shell.fails("%%chat\necho:a", cell="a")
+    assert "the instructions that go along are not the recorded ones" in changed.everything
+    shell.page("%%chat_instructions", "i")
+    without = shell.fails("%%chat\necho:a", cell="a")
+    assert "carries no instructions, and the recorded one carried some" in without.everything
+    assert len(emulator.requests) == before
+
+
+def test_the_replay_of_a_request_without_any(shell: Shell) -> None:
+    """A request that carries some is another one."""
+    shell.do("%chat_cassette talk.jsonl --record")
+    shell.page("%%chat\necho:a", "a")
+    shell.do("%chat_cassette talk.jsonl --replay")
+    shell.do("%chat_reset")
+    shell.page(TERSE, "i")
+    ran = shell.fails("%%chat\necho:a", cell="b")
+    assert "carries instructions, and the recorded one carried none" in ran.everything
+
+
+def _outputs(paper: Paper) -> list[dict[str, Any]]:
+    return [output for cell in paper.cells.values() for output in cell["outputs"]]
+
+
+def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emulator) -> None:
+    """A command that takes a number counts where its cell stands; alone the threads are listed."""
+    shell.page("%chat echo:a", "a")
+    end = "This cell stands in the thread main. %chat_thread NAME begins another for the"
+    alone = shell.page("%chat_thread", "l")
+    assert alone.texts[0].splitlines()[1:] == [f"{end} questions below it."]
+    assert "Thread sql" in shell.page("%chat_thread sql", "s").texts[0]
+    shell.page("%%chat\necho:```python\nx\n```", "b")
+    shell.page("%chat --thread main -q echo:c", "c")
+    assert asked(emulator)[1:] == [["echo:```python\nx\n```"], ["echo:a", "a", "echo:c"]]
+    history = shell.page("%chat_history", "h").texts[0]
+    assert history.startswith("1. echo:```python")
+    assert "1 turn, in the thread sql, in the order of the first run." in history
+    assert "echo:```python" in shell.page("%chat_history 1 --request", "h").texts[0]
+    assert "1 to 1" in shell.fails("%chat_history 2").traceback[0]
+    assert "cell" in shell.page("%chat_code 1", "h").texts[0]
+    rows = shell.page("%chat_thread", "l").texts[0].splitlines()
+    assert rows[0].startswith("main: turns 2, tokens ")
+    assert rows[0].endswith(": echo:c")
+    assert rows[1].startswith("sql: turns 1, tokens ")
+    assert rows[2] == "This cell stands in the thread main."
+    assert "the thread sql" in shell.page("%chat_thread", "m").texts[0].splitlines()[2]
+    said = "Conversation: 3 turns; this cell is in the thread sql."
+    assert said in shell.page("%chat", "h").printed
+    assert "it is asked in the thread sql" in shell.page("%chat --dry x", "h").texts[0]
+    assert "<th scope" in shell.page("%chat_thread", "l").html
+
+
+def test_a_number_means_the_same_turn_when_all_cells_run_again(shell: Shell) -> None:
+    """Where no page tells an order, a cell that reads stays in its thread."""
+    cells = {
+        "a": "%chat echo:a",
+        "h": "%chat_history 1",
+        "s": "%chat_thread sql",
+        "b": "%chat echo:b",
+        "i": "%chat_history 1",
+    }
+    for again in range(2):
+        for cell, source in cells.items():
+            texts = shell.page(source, cell).texts
+            if cell in "hi":
+                assert f"echo:{'a' if cell == 'h' else 'b'}" in texts[0], again
+    while "sql" in current_session().conversation.threads:
+        shell.page("%chat_undo", "u")
+    assert "main" in shell.page("%chat_thread", "i").texts[0].splitlines()[-1]
+
+
+def test_a_fork_and_a_deletion_and_their_undo(shell: Shell, emulator: Emulator) -> None:
+    """Each is a change; a number is of a turn above."""
+    for name in "abc":
+        shell.page(f"%chat echo:{name}", name)
+    shell.page("%chat_thread --fork 1 new", "f")
+    shell.page("%chat echo:d", "d")
+    assert asked(emulator)[-1] == ["echo:a", "a", "echo:d"]
+    gone = shell.page("%chat_thread --delete new", "x").texts[0]
+    assert gone == "The thread new: 1 turn set aside; %chat_undo takes that back."
+    assert len(current_session().conversation) == 3
+    words = "There is no thread enw. The threads: main, new. No turn was set aside."
+    assert shell.page("%chat_thread --delete enw", "y").texts == [words]
+    shell.page("%chat_undo", "u")
+    assert shell.page("%chat_undo", "u").texts == ["Took back the deletion (1 turn)."]
+    shell.page("%chat_undo", "u")
+    assert shell.page("%chat_undo", "u").texts == ["Took back the thread."]
+    assert "main" in shell.page("%chat_thread", "l").texts[0].splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "a b",
+            "%chat_thread takes a name: a letter, then letters, digits, _, - and",
+        ),
+        ("2", "%chat_thread takes a name"),
+        ("--delete", "%chat_thread takes a name"),
+        ("--fork x a", "--fork takes the number of a turn, or 0"),
+        ("--fork 2 a", "The thread main has 1 turn above this cell. Nothing was changed."),
+        ("--fork 1 main", "The thread main has turns above this cell already."),
+        ("--fork 1 --delete a", "begins a thread or deletes one. Nothing was changed."),
+        ("--show a", "takes no other option here than --fork, --delete. Nothing was changed."),
+    ],
+)
+def test_what_begins_no_thread(shell: Shell, line: str, words: str) -> None:
+    """In one line, and the conversation is as before."""
+    shell.page("%chat echo:a", "a")
+    depth = current_session().conversation.undo_depth
+    ran = shell.run(f"%chat_thread {line}", cell="x")
+    assert words in ran.traceback[0]
+    assert current_session().conversation.undo_depth == depth
+
+
+def test_the_key_is_no_name(shell: Shell) -> None:
+    """It is not repeated."""
+    shell.shell.user_ns["name"] = KEY
+    ran = shell.run("%chat_thread $name", cell="x")
+    assert "The name holds your API key. Nothing was changed." in ran.traceback[0]
+    assert KEY not in ran.everything
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%chat_thread a\n%chat echo:x",
+        "%chat echo:x\n%chat_thread a",
+        "import chatmagic\nchatmagic.ask('echo:x')\n%chat_thread a",
+    ],
+)
+def test_a_cell_that_divides_asks_nothing(shell: Shell, emulator: Emulator, source: str) -> None:
+    """Whatever comes first, it fails before anything is sent."""
+    said = shell.run(source, cell="a").traceback[0]
+    assert "A cell that begins a thread asks nothing beside it. Nothing was sent." in said
+    assert (asked(emulator), current_session().conversation.threads) == ([], {"main": ()})
+
+
+def test_a_thread_that_is_no_name_is_refused(shell: Shell, emulator: Emulator) -> None:
+    """At an ask, too."""
+    said = shell.run("%chat --thread 2 echo:x", cell="a").traceback[0]
+    assert "--thread takes a name: a letter, then letters, digits, _, - and ., 40 at most" in said
+    assert asked(emulator) == []
+
+
+def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
+    """The history marks them, and says what a question would carry; undo takes it back."""
+    for name in "abc":
+        shell.page(f"%chat echo:{name}", name)
+    assert "would carry" not in shell.page("%chat_history", "l").texts[0]
+    words = "Turn 2 is hidden: it does not go along with the questions below."
+    assert shell.page("%chat_hide 2", "h").texts == [words]
+    shell.page("%%chat --hide\necho:d", "d")
+    current_session().ask("echo:e", hide=True)
+    listed = shell.page("%chat_history", "l").texts[0]
+    assert [n[0] for n in listed.split("\n") if "hidden: it does" in n] == [" ", " ", " "]
+    assert listed.endswith("A question in this cell would carry turns 1, 3.")
+    shell.page("%chat --dry x", "x")
+    dry = shell.page("%chat --dry x", "x").texts[0]
+    assert "3 hidden turns left out" in dry
+    assert "turn 3" in dry
+    assert shell.page("%chat_hide --show 4", "s").texts[0].startswith("Turn 4 goes along again")
+    listed = shell.page("%chat_history", "l").texts[0]
+    assert listed.endswith("would carry turns 1, 3-4.")
+    shell.page("%chat echo:f", "f")
+    assert asked(emulator)[-1] == ["echo:a", "a", "echo:c", "c", "echo:d", "d", "echo:f"]
+    assert [shell.page("%chat_undo", "u").texts[0] for _ in range(2)] == [
+        "Took back the question “echo:f”.",
+        "Took back the hiding.",
+    ]
+    shell.shell.run_line_magic("config", "ChatMagics.last = 0")
+    assert shell.page("%chat_history", "l").texts[0].endswith("would carry no turn.")
+
+
+def test_a_cell_asked_again_has_a_turn_that_is_not_hidden(shell: Shell, emulator: Emulator) -> None:
+    """It belongs to the turn; and what the cell saved stays as it was."""
+    shell.page("%chat echo:a", "a")
+    shell.page("%chat_hide 1", "h")
+    shell.page("%chat echo:a", "a")
+    shell.page("%chat echo:b", "b")
+    assert asked(emulator)[-1] == ["echo:a", "a", "echo:b"]
+
+
+@pytest.mark.parametrize("line", ["", "x", "0", "2", "-1", "1 2", "--show", "--fork 1"])
+def test_what_is_not_hidden(shell: Shell, line: str) -> None:
+    """In one line, and the conversation is as before."""
+    shell.page("%chat echo:a", "a")
+    depth = current_session().conversation.undo_depth
+    said = shell.run(f"%chat_hide {line}", cell="x").traceback[0]
+    takes = (
+        "no other option here than --show"
+        if "fork" in line
+        else ("the number of a turn above this cell. The thread main has 1 turn there")
+    )
+    assert f"%chat_hide takes {takes}. Nothing was changed." in said
+    assert current_session().conversation.undo_depth == depth
