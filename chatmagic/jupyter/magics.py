@@ -119,7 +119,7 @@ class ChatMagics(KernelSettings, Magics):
             return self._run(command, line, cell)
 
         magic.__name__ = magic.__qualname__ = command.name
-        magic.__doc__ = command.doc
+        magic.__doc__ = command.help
         # IPython would take {x} and $x in a prompt for the user's variables.
         return no_var_expand(magic) if command.is_prompt else magic
 

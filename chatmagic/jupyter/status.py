@@ -1,4 +1,4 @@
-"""Status of a kernel: settings in force and credits left, for ``%chat`` alone and the panel."""
+"""Status of a kernel in words: its service, its settings, its cassette, its credits."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
 from chatmagic._json import shared
-from chatmagic.conversation import chat_line, options
+from chatmagic.cassette import active
+from chatmagic.client.endpoint import SET_AUTH
+from chatmagic.conversation import chat_line
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
-from chatmagic.jupyter.commands import cassette as cassette_command
-from chatmagic.jupyter.commands.connect import of_this_address, where
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from chatmagic.client.credit_tracker import CreditState
+    from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.protocol.auth import Secret
 
@@ -47,10 +47,18 @@ PANELS: Final = (
 """What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
 
 
+_OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget", "stream"])
+"""The settings that ``%chat`` alone tells in lines of their own, or not at all."""
 NAMED: Final = ("model", "extra_body", "extra_headers")
 NO_TOKENS: Final = (
     "Tokens: the last reply reported none. %config ChatMagics.stream_usage = True asks for them."
 )
+CASSETTE_MODES: Final = {
+    "record": "what is recorded is answered from it; what is new is asked, and saved",
+    "replay": "nothing is sent, no key is needed",
+    "refresh": "everything is asked again, and saved",
+}
+"""The modes of a cassette, and what they do."""
 SHOWN: Final = 200
 """The most characters of names."""
 
@@ -75,9 +83,9 @@ class Status:
         """Return the state in one word, and the settings in force as rows of words."""
         configured = self._in_force()
         rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
-        instructions = self.instructions(None)
+        instructions = self._panel_instructions()
         rows.append(["Instructions", "none" if instructions is None else _shown(instructions)])
-        if (cassette := cassette_command.in_force(self.kernel)) is not None:
+        if (cassette := cassette_words(self.kernel)) is not None:
             rows = [["Cassette", cassette], *rows]
         if self.kernel.is_replaying():
             return {"state": "replay", "rows": rows}
@@ -88,7 +96,7 @@ class Status:
         state = "emulator" if endpoint.is_emulator else "live"
         if choice is not None:
             state = f"{state}, {choice.mode}"
-        return {"state": state, "rows": [["Service", where(endpoint)], *rows]}
+        return {"state": state, "rows": [["Service", service_words(endpoint)], *rows]}
 
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
@@ -119,12 +127,12 @@ class Status:
         if state.lacks_usage and not (kernel.settings.stream_usage or kernel.has_told_of_usage):
             kernel.has_told_of_usage = True
             notes.append(NO_TOKENS)
-        replayed = cassette_command.of_the_figures(kernel)
+        replayed = _replay_words(kernel)
         return notes if replayed is None else [*notes, replayed]
 
     def summary(self) -> str:
         """Return what ``%chat`` alone prints: service, key, conversation, credits, settings."""
-        cassette = cassette_command.in_force(self.kernel)
+        cassette = cassette_words(self.kernel)
         here = self.kernel.context()
         conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
@@ -159,17 +167,11 @@ class Status:
         except ChatError as error:
             return [str(error)]
 
-    def instructions(self, execution: Execution | None) -> Value | None:
-        """Return the instructions that hold for a question; ``None`` where there are none.
-
-        Args:
-            execution: of the cell that asks; ``None`` is a question of the panel, below them all.
-        """
-        session = self.kernel.session
-        owner, own = (execution.cell, execution.id) if execution else (None, None)
-        layout = session.environment.layout(owner)
+    def _panel_instructions(self) -> Value | None:
+        """Return the instructions that hold for a question of the panel, below all cells."""
+        layout = self.kernel.layout(None)
         order = None if layout is None else layout.order
-        return session.conversation.context(owner, own, order=order).instructions
+        return self.kernel.session.conversation.context(order=order).instructions
 
     def _asks(self) -> list[str]:
         """Return the lines on the service: address, key, model."""
@@ -177,32 +179,22 @@ class Status:
         try:
             if not self.kernel.is_replaying():
                 endpoint = self.kernel.endpoint()
-                lines.append(where(endpoint))
+                lines.append(service_words(endpoint))
                 if not endpoint.is_emulator:
                     lines.append(f"Requests are posted to {endpoint.posted_to()}.")
-            return lines + of_this_address(self.kernel)
+            return lines + address_words(self.kernel)
         except ChatError as error:
             return [*lines, str(error)]
 
     def _values(self) -> list[str]:
         """Return the settings for every question; of fields and headers the names alone."""
         configured = self._in_force()
-        # The model has a line of its own.
-        names = [option.trait for option in options.OPTIONS if option.trait]
-        names += [
-            "timeout",
-            "extra_body",
-            "extra_headers",
-            "stream_usage",
-            "system_role",
-            "keep_values",
-            "keep_output",
-            "fit",
-        ]
         return [
             f"{name} = {configured[name]}"
-            for name in names
-            if configured[name] is not None and configured[name] is not False
+            for name in self.kernel.settings.trait_names(config=True)
+            if name not in _OWN_LINES
+            and configured[name] is not None
+            and configured[name] is not False
         ]
 
     def _in_force(self) -> dict[str, Any]:
@@ -220,10 +212,75 @@ class Status:
         """Return the time; it stands still for the emulator and a replay, whose outputs repeat."""
         figures, endpoint = state.credits, self.kernel.session.endpoint
         if figures is not None and endpoint is not None:
-            still = endpoint.is_emulator or cassette_command.of_the_figures(self.kernel)
+            still = endpoint.is_emulator or _replay_words(self.kernel)
             if still:
                 return figures.seen_at
         return datetime.now(UTC)
+
+
+def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
+    """Return where a session asks and where its key comes from, in words without the key.
+
+    Args:
+        endpoint: where it asks.
+        of_key: whether they say where the key comes from.
+    """
+    if endpoint.is_emulator:
+        return (
+            f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "
+            "replies, no account, no key."
+        )
+    name = "" if endpoint.server is None else f"{text.one_line(endpoint.server.name, SHOWN)} at "
+    at = f"Connected to {name}{endpoint.origin} ({endpoint.url_from})"
+    if not of_key:
+        return f"{at}."
+    if endpoint.auth == "none":
+        return f"{at}, without a key."
+    if endpoint.key is None:
+        elsewhere = endpoint.elsewhere
+        has = "" if elsewhere is None else f" (the environment's belongs to {elsewhere})"
+        return (
+            f"{at}.\nNo key for this address yet{has}: %chat_login asks for it.\n"
+            f"For a server without keys: {SET_AUTH.format('none')}"
+        )
+    return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
+
+
+def address_words(kernel: Kernel) -> list[str]:
+    """Return the lines on the model, and on settings that belong to another address.
+
+    Raises:
+        InputError: two models are named.
+    """
+    lines = []
+    if (model := kernel.model()) is not None:
+        # A key that was put there by mistake is not shown.
+        lines.append(f"Model: {text.one_line(redacted(model, kernel.known_keys()), SHOWN)}.")
+    if elsewhere := kernel.addresses.elsewhere():
+        lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
+    return lines
+
+
+def cassette_words(kernel: Kernel) -> str | None:
+    """Return a line on the active cassette; ``None`` without one."""
+    try:
+        choice = kernel.choice()
+    except ChatError as error:
+        return str(error)
+    if choice is None:
+        return None
+    return (
+        f"Cassette {choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
+        f"{CASSETTE_MODES[choice.mode]}."
+    )
+
+
+def _replay_words(kernel: Kernel) -> str | None:
+    """Return a line that the credits shown are recorded ones; ``None`` where they are not."""
+    endpoint = kernel.session.endpoint
+    if endpoint is None or endpoint != active.CASSETTE:
+        return None
+    return "Replayed from a cassette: figures as recorded, nothing was sent."
 
 
 def _names(value: Any, keys: Iterable[Secret]) -> str | None:

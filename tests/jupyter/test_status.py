@@ -87,8 +87,8 @@ def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -
     assert rows["More fields"] == "token"
     assert (rows["Model"], rows["Turns sent along"]) == ("small", "0")
     said = shell.do("%chat").printed
-    assert "Set for every question: temperature = 0.5, last = 0, no_history = True, " in said
-    assert "extra_body = token." in said
+    assert "Set for every question: extra_body = token, last = 0, no_history = True, " in said
+    assert "temperature = 0.5." in said
     assert kernel.defaults()["temperature"] == 0.5
     assert kernel.defaults()["history"] is False
     assert kernel.defaults()["fit"] is False

@@ -70,14 +70,11 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
 
 
 def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
-    """Run ``%chat_fix``: ask about the last error; what was wanted may stand in line and body.
+    """Ask about the last error: ``%chat_fix [what I wanted]``.
 
-    Returns:
-        The reply of ``%chat_fix``.
-
-    Raises:
-        ChatError: there is no error, or as ``%chat``.
-        ChatInterrupted: an interrupt.
+    The error, its traceback and the source of the cell that raised it are sent in front of the
+    question; ``%%chat --error`` does the same with a question of your own. Without an error nothing
+    is sent. The options are those of ``%chat``.
     """
     parsed = replace(_parsed(kernel, given), with_error=True)
     reply = _asked(kernel, parsed, correction(parsed.prompt, _body(given, parsed)))
@@ -317,20 +314,15 @@ def _error(kernel: Kernel) -> Value:
 CHAT: Final = Command(
     "chat",
     _ask,
-    options.usage(EXAMPLES),
     options.OPTIONS,
     is_prompt=True,
     has_body=True,
     waits=False,
+    usage=options.usage(EXAMPLES),
 )
 FIX: Final = Command(
     "chat_fix",
     _fix,
-    """Ask about the last error: ``%chat_fix [what I wanted]``.
-
-The error, its traceback and the source of the cell that raised it are sent in front of the
-question; ``%%chat --error`` does the same with a question of your own. Without an error nothing
-is sent. The options are those of ``%chat``.""",
     options.OPTIONS,
     is_prompt=True,
     has_body=True,

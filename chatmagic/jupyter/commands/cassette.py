@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.cassette import active, reproducibility
+from chatmagic.cassette import reproducibility
 from chatmagic.cassette.mode import CassetteOptions
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.options import Option
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.status import CASSETTE_MODES, cassette_words
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -22,21 +23,19 @@ USAGE: Final = (
     "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "
     "%chat_cassette --off, %chat_cassette --prune, or %chat_cassette alone."
 )
-DOES: Final = {
-    "record": "what is recorded is answered from it; what is new is asked, and saved",
-    "replay": "nothing is sent, no key is needed",
-    "refresh": "everything is asked again, and saved",
-}
 NOTHING_IS_SENT: Final = (
     f"Nothing is sent until that is resolved; %env {MODE_VARIABLE}=live asks without it."
 )
 
 
 def _cassette(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%chat_cassette``.
+    """Record the questions and replies into a file, and replay them from it.
 
-    Raises:
-        ChatError: the line is wrong, or the cassette cannot be used.
+    ``%chat_cassette FILE`` records a person's questions, and replays a machine's. FILE may be a
+    saved notebook, which is only replayed. ``%chat_cassette`` alone shows what is in. Recording
+    never removes: ``--prune`` lists what the file holds with numbers, ``--prune 3 7`` removes
+    those, ``--prune superseded`` what later runs of their cells left behind. CHATMAGIC_CASSETTE
+    and CHATMAGIC_MODE beat all of it.
     """
     if not given.line.strip():
         print("\n".join(dict.fromkeys(_status(kernel))))
@@ -68,31 +67,9 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     return "\n".join([*lines, *kernel.session.cassette.news()])
 
 
-def in_force(kernel: Kernel) -> str | None:
-    """Return a line on the active cassette; ``None`` without one."""
-    try:
-        choice = kernel.choice()
-    except ChatError as error:
-        return str(error)
-    if choice is None:
-        return None
-    return (
-        f"Cassette {choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
-        f"{DOES[choice.mode]}."
-    )
-
-
-def of_the_figures(kernel: Kernel) -> str | None:
-    """Return a line that the credits shown are recorded ones; ``None`` where they are not."""
-    endpoint = kernel.session.endpoint
-    if endpoint is None or endpoint != active.CASSETTE:
-        return None
-    return "Replayed from a cassette: figures as recorded, nothing was sent."
-
-
 def _status(kernel: Kernel) -> list[str]:
     """Return the lines on the active cassette, and on what could not be saved."""
-    session, choice = kernel.session, in_force(kernel)
+    session, choice = kernel.session, cassette_words(kernel)
     if choice is None:
         lines = [f"No cassette is in use: every question is sent to the service. {USAGE}"]
     else:
@@ -152,7 +129,7 @@ def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
     Raises:
         InputError: options do not go together.
     """
-    modes = [mode for mode in DOES if f"--{mode}" in given.options]
+    modes = [mode for mode in CASSETTE_MODES if f"--{mode}" in given.options]
     if "--off" in given.options:
         raise InputError("--off goes with nothing else.", hint=USAGE)
     if len(modes) > 1:
@@ -173,13 +150,6 @@ def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
 CASSETTE: Final = Command(
     "chat_cassette",
     _cassette,
-    """Record the questions and replies into a file, and replay them from it.
-
-``%chat_cassette FILE`` records a person's questions, and replays a machine's. FILE may be a saved
-notebook, which is only replayed. ``%chat_cassette`` alone shows what is in. Recording never
-removes: ``--prune`` lists what the file holds with numbers, ``--prune 3 7`` removes those,
-``--prune superseded`` what later runs of their cells left behind. CHATMAGIC_CASSETTE and
-CHATMAGIC_MODE beat all of it.""",
     (
         Option(("--record",), "answer from FILE what it holds, ask and save the rest"),
         Option(("--replay",), "never send anything"),

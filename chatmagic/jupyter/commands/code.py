@@ -47,10 +47,12 @@ REFUSED: Final = f"{NO_CELLS}this page does not allow it. Copy the code, or past
 
 
 def _code(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%chat_code``.
+    """Put the code of a reply into cells below this one; nothing of it is run.
 
-    Raises:
-        InputError: there is no such turn.
+    ``%chat_code`` takes the last reply before this cell, ``%chat_code 2`` the second turn's.
+    Run again with the same code it changes nothing; with other code it removes those of its
+    cells that were neither edited nor run. It needs JupyterLab or Notebook 7; elsewhere the
+    code is shown to copy.
     """
     number, turn = _turn(kernel, given.words)
     reply = _in_a_fence(turn.reply) if turn.format == "code" else turn.reply
@@ -175,11 +177,6 @@ def _note(words: str, blocks: Sequence[CodeBlock]) -> tuple[str, str]:
 CODE: Final = Command(
     "chat_code",
     _code,
-    """Put the code of a reply into cells below this one; nothing of it is run.
-
-``%chat_code`` takes the last reply before this cell, ``%chat_code 2`` the second turn's. Run again
-with the same code it changes nothing; with other code it removes those of its cells that were
-neither edited nor run. It needs JupyterLab or Notebook 7; elsewhere the code is shown to copy.""",
     (Option(("--prose",), "make Markdown cells of the text between"),),
     words=("TURN",),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,8 +40,7 @@ class Command:
 
     Args:
         name: the magic's name, such as ``chat_undo``.
-        run: what it does; what it returns is the value of the magic.
-        help: what ``?`` shows above the options; its first line says it all.
+        run: what it does; what it returns is the value of the magic. Its docstring is the help.
         options: the options on its line.
         words: what else its line takes, for Tab: words as they are, ``FILE``, ``TURN``,
             ``THREAD``; empty for a command that takes nothing else.
@@ -48,24 +48,26 @@ class Command:
         is_prompt: whether its line is that of ``%chat``, which it reads itself.
         has_body: whether a cell's body may stand below it, as a text.
         waits: whether it waits until no question in the background is under way.
+        usage: the help, where the docstring is not.
     """
 
     name: str
     run: Callable[[Kernel, Arguments], object]
-    help: str
     options: tuple[Option, ...] = ()
     words: tuple[str, ...] = ()
     hint: str = ""
     is_prompt: bool = False
     has_body: bool = False
     waits: bool = True
+    usage: str = ""
 
     @property
-    def doc(self) -> str:
+    def help(self) -> str:
         """The help that ``?`` shows."""
+        text = self.usage or inspect.getdoc(self.run) or ""
         if self.is_prompt or not self.options:
-            return self.help
-        return "\n".join([self.help, "", *options.listed(self.options)])
+            return text
+        return "\n".join([text, "", *options.listed(self.options)])
 
     def read(self, line: str, cell: str | None = None) -> Arguments:
         """Return what a person typed, read by what the command declares.

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import text
 from chatmagic._log import log_swallowed
 from chatmagic.client import config, keys
-from chatmagic.client.endpoint import SET_AUTH, request_fields
+from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.options import Option
 from chatmagic.doctor import doctor
 from chatmagic.doctor.observations import FrontEnd
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.execution import host_of, running
+from chatmagic.jupyter.status import address_words, service_words
 from chatmagic.protocol.auth import Secret, redacted
 from chatmagic.session import models_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chatmagic.client.endpoint import Endpoint
     from chatmagic.jupyter.commands.command import Arguments
     from chatmagic.jupyter.execution import Audience
     from chatmagic.jupyter.kernel import Kernel
@@ -45,11 +45,11 @@ _SHOWS: Final[Mapping[Audience, str]] = {
 
 
 def _connect(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%chat_connect``.
+    """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
 
-    Raises:
-        InputError: the line names no address that can be used; nothing was changed.
-        ChatInterrupted: a person ended a request.
+    Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for one. The
+    emulator runs in this kernel, needs no account, and says what it is. Servers on this machine
+    are known by name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``.
     """
     asked_for = given.options.keys() - {"--model"}
     if asked_for == {"--ask"}:
@@ -85,10 +85,10 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     endpoint = kernel.endpoint()
     # With a key it is as for a machine, so that a replay without one repeats it.
     lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
-    print(where(endpoint, of_key=lacks_key and not kernel.is_replaying()))
+    print(service_words(endpoint, of_key=lacks_key and not kernel.is_replaying()))
     if not endpoint.is_emulator:
         print("Nothing was sent; the first question shows whether it answers.")
-    for words in of_this_address(kernel):
+    for words in address_words(kernel):
         print(words)
     if place.server is not None and place.server.needs_model and kernel.model() is None:
         name = place.server.name
@@ -122,10 +122,9 @@ def _list_models(kernel: Kernel) -> None:
 
 
 def _login(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%chat_login``.
+    """Ask for the key by a hidden prompt, and offer to keep it.
 
-    Raises:
-        InputError: no person is there to enter a key.
+    The key belongs to the address that is connected now, and goes nowhere else.
     """
     if kernel.is_replaying() and not given.options:
         print("With these settings nothing is sent (%chat_cassette), so no key is needed.")
@@ -158,49 +157,6 @@ def _login(kernel: Kernel, given: Arguments) -> None:
     place = places.get(answer.strip().lower()[:1])
     kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
     print(f"Key for {origin}: {kept}.")
-
-
-def where(endpoint: Endpoint, *, of_key: bool = True) -> str:
-    """Return where a session asks and where its key comes from, in words without the key.
-
-    Args:
-        endpoint: where it asks.
-        of_key: whether they say where the key comes from.
-    """
-    if endpoint.is_emulator:
-        return (
-            f"Connected to the emulator of this kernel ({endpoint.url_from}): practice "
-            "replies, no account, no key."
-        )
-    name = "" if endpoint.server is None else f"{text.one_line(endpoint.server.name, _SHOWN)} at "
-    at = f"Connected to {name}{endpoint.origin} ({endpoint.url_from})"
-    if not of_key:
-        return f"{at}."
-    if endpoint.auth == "none":
-        return f"{at}, without a key."
-    if endpoint.key is None:
-        elsewhere = endpoint.elsewhere
-        has = "" if elsewhere is None else f" (the environment's belongs to {elsewhere})"
-        return (
-            f"{at}.\nNo key for this address yet{has}: %chat_login asks for it.\n"
-            f"For a server without keys: {SET_AUTH.format('none')}"
-        )
-    return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
-
-
-def of_this_address(kernel: Kernel) -> list[str]:
-    """Return the lines on the model, and on settings that belong to another address.
-
-    Raises:
-        InputError: two models are named.
-    """
-    lines = []
-    if (model := kernel.model()) is not None:
-        # A key that was put there by mistake is not shown.
-        lines.append(f"Model: {text.one_line(redacted(model, kernel.known_keys()), _SHOWN)}.")
-    if elsewhere := kernel.addresses.elsewhere():
-        lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
-    return lines
 
 
 def _hidden(question: str) -> Secret:
@@ -239,11 +195,6 @@ def _front_end(kernel: Kernel) -> FrontEnd:
 CONNECT: Final = Command(
     "chat_connect",
     _connect,
-    """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
-
-Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for one. The emulator
-runs in this kernel, needs no account, and says what it is. Servers on this machine are known by
-name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``.""",
     (
         Option(("--model",), "name the model to ask for", metavar="MODEL"),
         Option(("--models",), "ask for the server's list of models: one request"),
@@ -257,9 +208,6 @@ name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``.""",
 LOGIN: Final = Command(
     "chat_login",
     _login,
-    """Ask for the key by a hidden prompt, and offer to keep it.
-
-The key belongs to the address that is connected now, and goes nowhere else.""",
     (Option(("--forget",), "forget the key that was kept for it"),),
     hint="A key on its line would be saved with the notebook.",
     waits=False,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _credits(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%chat_credits``."""
+    """Show the credits large: what is left, what the last turn took, as of when."""
     execution = running(kernel.shell)
     if "--usage" in given.options:
         views.show_html(*usage_view.shown(kernel.session.ledger, Status(kernel).service()))
@@ -30,7 +30,6 @@ def _credits(kernel: Kernel, given: Arguments) -> None:
 CREDITS: Final = Command(
     "chat_credits",
     _credits,
-    "Show the credits large: what is left, what the last turn took, as of when.",
     (
         Option(("--live",), "show a gauge that follows every request of this kernel"),
         Option(("--usage",), "show what its requests took, how many turns are left, the budget"),

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 def _history(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%chat_history``.
+    """Show the conversation.
 
-    Raises:
-        InputError: there is no such turn.
+    ``%chat_history`` gives a line for each turn, the newest 100 at most; ``%chat_history
+    1-100`` lists these turns, ``%chat_history 2`` shows the second turn in full,
+    ``%chat_history all`` everything, ``%chat_history WORD`` the turns that hold the word in
+    prompt or reply; quotes around it make a word of a number, too.
     """
     owner, _ = kernel.cell()
     here = kernel.context(kernel.settings.last)
@@ -64,19 +66,19 @@ def _history(kernel: Kernel, given: Arguments) -> None:
 
 
 def _undo(kernel: Kernel, _: Arguments) -> None:
-    """Run ``%chat_undo``."""
+    """Take back the last change: a question, a re-run, or a reset."""
     change = kernel.session.change(Conversation.undo)
     views.show_change(transcript.undone(change), record.note("undo"))
 
 
 def _redo(kernel: Kernel, _: Arguments) -> None:
-    """Run ``%chat_redo``."""
+    """Do again what ``%chat_undo`` took back last."""
     change = kernel.session.change(Conversation.redo)
     views.show_change(transcript.redone(change), record.note("redo"))
 
 
 def _reset(kernel: Kernel, _: Arguments) -> None:
-    """Run ``%chat_reset``."""
+    """Begin a new conversation; ``%chat_undo`` brings the old one back."""
     change = kernel.session.change(Conversation.reset)
     gone = len(change.went) if change is not None else 0
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
@@ -88,19 +90,9 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
 HISTORY: Final = Command(
     "chat_history",
     _history,
-    """Show the conversation.
-
-``%chat_history`` gives a line for each turn, the newest 100 at most; ``%chat_history 1-100`` lists
-these turns, ``%chat_history 2`` shows the second turn in full, ``%chat_history all`` everything,
-``%chat_history WORD`` the turns that hold the word in prompt or reply; quotes around it make a word
-of a number, too.""",
     (Option(("--request",), "show what went with a turn: %chat_history 2 --request"),),
     words=("all", "TURN"),
 )
-UNDO: Final = Command(
-    "chat_undo", _undo, "Take back the last change: a question, a re-run, or a reset."
-)
-REDO: Final = Command("chat_redo", _redo, "Do again what ``%chat_undo`` took back last.")
-RESET: Final = Command(
-    "chat_reset", _reset, "Begin a new conversation; ``%chat_undo`` brings the old one back."
-)
+UNDO: Final = Command("chat_undo", _undo)
+REDO: Final = Command("chat_redo", _redo)
+RESET: Final = Command("chat_reset", _reset)

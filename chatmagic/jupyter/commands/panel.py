@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def _panel(kernel: Kernel, _: Arguments) -> None:
-    """Run ``%chat_panel``; others than live pages are shown what a page with the panel saves."""
+    """Show the chat panel: the same conversation, beside the cells.
+
+    It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
+    """
     execution = running(kernel.shell)
     if execution.is_live:
         kernel.page.panels(Status(kernel)).show_panel(execution.cell)
@@ -32,8 +35,5 @@ def _panel(kernel: Kernel, _: Arguments) -> None:
 PANEL: Final = Command(
     "chat_panel",
     _panel,
-    """Show the chat panel: the same conversation, beside the cells.
-
-It needs a live page with widgets, such as JupyterLab's or Notebook 7's.""",
     waits=False,
 )

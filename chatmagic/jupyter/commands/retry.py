@@ -44,14 +44,10 @@ QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run
 
 
 def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
-    """Run ``%chat_retry``.
+    """Ask a turn's question again, in its place.
 
-    Returns:
-        The new reply, or the one that was put back; ``None`` for a list.
-
-    Raises:
-        ChatError: there is no such turn or reply, or as ``%chat``.
-        ChatInterrupted: an interrupt.
+    ``%chat_retry`` takes the last turn above the cell, ``%chat_retry 2`` turn 2; with
+    ``--list`` and ``--pick``, too.
     """
     if len(given.options) > 1 or ("--stale" in given.options and given.words):
         raise InputError(
@@ -76,14 +72,11 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
 
 
 def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
-    """Run ``%chat_continue``.
+    """Have a reply continued that was interrupted, or that its limit of tokens ended.
 
-    Returns:
-        The reply with all its parts.
-
-    Raises:
-        ChatError: there is no such turn, its reply is complete, or as ``%chat``.
-        ChatInterrupted: an interrupt.
+    ``%chat_continue`` goes on with that of the last turn above the cell, ``%chat_continue 2`` with
+    that of turn 2. What comes stands here, and joined to the turn's reply in the conversation;
+    ``%chat_undo`` takes it back. A complete reply is refused.
     """
     settle(kernel, running(kernel.shell))
     number, turn = _turn_above(kernel, CONTINUE, given.words)
@@ -318,10 +311,6 @@ def _part(kernel: Kernel, turn: Turn) -> Turn:
 RETRY: Final = Command(
     "chat_retry",
     _retry,
-    """Ask a turn's question again, in its place.
-
-``%chat_retry`` takes the last turn above the cell, ``%chat_retry 2`` turn 2; with ``--list`` and
-``--pick``, too.""",
     (
         Option(("--list",), "list its replies, with the settings of each"),
         Option(("--pick",), "put back reply K of those since its own cell ran", metavar="K"),
@@ -334,11 +323,6 @@ RETRY: Final = Command(
 CONTINUE: Final = Command(
     "chat_continue",
     _continue,
-    """Have a reply continued that was interrupted, or that its limit of tokens ended.
-
-``%chat_continue`` goes on with that of the last turn above the cell, ``%chat_continue 2`` with
-that of turn 2. What comes stands here, and joined to the turn's reply in the conversation;
-``%chat_undo`` takes it back. A complete reply is refused.""",
     words=("TURN",),
     hint="%chat_continue goes on with the last reply above; %chat_continue 2 with turn 2's.",
     waits=False,

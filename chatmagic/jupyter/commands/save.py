@@ -42,10 +42,11 @@ _SHOWN: Final = 200
 
 
 def _save(kernel: Kernel, given: Arguments) -> None:
-    """Save the conversation: ``%chat_save FILE``.
+    """Save the conversation, by the file's suffix, whole or not at all.
 
-    Raises:
-        InputError: it was not saved; nothing was overwritten.
+    ``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it, ``FILE.md``
+    a text to read. What is not as it was written is not overwritten. Of what ``{{ }}`` put in,
+    only the expression is saved, except with ``%config ChatMagics.keep_values = True``.
     """
     path, force = _path(given), FORCE in given.options
     if path is None:
@@ -76,10 +77,11 @@ def _save(kernel: Kernel, given: Arguments) -> None:
 
 
 def _load(kernel: Kernel, given: Arguments) -> None:
-    """Load a conversation: ``%chat_load [FILE]``; without a file, this notebook's.
+    """Load a conversation in place of this one; nothing is sent, ``%chat_undo`` undoes it.
 
-    Raises:
-        InputError: it was not loaded; the conversation is as it was.
+    ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what the
+    outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved, where
+    the front end tells which it is. A turn that was changed since it was asked is left out.
     """
     path, force = _path(given), FORCE in given.options
     here = this_notebook(kernel.shell.user_ns, os.environ)
@@ -248,22 +250,12 @@ def _name(path: Path) -> str:
 SAVE: Final = Command(
     "chat_save",
     _save,
-    """Save the conversation, by the file's suffix, whole or not at all.
-
-``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it, ``FILE.md`` a text
-to read. What is not as it was written is not overwritten. Of what ``{{ }}`` put in, only the
-expression is saved, except with ``%config ChatMagics.keep_values = True``.""",
     (Option((FORCE,), "overwrite the file, whatever it is"),),
     words=("FILE",),
 )
 LOAD: Final = Command(
     "chat_load",
     _load,
-    """Load a conversation in place of this one; nothing is sent, ``%chat_undo`` undoes it.
-
-``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what the outputs
-of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved, where the front end
-tells which it is. A turn that was changed since it was asked is left out.""",
     (Option((FORCE,), "load turns that were changed, too"),),
     words=("FILE",),
 )

@@ -18,7 +18,6 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.commands.command import Command, without_quotes
 from chatmagic.jupyter.execution import cell_source, running
-from chatmagic.jupyter.status import Status
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.text import counted, one_line, to_terminal
 
@@ -35,10 +34,12 @@ _HEAD: Final = ("Thread", "Turns", "Tokens", "Credits", "Last question")
 
 
 def _instruct(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%%chat_instructions``; ``%chat_instructions`` shows those that hold.
+    """Give the questions below this cell standing instructions, up to the next such cell.
 
-    Raises:
-        InputError: the instructions cannot be read; those that hold are as they were.
+    They stand below ``%%chat_instructions`` and go along in front of the first message of each
+    request, as they are typed: ``{{ }}`` is not evaluated. An empty cell ends the instructions
+    above it; ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what
+    holds.
     """
     if given.cell is None:
         if given.line.strip():
@@ -87,7 +88,7 @@ def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
 
 def _show(kernel: Kernel) -> None:
     """Print the instructions that hold for a question of the running cell."""
-    held = Status(kernel).instructions(running(kernel.shell))
+    held = kernel.context().instructions
     if held is None:
         print("No instructions hold here.")
         return
@@ -122,10 +123,12 @@ def _read(file: str) -> str:
 
 
 def _thread(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%chat_thread``.
+    """Begin a thread for the questions below this cell, up to the next such cell.
 
-    Raises:
-        InputError: no thread begins or ends so; the conversation is as it was.
+    A request carries the turns of its thread alone; ``%chat_thread NAME`` begins a thread, or
+    goes on with it, and ``%chat_thread main`` goes back to the first one. ``%chat_thread``
+    alone lists the threads; ``%chat_undo`` takes any of it back. For one question: ``%%chat
+    --thread NAME``.
     """
     if len(given.options) > 1:
         raise InputError(
@@ -219,10 +222,12 @@ def _row(conversation: Conversation, name: str) -> tuple[str, ...]:
 
 
 def _hide(kernel: Kernel, given: Arguments) -> None:
-    """Run ``%chat_hide``.
+    """Leave a turn out of the requests below this cell.
 
-    Raises:
-        InputError: it names no turn above; the conversation is as it was.
+    ``%chat_hide 2`` hides the second turn of the thread that the cell stands in, as
+    ``%chat_history`` numbers them; ``%chat_undo`` takes that back. Nothing that was said is
+    removed. Asked again, a cell has a new turn, which is not hidden. At a question: ``%%chat
+    --hide``.
     """
     here, (owner, execution) = kernel.context(owns=True), kernel.cell()
     number = int(given.words) if given.words.isdecimal() else 0
@@ -248,11 +253,6 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
 INSTRUCTIONS: Final = Command(
     "chat_instructions",
     _instruct,
-    """Give the questions below this cell standing instructions, up to the next such cell.
-
-They stand below ``%%chat_instructions`` and go along in front of the first message of each
-request, as they are typed: ``{{ }}`` is not evaluated. An empty cell ends the instructions above
-it; ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what holds.""",
     (Option(("--from",), "read them from FILE when the cell runs", metavar="FILE"),),
     words=("FILE",),
     hint="The instructions stand below the line, or in a file: %%chat_instructions --from FILE.",
@@ -261,11 +261,6 @@ it; ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows
 THREAD: Final = Command(
     "chat_thread",
     _thread,
-    """Begin a thread for the questions below this cell, up to the next such cell.
-
-A request carries the turns of its thread alone; ``%chat_thread NAME`` begins a thread, or goes on
-with it, and ``%chat_thread main`` goes back to the first one. ``%chat_thread`` alone lists the
-threads; ``%chat_undo`` takes any of it back. For one question: ``%%chat --thread NAME``.""",
     (
         Option(("--fork",), "begin it with the turns up to number N of this thread", metavar="N"),
         Option(("--delete",), "set the turns of a thread aside"),
@@ -276,11 +271,6 @@ threads; ``%chat_undo`` takes any of it back. For one question: ``%%chat --threa
 HIDE: Final = Command(
     "chat_hide",
     _hide,
-    """Leave a turn out of the requests below this cell.
-
-``%chat_hide 2`` hides the second turn of the thread that the cell stands in, as ``%chat_history``
-numbers them; ``%chat_undo`` takes that back. Nothing that was said is removed. Asked again, a cell
-has a new turn, which is not hidden. At a question: ``%%chat --hide``.""",
     (Option(("--show",), "let it go along again"),),
     words=("TURN",),
     hint="%chat_hide 2; %chat_hide --show 2; %chat_history numbers the turns.",

@@ -10,10 +10,14 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import commands
 from chatmagic.jupyter.commands.command import Command
 
+
+def do_something(*_: object) -> None:
+    """Do something."""
+
+
 A_COMMAND = Command(
     "chat_x",
-    lambda _, given: given,
-    "Do something.",
+    do_something,
     (Option(("--all",), "take all"), Option(("--name",), "name it", metavar="NAME")),
     words=("FILE",),
 )
@@ -50,7 +54,7 @@ def test_another_option_is_refused_and_not_repeated(line: str) -> None:
 
 def test_words_are_refused_where_none_are_declared() -> None:
     """So is any option; a hint of the command's own says how its line is written."""
-    bare = Command("chat_y", print, "Do it.", hint="so")
+    bare = Command("chat_y", do_something, hint="so")
     assert bare.read(" ").words == ""
     for line in ("y", "--all"):
         with pytest.raises(InputError, match="%chat_y takes no") as caught:
@@ -60,7 +64,7 @@ def test_words_are_refused_where_none_are_declared() -> None:
 
 def test_the_help_lists_the_options() -> None:
     """Below what the command does."""
-    assert A_COMMAND.doc == "Do something.\n\n    --all        take all\n    --name NAME  name it"
+    assert A_COMMAND.help == "Do something.\n\n    --all        take all\n    --name NAME  name it"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,7 +78,7 @@ def test_each_command_works_without_the_others(
     magics = shell.shell.magics_manager.magics["line"]
     assert [each for each in magics if each.startswith("chat")] == [each.name for each in left]
     for command in left:
-        assert command.doc.splitlines()[0] in shell.do(f"%{command.name}?").printed
+        assert command.help.splitlines()[0] in shell.do(f"%{command.name}?").printed
     shell.do("%chat_connect emulator" if name != "chat_connect" else "%chat_undo")
     if name not in {"chat", "chat_connect"}:
         assert shell.machine("%chat echo:works").texts[0].startswith("works")
