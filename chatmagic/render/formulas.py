@@ -1,44 +1,47 @@
 r"""Allow-list of formulas: which formulas of untrusted text a page may typeset.
 
 A page's typesetter is a language of its own: it makes links, styles, definitions and files,
-draws one thing over another, and can be kept busy for minutes. So a command is listed in
-``formulas.toml``, or its formula is shown as it was written.
-
-So is a formula of which the typesetter would show an error as a red box. An error is what
-MathJax of JupyterLab 4.6 finds: an argument that is missing, a second exponent, what is opened
-and not closed, an ``&`` outside of a table. What is rare and takes much to check is refused as
-well.
+draws one thing over another, and can be kept busy for minutes. So a formula is typeset if each
+of its commands is listed in ``formulas.toml``, if what it opens it closes, and if it is not
+nested too deeply; else it is shown as it was written. Of a formula with a mistake the page
+shows an error.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator
 
 _TABLE: Final[dict[str, Any]] = tomllib.loads(
     files("chatmagic.render").joinpath("formulas.toml").read_text("utf-8")
 )
+_STYLES: Final = frozenset(_TABLE["styles"].split())
+_ENVIRONMENTS: Final = frozenset(_TABLE["environments"].split())
+_COMMANDS: Final[dict[str, str]] = dict.fromkeys(_STYLES, "") | {
+    name: kinds for kinds, names in _TABLE["commands"].items() for name in names.split()
+}
 
-
-def _kinds(section: Mapping[str, str]) -> dict[str, str]:
-    return {name: kinds for kinds, names in section.items() for name in names.split()}
-
-
-# What follows each command and each environment's name, as ``formulas.toml`` explains.
-_COMMANDS: Final = _kinds(_TABLE["commands"])
-_ENVIRONMENTS: Final = _kinds(_TABLE["environments"])
-
-_DEEPEST: Final = 31
-"""Levels of nesting with the formula's own; 100 fractions in one another crash a browser's tab."""
+_DEEPEST: Final = 30
+"""Levels of nesting; 100 fractions in one another crash a browser's tab."""
 
 _COMMAND: Final = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
-_COMMENT: Final = re.compile(r"(?<!\\)(?:\\\\)*%")
+_TOKEN: Final = re.compile(r"\s*(\\[A-Za-z]+|\\.|[^\s\\])", re.DOTALL)
+_CLOSES: Final = {"{": "}", "\\left": "\\right"}
+_NAME: Final = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
+_REFUSED: Final = re.compile(
+    r"""
+      (?<!\\)(?:\\\\)*%                                                  # it would hide a brace
+    | \\(?:textcolor|colorbox|color)(?![A-Za-z])                         # what is no colour
+      (?!\s*(?:\[HTML\]\s*\{[\dA-Fa-f]{6}\}|\{[A-Za-z\d#]+\}))
+    | \\begin\s*\{(?:x*alignat|alignedat)\*?\}(?!\s*\{\d\d?\})           # a million columns
+    """,
+    re.VERBOSE,
+)
 # A length that is negative, or a page of nothing.
 _FAR: Final = re.compile(
     r"(?:-\s*(?:\d+(?:[.,]\d*)?|[.,]\d+)|\d{3}(?:[.,]\d*)?)\s*(?:p[tcx]|mu|[cm]m|e[mx]|in)"
@@ -48,6 +51,7 @@ _LENGTHS: Final = re.compile(
 )
 _BACK: Final = frozenset(["!", "negthinspace", "negmedspace", "negthickspace"])
 _AT_MOST: Final = (
+    (30, _STYLES),  # each is a level that nothing closes
     (6, _BACK),  # each takes a formula about 0.2 em over what precedes it
     # These draw their argument twice; 25 in one another crash a tab.
     (4, frozenset(["centernot", "overbracket", "pmb", "underbracket"])),
@@ -55,25 +59,6 @@ _AT_MOST: Final = (
     (3, frozenset(["large", "Large", "LARGE", "huge", "Huge"])),
     (1, frozenset(["tag"])),
 )
-
-_TOKEN: Final = re.compile(r"\s*(\\[A-Za-z]+|\\.|'+|[^\s\\])", re.DOTALL)
-_LENGTH: Final = re.compile(
-    r"\s*(\{)?\s*[-+]?\s*(?:\d+(?:[.,]\d*)?|[.,]\d+)\s*(?:p[tcx]|mu|[cm]m|e[mx]|in)\s*(?(1)\})"
-)
-_ROW_SKIP: Final = re.compile(rf"\s*\*?\s*(?:\[\s*{_LENGTH.pattern}\s*\]|(?!\s*\[))")
-_COLOUR: Final = re.compile(r"\s*(?:\[HTML\]\s*\{[\dA-Fa-f]{6}\}|\{[A-Za-z\d#]+\})")
-_NAME: Final = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
-_COLUMNS: Final = re.compile(r"\s*\{(?:[A-Za-z|:\s]|@\{\})*\}")
-_COUNT: Final = re.compile(r"\s*\{\d\d?\}")
-_CHEMISTRY: Final = re.compile(
-    r"\s*\{(?:[^{}\\]|\\[^{}]|\{(?:[^{}\\]|\\[^{}]|\{(?:[^{}\\]|\\[^{}])*\})*\})*\}"
-)
-_DELIMITERS: Final = frozenset("()[]/|.<>") | {
-    f"\\{name}" for name in ("{", "}", "|", *_TABLE["delimiters"].split())
-}
-_OPERATORS: Final = frozenset(_TABLE["operators"].split())
-_NO_SCRIPT: Final = frozenset("pfrt|b<e>y")  # of these kinds no exponent is
-_ROW_STARTS: Final = frozenset(["begin", "\\\\", "cr", "newline", "hline", "hdashline"])
 
 
 def goes_back(tex: str) -> bool:
@@ -87,213 +72,81 @@ def without_going_back(tex: str) -> str:
 
 
 def typesettable(tex: str) -> bool:
-    """Return whether a page may typeset a formula.
-
-    Such a formula keeps to its own place, takes no long time, and has no error.
-    """
+    """Return whether a page may typeset a formula, which keeps to its own place and is quick."""
     names: list[str] = _COMMAND.findall(tex)
     return (
         all(name in _COMMANDS or not (name.isascii() and name.isalpha()) for name in names)
         and all(sum(name in group for name in names) <= most for most, group in _AT_MOST)
         and not (_LENGTHS.search(tex) and _FAR.search(tex))
-        and not _COMMENT.search(tex)  # it would hide a brace
-        and _Reader(tex).has_no_error()
+        and not _REFUSED.search(tex)
+        and _is_balanced(tex)
     )
 
 
-class _RefusedError(Exception):
-    """MathJax would show an error, or the formula is nested too deeply."""
+def _is_balanced(tex: str) -> bool:
+    r"""Return whether a formula closes what it opens, at most :data:`_DEEPEST` levels deep.
 
-
-@dataclass(slots=True)
-class _Level:
-    r"""One level of nesting, and what its last atom has already.
-
-    Args:
-        kind: ``{``, ``[``, ``$``, ``left``, ``text``, an environment's name, or nothing for the
-            formula itself.
-        last: the last atom; a command without its backslash.
-        scripts: of ``^``, ``_`` and ``'`` those that the last atom has.
+    A level is a group, an environment, ``\left``, or the arguments that a command still wants,
+    which may stand without braces.
     """
-
-    kind: str
-    last: str = ""
-    scripts: set[str] = field(default_factory=set)
-
-
-class _Reader:
-    """Parser of a formula; it raises at the first thing that is refused.
-
-    Args:
-        tex: the formula without its delimiters, of commands that are on the list.
-    """
-
-    def __init__(self, tex: str) -> None:
-        self._tex = tex
-        self._at = 0
-        self._levels = [_Level("")]
-        self._styles = 0  # each is a level that no word closes
-        self._take_kind: dict[str, Callable[[], object]] = {
-            "m": self._argument,
-            "o": self._optional,
-            "w": self._words,
-            "h": self._chemistry,
-            "l": lambda: self._pattern(_LENGTH),
-            "c": lambda: self._pattern(_COLOUR),
-            "d": lambda: _need(self._next() in _DELIMITERS),
-            "s": lambda: self._peek() == "*" and self._next(),
-            "a": lambda: self._pattern(_COLUMNS),
-            "n": lambda: self._pattern(_COUNT),
-            "u": lambda: _need(len(self._levels) == 1),
-            "1": lambda: None,
-            "p": lambda: _need(self._level.last in _OPERATORS and not self._level.scripts),
-            "f": lambda: _need(self._in_table() and self._level.last in _ROW_STARTS),
-            "r": lambda: _need(self._in_table()),
-            "t": lambda: _need("u" in _ENVIRONMENTS.get(self._level.kind or "align", "")),
-            "|": lambda: _need(self._level.kind == "left"),
-            "b": self._begin,
-            "<": lambda: self._open("left"),
-            "e": lambda: self._close(self._pattern(_NAME)[1]),
-            ">": lambda: self._close("left"),
-            "y": self._style,
-        }
-
-    def has_no_error(self) -> bool:
-        """Return whether MathJax would typeset the formula without an error."""
-        try:
-            while self._peek():
-                self._take(self._next())
-        except _RefusedError:
+    levels: list[str] = []  # what closes each; an "m" for each argument that is wanted
+    for step, what in _steps(tex):
+        if step in {"open", "wants"}:
+            levels.append(what)
+        elif step == "close":
+            while levels and set(levels[-1]) == {"m"}:
+                levels.pop()  # an argument is missing, of which the page shows an error
+            if not levels or levels.pop() != what:
+                return False
+        elif what == "]" and levels and levels[-1] == "]":
+            levels.pop()
+            continue
+        if step in {"close", "atom"}:
+            _complete(levels)
+        if len(levels) > _DEEPEST and _depth(levels) > _DEEPEST:
             return False
-        return len(self._levels) == 1 and not self._tex[self._at :].strip()
+    return not levels
 
-    @property
-    def _level(self) -> _Level:
-        return self._levels[-1]
 
-    def _in_table(self) -> bool:
-        return self._level.kind in _ENVIRONMENTS
+def _steps(tex: str) -> Iterator[tuple[str, str]]:
+    """Yield what the words of a formula do: ``open``, ``close``, ``wants`` arguments, ``atom``.
 
-    def _peek(self) -> str:
-        """Return the next word; empty at the end."""
-        match = _TOKEN.match(self._tex, self._at)
-        return "" if match is None else match[1]
-
-    def _next(self) -> str:
-        """Take the next word, which must be there."""
-        return self._pattern(_TOKEN)[1]
-
-    def _pattern(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        match = pattern.match(self._tex, self._at)
-        if match is None:
-            raise _RefusedError
-        self._at = match.end()
-        return match
-
-    def _open(self, kind: str) -> None:
-        """Begin a level; an optional argument ends at its first bracket outside of braces."""
-        _need(self._level.kind != "[" or kind in {"{", "text"})
-        self._levels.append(_Level(kind))
-
-    def _style(self) -> None:
-        """Begin a style for all that follows."""
-        self._styles += 1
-
-    def _close(self, kind: str) -> None:
-        """End a level."""
-        _need(self._levels.pop().kind == kind)
-
-    def _group(self, kind: str, end: str) -> None:
-        """Take a level up to the word that ends it."""
-        self._open(kind)
-        depth = len(self._levels)
-        while (word := self._next()) != end or len(self._levels) > depth:
-            self._take(word)
-        self._levels.pop()
-
-    def _take(self, word: str) -> None:
-        """Take one word with what belongs to it."""
-        _need(len(self._levels) + self._styles <= _DEEPEST)
-        level, name = self._level, _name(word)
-        if level.kind == "text":
-            self._take_text(word, name)
-        elif word[0] in "^_'":
-            _need(word[0] not in level.scripts and not (word[0] == "'" and "^" in level.scripts))
-            level.scripts.add(word[0])
-            if word[0] != "'":
-                self._argument(script=True)
+    With each comes what closes it, or the arguments, or the word itself.
+    """
+    at = 0
+    while match := _TOKEN.match(tex, at):
+        at, word = match.end(), match[1]
+        kinds = _COMMANDS.get(word[1:], "") if word[0] == "\\" else ""
+        if word in {"\\begin", "\\end"}:
+            named = _NAME.match(tex, at)
+            at = at if named is None else named.end()
+            name = "" if named is None or named[1] not in _ENVIRONMENTS else named[1]
+            # What is no environment closes nothing.
+            yield ("open" if word == "\\begin" and name else "close"), name
+        elif word in _CLOSES:
+            yield "open", _CLOSES[word]
+        elif word in _CLOSES.values():
+            yield "close", word
+        elif kinds or word in {"^", "_"}:
+            yield "wants", kinds.lstrip("o") or "m"
+            bracket = _TOKEN.match(tex, at)
+            if kinds.startswith("o") and bracket is not None and bracket[1] == "[":
+                at = bracket.end()
+                yield "open", "]"
         else:
-            _need(word != "#")
-            if word == "{":
-                self._open(word)
-            elif word == "}":
-                self._close("{")
-            elif word == "&":
-                _need("1" not in _ENVIRONMENTS.get(level.kind, "1"))
-            elif word == "\\\\":
-                self._pattern(_ROW_SKIP)
-            self._arguments(name)
-            self._level.last, self._level.scripts = name or word, set()
+            yield "atom", word
 
-    def _take_text(self, word: str, name: str) -> None:
-        """Take one word of a text, which may have formulas in it."""
-        if word in {"$", "\\("}:
-            self._group("$", word.replace("(", ")"))
-        elif word == "{":
-            self._group("text", "}")
-        elif name.startswith("text"):
-            _need(_COMMANDS[name] in {"", "w"})
-            self._arguments(name)
-        else:
-            _need(word not in set("^_&#") and name in {"", "quad", "qquad", "ldots"})
 
-    def _arguments(self, name: str) -> None:
-        """Take what follows a command."""
-        for kind in _COMMANDS.get(name, ""):
-            self._take_kind[kind]()
+def _depth(levels: list[str]) -> int:
+    """Return how many levels there are; arguments and the group in which one stands are one."""
+    pairs = zip(levels, [*levels[1:], "m"], strict=True)
+    return sum(not (set(outer) == {"m"} and set(inner) != {"m"}) for outer, inner in pairs)
 
-    def _argument(self, *, script: bool = False) -> None:
-        """Take a group, or one atom."""
-        word = self._next()
-        if word == "{":
-            self._group("{", "}")
+
+def _complete(levels: list[str]) -> None:
+    """Give the command that wants an argument one; with its last it is an argument itself."""
+    while levels and set(levels[-1]) == {"m"}:
+        levels[-1] = levels[-1][1:]
+        if levels[-1]:
             return
-        name = _name(word)
-        _need(word[0] not in "}^_&#'" and word != "\\\\")
-        # An argument is the command alone; an exponent is what the command makes.
-        _need(not _COMMANDS.get(name) or (script and not set(_COMMANDS[name]) & _NO_SCRIPT))
-        self._arguments(name)
-
-    def _optional(self) -> None:
-        """Take an optional argument."""
-        if self._peek() == "[":
-            self._next()
-            self._group("[", "]")
-
-    def _words(self) -> None:
-        """Take a group of words."""
-        _need(self._next() == "{")
-        self._group("text", "}")
-
-    def _chemistry(self) -> None:
-        """Take a chemical formula, which has a syntax of its own."""
-        formula = self._pattern(_CHEMISTRY)[0]
-        _need(all(_COMMANDS.get(name, "") in {"", "w"} for name in _COMMAND.findall(formula)))
-
-    def _begin(self) -> None:
-        """Begin an environment."""
-        name = self._pattern(_NAME)[1]
-        _need(name in _ENVIRONMENTS)
-        for kind in _ENVIRONMENTS[name]:
-            self._take_kind[kind]()
-        self._open(name)
-
-
-def _name(word: str) -> str:
-    """Return a command's name; nothing for what is none, or is a sign."""
-    return word[1:] if word[1:].isalpha() else ""
-
-
-def _need(good: bool) -> None:
-    if not good:
-        raise _RefusedError
+        levels.pop()

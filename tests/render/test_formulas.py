@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from formula_cases import BAD, GOOD, RARE
+from formula_cases import BAD, GOOD
 
 from chatmagic.render.formulas import goes_back, typesettable
 
@@ -57,14 +57,8 @@ def test_formulas_that_do_more_are_not_typeset(tex: str) -> None:
 
 
 @pytest.mark.parametrize("tex", BAD)
-def test_what_a_page_would_show_an_error_of_is_not_typeset(tex: str) -> None:
-    """An argument, a half or a table is missing, or something stands where it must not."""
-    assert not typesettable(tex)
-
-
-@pytest.mark.parametrize("tex", RARE)
-def test_what_is_rare_is_not_typeset(tex: str) -> None:
-    """What takes more to check than it is worth is shown as it was written."""
+def test_what_is_not_balanced_is_not_typeset(tex: str) -> None:
+    """What comes while a formula streams, and what would end something else."""
     assert not typesettable(tex)
 
 
@@ -78,6 +72,6 @@ def test_negative_spaces_are_told() -> None:
 def test_a_long_formula_takes_no_more_than_a_moment() -> None:
     """Nothing in it is read again and again."""
     started = time.thread_time()
-    for part in ("{", "x^", r"\sqrt[", r"\left(", r"\sqrt{", r"\text{$x$", r"\frac", "a&", r"\ce{"):
+    for part in ("{", "x^", r"\sqrt[", r"\left(", r"\text{$x$", r"\frac", r"\frac1", r"\frac{1}"):
         assert not typesettable(part * 600)
     assert time.thread_time() - started < 10
