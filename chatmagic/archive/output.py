@@ -12,7 +12,7 @@ from chatmagic._version import __version__
 from chatmagic.conversation.record import sealed
 from chatmagic.conversation.steering import instructions_note
 from chatmagic.render import gauge, markdown_writer, reply_forms, reply_parts
-from chatmagic.render.live_box import QUIET, frame
+from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.text import counted
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation import continuation
-from chatmagic.render.live_box import live_mark
 from chatmagic.render.reply_forms import LiveReply
-from chatmagic.render.sanitize import packed
+from chatmagic.render.sanitize import live_mark, packed
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import Paint

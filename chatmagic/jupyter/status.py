@@ -19,7 +19,7 @@ from chatmagic.errors import ChatError
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
-from chatmagic.render.live_box import QUIET
+from chatmagic.render.sanitize import QUIET
 from chatmagic.session.ledger import EMULATOR, service_of
 
 if TYPE_CHECKING:

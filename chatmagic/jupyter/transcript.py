@@ -17,7 +17,7 @@ from chatmagic.jupyter.panel.snapshot import prompt_html
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import markdown, reply_forms
-from chatmagic.render.live_box import QUIET
+from chatmagic.render.sanitize import QUIET
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:

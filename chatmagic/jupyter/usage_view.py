@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.jupyter import transcript
 from chatmagic.protocol import credits as crediting
-from chatmagic.render import usage_plot
-from chatmagic.render.live_box import QUIET
-from chatmagic.render.usage_plot import Bar
+from chatmagic.render import gauge
+from chatmagic.render.gauge import Bar
+from chatmagic.render.sanitize import QUIET
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import EMULATOR
 from chatmagic.text import UNTYPESET, columns, counted, to_terminal, visible
@@ -101,11 +101,11 @@ def _html(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
     if not rows:
         return f"{begin}</div>"
     bars = [Bar(row.took, row.sure == "alone") for row in rows]
-    about = f"Credits that the last {min(len(rows), usage_plot.MOST)} requests took, in order"
+    about = f"Credits that the last {min(len(rows), gauge.MOST_BARS)} requests took, in order"
     key = f"{about}. Full: alone; dashed: with others; ?: not known; {OTHERS}."
     cells = [_cells(row) for row in rows[-MOST_SHOWN:]]
     return (
-        f'{begin}{usage_plot.svg(bars, about)}<p style="{QUIET}">{key}</p>'
+        f'{begin}{gauge.usage_plot(bars, about)}<p style="{QUIET}">{key}</p>'
         + transcript.grid(_HEADS, cells, "Requests", first="<td>", others="<td>")
         + f'<p style="{QUIET}">{escape(_caption(rows))}</p></div>'
     )

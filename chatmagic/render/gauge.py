@@ -1,4 +1,4 @@
-"""Gauge of the credits, as a line and large, as HTML and as words.
+"""Gauge of the credits, as a line and large, as HTML and as words; a plot of what requests took.
 
 Pure. What is unknown is said to be unknown, and low and empty are told by words and by
 the shape of the bar, not by colour alone.
@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chatmagic import text
 from chatmagic.protocol import credits as crediting
-from chatmagic.render.live_box import QUIET
+from chatmagic.render.sanitize import QUIET
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from chatmagic.models import Credits, Usage
+
 
 _CELLS: Final = 10
 # Colours are Jupyter's, else VS Code's, else those of the text around, which can be read there.
@@ -173,4 +174,58 @@ def _bar(credits: Credits | None) -> str:
     return (
         f'<span aria-hidden="true" style="color: {colour};">'
         f"{'▰' * blocks}{'▱' * (_CELLS - blocks)}</span> "
+    )
+
+
+MOST_BARS: Final = 30
+"""How many bars there are at most, the latest."""
+_STEP: Final = 12
+_LEFT: Final = 40
+_HEIGHT: Final = 60
+_TOP: Final = 12
+
+
+class Bar(NamedTuple):
+    """One request.
+
+    Args:
+        height: what it took; ``None`` is unknown.
+        is_full: whether it is drawn full, else as an outline.
+    """
+
+    height: int | None
+    is_full: bool
+
+
+def usage_plot(bars: Sequence[Bar], label: str) -> str:
+    """Return the plot.
+
+    Args:
+        bars: oldest first.
+        label: what it shows, in words.
+    """
+    bars = bars[-MOST_BARS:]
+    top = max((bar.height or 0 for bar in bars), default=0)
+    right, bottom = _LEFT + _STEP * max(len(bars), 1), _TOP + _HEIGHT
+    drawn = "".join(
+        _drawn(bar, _LEFT + 2 + _STEP * place, bottom, top) for place, bar in enumerate(bars)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" '
+        f'viewBox="0 0 {right} {bottom + 6}" width="{right}" height="{bottom + 6}" '
+        'fill="currentColor" stroke="none" font-size="11" style="max-width: 100%;">'
+        f'<text x="{_LEFT - 4}" y="{_TOP + 4}" text-anchor="end">{top:,}</text>'
+        f'<text x="{_LEFT - 4}" y="{bottom + 4}" text-anchor="end">0</text>'
+        f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="currentColor"/>'
+        f"{drawn}</svg>"
+    )
+
+
+def _drawn(bar: Bar, left: int, bottom: int, top: int) -> str:
+    if bar.height is None:
+        return f'<text x="{left + 1}" y="{bottom - 3}">?</text>'
+    height = round(_HEIGHT * bar.height / top, 1) if top else 0
+    look = "" if bar.is_full else ' fill="none" stroke="currentColor" stroke-dasharray="2 1"'
+    return (
+        f'<rect x="{left}" y="{bottom - height:g}" width="{_STEP - 4}" height="{height:g}"{look}/>'
     )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from markdown_it.renderer import RendererHTML
 
 from chatmagic._log import log_swallowed
-from chatmagic.render import bidi, markdown, markdown_parser, sanitize
+from chatmagic.render import markdown, markdown_parser, sanitize
 from chatmagic.text import PROSE, visible
 
 if TYPE_CHECKING:
@@ -179,8 +179,8 @@ class LiveMarkdown:
             tokens = markdown.PARSER.parse(text, env)
             if markdown.too_deep(tokens):
                 return [_plain(text)], 1
-            env["side"] = env["side"] or bidi.side(tokens)
-            bidi.set_directions(tokens, env["side"])
+            env["side"] = env["side"] or markdown_parser.side(tokens)
+            markdown_parser.set_directions(tokens, env["side"])
             blocks = [
                 sanitize.clean(markdown.PARSER.renderer.render(block, markdown.PARSER.options, env))
                 for block in _top(tokens)

@@ -21,7 +21,7 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from chatmagic._log import log_swallowed
-from chatmagic.render import bidi, formulas, links, markdown_parser, sanitize
+from chatmagic.render import formulas, links, markdown_parser, sanitize
 from chatmagic.text import PROSE, TYPESET, one_line, visible
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
             return _as_text(text, TOO_DEEP)
         if blocks(tokens) > MOST_BLOCKS:
             return _as_text(text, TOO_MANY, sanitize.LONG_BOX)
-        side = bidi.set_directions(tokens)
+        side = markdown_parser.set_directions(tokens)
         html = PARSER.renderer.render(tokens, PARSER.options, env)
         return sanitize.reply_box(html, side)
     except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
@@ -185,7 +185,7 @@ class _Renderer(RendererHTML):
         return "<br>\n" if rest[-1]["breaks"] else "\n"
 
     def code_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        side = _dir(bidi.code_direction(tokens[idx]))
+        side = _dir(markdown_parser.code_direction(tokens[idx]))
         return f"<code{side}>{escape(tokens[idx].content, quote=False)}</code>"
 
     def heading_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
@@ -246,7 +246,7 @@ class _Renderer(RendererHTML):
         inner = (
             f'<pre style="{sanitize.UNBROKEN}"><code style="{sanitize.BARE}">{html}</code></pre>'
         )
-        side = bidi.code_direction(tokens[idx])
+        side = markdown_parser.code_direction(tokens[idx])
         box = sanitize.CODE_GOES_ON if env["goes_on"] else sanitize.CODE_BOX
         return scrolling(f'<div class="highlight">{inner}</div>', label, side, box)
 
@@ -280,7 +280,7 @@ class _Renderer(RendererHTML):
             tag = "div" if token.block else "span"
             style = f' style="{sanitize.ALONE}"' if formulas.goes_back(token.content) else ""
             return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
-        side = bidi.code_direction(token)
+        side = markdown_parser.code_direction(token)
         html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"
         if not token.block:
             return html

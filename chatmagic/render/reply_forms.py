@@ -1,19 +1,20 @@
-"""A reply as safe HTML, as safe Markdown and as text, in the form that was asked for."""
+"""Reply as safe HTML, as safe Markdown and as text, in its form; a JSON value is a tree."""
 
 from __future__ import annotations
 
+import json
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
-from chatmagic.render import json_tree, markdown, markdown_writer, sanitize
-from chatmagic.render.live_box import live_box
+from chatmagic.render import markdown, markdown_writer, sanitize
 from chatmagic.render.live_markdown import LiveMarkdown, LiveText
-from chatmagic.text import PROSE, fence, visible
+from chatmagic.text import PROSE, counted, fence, visible
 
 if TYPE_CHECKING:
     from chatmagic.render.live_markdown import Change
+
 
 _FENCE: Final = "`" * 80
 """What opens code that is under way: no line of it ends the block."""
@@ -86,7 +87,7 @@ class LiveReply:
         Args:
             mark: classes by which a page finds the box.
         """
-        return live_box("".join(self.blocks), self._blocks.side, mark)
+        return sanitize.live_box("".join(self.blocks), self._blocks.side, mark)
 
     def plain_box(self, mark: str) -> str:
         """Return all that came as one piece of text, which a page lays out in no time.
@@ -97,7 +98,7 @@ class LiveReply:
             mark: as for :meth:`box`.
         """
         text = escape(visible("".join(self._text)), quote=False)
-        return live_box(
+        return sanitize.live_box(
             f'<pre style="{PROSE} content-visibility: auto;">{text}</pre>', self._blocks.side, mark
         )
 
@@ -141,7 +142,7 @@ def _json_html(text: str) -> str:
         where = f" at line {error.line:,}, column {error.column:,}" if error.line else ""
         words = f'<p class="chatmagic-no-json"><strong>No JSON{where}.</strong></p>'
         return words + _as_code(text)
-    tree = json_tree.to_html(value)
+    tree = json_tree(value)
     if text == _json_reply.indented(value):
         return tree
     raw = f'<pre dir="auto" style="{PROSE}">{escape(visible(text))}</pre>'
@@ -156,3 +157,64 @@ def _as_code(text: str) -> str:
 def _may_be_fenced(text: str) -> bool:
     """Return whether a reply has a code block, or is so short that one may be coming."""
     return "```" in text or "~~~" in text or text.strip() in {"`", "``", "~", "~~"}
+
+
+MOST_VALUES: Final = 2_000
+"""How many values are shown as a tree: a page takes some 0.4 ms to lay one out."""
+OPEN_LEVELS: Final = 3
+"""How many levels are unfolded at first."""
+
+_LIST: Final = 'style="list-style-type: none; margin: 0; padding: 0 0 0 1.4em;"'
+_WORDS: Final = 'style="overflow-wrap: anywhere;"'
+
+
+def json_tree(value: Any) -> str:
+    """Return a JSON value as an HTML fragment that cannot act, whatever its texts are.
+
+    Args:
+        value: the value, nested at most :data:`chatmagic._json_reply.DEEPEST` deep.
+    """
+    count = _count(value)
+    if count > MOST_VALUES:
+        text = escape(visible(_json_reply.indented(value)))
+        note = f"<p><em>Shown as text: it has {count:,} values.</em></p>"
+        return (
+            f'<div class="chatmagic-json">{note}<pre dir="auto" style="{PROSE}">{text}</pre></div>'
+        )
+    return f'<div class="chatmagic-json" {_WORDS}>{_node("", value, 0)}</div>'
+
+
+def _count(value: Any) -> int:
+    count, level = 0, [value]
+    while level:
+        count += len(level)
+        level = [item for held in level for _, item in _items(held)]
+    return count
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    """Return what a value holds, with the names as they are shown; a text holds nothing."""
+    if isinstance(value, dict):
+        return [(_quoted(name), item) for name, item in value.items()]
+    return (
+        [(str(place), item) for place, item in enumerate(value)] if isinstance(value, list) else []
+    )
+
+
+def _node(name: str, value: Any, level: int) -> str:
+    label = f"<strong>{name}</strong>: " if name else ""
+    items = _items(value)
+    if not items:
+        return f'<span dir="auto">{label}{_quoted(value)}</span>'
+    noun = "field" if isinstance(value, dict) else "item"
+    inner = "".join(f"<li>{_node(key, item, level + 1)}</li>" for key, item in items)
+    opened = " open" if level < OPEN_LEVELS else ""
+    return (
+        f"<details{opened}><summary>{label}{counted(len(items), noun)}</summary>"
+        f"<ul {_LIST}>{inner}</ul></details>"
+    )
+
+
+def _quoted(value: Any) -> str:
+    """Return a value without others in it as JSON, with its characters visible."""
+    return escape(visible(json.dumps(value, ensure_ascii=False)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic.render import bidi, markdown
+from chatmagic.render import markdown, markdown_parser
 from chatmagic.render.live_markdown import LONGEST, LiveMarkdown, LiveText
 
 _MARKS = r"* ** _ ~~ ` `` ``` ~~~ $ $$ \( \) \[ \] [ ] ( ) ]( ![ < > <b> \ &lt; | # - + 1. 2) >"
@@ -191,7 +191,7 @@ def test_a_fault_in_the_reader_costs_no_reply(
     def fails(*_: object) -> None:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(bidi, "set_directions", fails)
+    monkeypatch.setattr(markdown_parser, "set_directions", fails)
     live.feed(" *c*")
     assert "<em>a</em>" in live.blocks[0]
     assert "b *c*</pre>" in live.blocks[1]

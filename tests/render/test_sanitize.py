@@ -9,7 +9,7 @@ from test_markdown import HOSTILE, ROOT
 
 from chatmagic.render.markdown import to_html
 from chatmagic.render.reply_forms import LiveReply
-from chatmagic.render.sanitize import FREQUENT, packed, reply_box
+from chatmagic.render.sanitize import FREQUENT, live_box, live_mark, packed, reply_box
 from chatmagic.text import visible
 
 
@@ -63,3 +63,10 @@ def test_what_is_packed_can_be_put_back() -> None:
             assert text != rich or chr(mark) in short, piece
             short = short.replace(chr(mark), piece)
         assert short == html
+
+
+def test_a_page_finds_a_box_by_the_name_of_its_ask() -> None:
+    """Which stands among the classes of the box, and no other box has it."""
+    html = live_box("", "auto", live_mark("a1"))
+    (classes,) = html.split('class="')[1:]
+    assert {"chatmagic-live", "chatmagic-live-a1"} < set(classes.split('"')[0].split())
