@@ -5,6 +5,7 @@ another fresh one, and in a shell without a kernel, beside the same there; the f
 asked of a server in this process, which answers at once. The byte code is there, as after an
 installation.
 What goes before the request is CPU time, of all threads; the least of several figures counts.
+How many of our functions a question calls, and of how many modules, is counted for the second one.
 """
 
 from __future__ import annotations
@@ -43,6 +44,24 @@ sys.addaudithook(
 )
 """
 """Notes the CPU time of each connection that is made."""
+COUNT: Final = """
+import chatmagic, pathlib, threading
+root, files = str(pathlib.Path(chatmagic.__file__).parent), []
+
+def note(frame, event, _):
+    if event == "call" and frame.f_code.co_filename.startswith(root):
+        files.append(frame.f_code.co_filename)
+
+shell.run_line_magic("load_ext", "chatmagic")
+shell.run_cell_magic("chat", "--quiet", "Hello?")
+threading.setprofile(note)
+sys.setprofile(note)
+shell.run_cell_magic("chat", "--quiet", "Hello?")
+sys.setprofile(None)
+threading.setprofile(None)
+start, end = 0, {}
+"""
+"""Notes the files of our functions that the second question of a shell calls."""
 BODY: Final = b'{"messages": [{"role": "user", "content": "hi"}]}'
 
 
@@ -84,6 +103,13 @@ def _in_shell(code: str, place: dict[str, str]) -> float:
         words, env={**os.environ, **place}, capture_output=True, text=True, check=True
     )
     return float(ran.stdout.splitlines()[-1])
+
+
+def called(count: str) -> float:
+    """Return a count of what a question calls: an expression of the ``files``."""
+    with loopback.Server(Service()) as server:
+        place = {"CHATMAGIC_AUTH": "none", "CHATMAGIC_BASE_URL": server.origin}
+        return _in_shell(COUNT.format(count), place)
 
 
 def sent() -> float:
@@ -159,6 +185,8 @@ def rows() -> Iterator[Row]:
     for what, run, beside, target in asks:
         figures = by_turns({OURS: run, **beside}, ROUNDS)
         yield Row(what, figures, "s", next(iter(beside)), target)
+    for what, count in (("calls", "len(files)"), ("modules", "len(set(files))")):
+        yield Row(f"the second `%%chat`: {what} of ours", {OURS: called(count), "1": 1.0}, "", "1")
     python = {"python": lambda: command("-c", "pass")}
     shows = {OURS: lambda: command("-m", "chatmagic", "--help"), **python}
     figures = by_turns(shows, ROUNDS)
