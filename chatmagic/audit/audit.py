@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic._json import shared
 from chatmagic.archive import notebook, output, restore
 from chatmagic.audit.findings import Audit, Row
-from chatmagic.cassette.storage import CassetteFile
+from chatmagic.cassette.file import CassetteFile
 from chatmagic.conversation import question
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import MAIN, carries_others, is_instructed_otherwise
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from chatmagic.archive.notebook import AskingCell, Notebook, SavedOutput
     from chatmagic.archive.restore import Restored
-    from chatmagic.cassette.interaction import Interaction
+    from chatmagic.cassette.file import Interaction
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
 

@@ -15,26 +15,31 @@ by :meth:`Cassette.prune`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette import from_notebook, mismatch
-from chatmagic.cassette.interaction import missing
-from chatmagic.cassette.matching import Matcher
+from chatmagic.cassette import from_notebook, mode
+from chatmagic.cassette.file import CassetteFile, numbered
+from chatmagic.cassette.match import Matcher, difference, nearest
 from chatmagic.cassette.mode import MAGIC
-from chatmagic.cassette.storage import CassetteFile
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ChatError, InputError, NotRecordedError
+from chatmagic.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from chatmagic.cassette.interaction import Interaction
-    from chatmagic.cassette.items import Query
+    from chatmagic.cassette.file import Interaction
+    from chatmagic.cassette.match import Query
     from chatmagic.cassette.mode import CassetteConfig
+    from chatmagic.client.endpoint import Timeout
 
 AnswerSource = Literal["cassette", "service", "emulator"]
 
+CASSETTE: Final = Endpoint("https://cassette.invalid", "none", None, "the cassette")
+"""Endpoint of a replayed request; no name in ``.invalid`` can be resolved (RFC 2606, 2)."""
 _DOING: Final = {"record": "recording into", "refresh": "refreshing"}
 
 
@@ -69,26 +74,12 @@ class Cassette:
         self.config = config
         self.trouble: ChatError | None = None
         """Why the last attempt to save failed; ``None`` where it did not."""
+        self.written_again = 0
+        """How many interactions the file had lost, and were saved in it again."""
         self._file = CassetteFile(config.path)
         self._matcher = Matcher(self._load())
         self._answered = self._recorded = self._refused = 0
-
-    @property
-    def interactions(self) -> Sequence[Interaction]:
-        """The recorded interactions in their order."""
-        return self._matcher.interactions
-
-    @property
-    def unsaved(self) -> tuple[Interaction, ...]:
-        """The interactions that were recorded and could not be saved in the file."""
-        if self.trouble is None:
-            return ()
-        return missing(self.interactions, self._file.held)
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether answers are recorded."""
-        return self.config.mode in _DOING
+        self._listed: tuple[Interaction, ...] | None = None
 
     def _load(self) -> tuple[Interaction, ...]:
         config = self.config
@@ -97,9 +88,25 @@ class Cassette:
                 f"There is no cassette {config.path} to replay. Nothing was sent.",
                 hint="Record it first: %chat_cassette FILE --record, or CHATMAGIC_MODE=record.",
             )
-        if not config.is_notebook:
-            return self._file.read()
-        return from_notebook.recorded(config.path)
+        return from_notebook.recorded(config.path) if config.is_notebook else self._file.read()
+
+    @property
+    def interactions(self) -> tuple[Interaction, ...]:
+        """The recorded interactions in their order."""
+        return self._matcher.interactions
+
+    @property
+    def unsaved(self) -> tuple[Interaction, ...]:
+        """The interactions that were recorded and could not be saved in the file."""
+        if self.trouble is None:
+            return ()
+        saved = numbered(self._file.held)
+        return tuple(item for key, item in numbered(self.interactions).items() if key not in saved)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether answers are recorded."""
+        return self.config.mode in _DOING
 
     def look_up(
         self,
@@ -117,31 +124,25 @@ class Cassette:
 
         Raises:
             NotRecordedError: the cassette is replayed, and does not hold the request.
-            ChatError: the file cannot be written, or no service is configured.
+            ChatError: no service is configured.
         """
         if not self.is_recording:
             return self._replay(query)
-        interaction = None
-        if self.config.mode == "record":
-            interaction, changed = self._matcher.recall(query)
-            if changed:
-                self.save()
-        if interaction is None:
-            try:
-                notes = self._recording_notes(query, is_emulator=is_emulator())
-            except ChatError as error:
-                if self.config.mode == "record":
-                    what = (
-                        f"This request is not in {self.config.name}"
-                        if self._file.exists()
-                        else f"There is no cassette {self.config.name} yet"
-                    )
-                    error.message = f"{what}. {error.message}"
-                raise
-            return Lookup("service", query, (*notes, *warnings))
-        self._answered += 1
-        note = f"not sent: answered from {self.config.name}, where it is recorded"
-        return Lookup("cassette", query, (note, *warnings), interaction)
+        name, is_refresh = self.config.name, self.config.mode == "refresh"
+        interaction = None if is_refresh else self._matcher.recall(query)
+        if interaction is not None:
+            self._answered += 1
+            note = f"not sent: answered from {name}, where it is recorded"
+            return Lookup("cassette", query, (note, *warnings), interaction)
+        try:
+            notes = self._recording_notes(query, is_emulator=is_emulator())
+        except ChatError as error:
+            if not is_refresh:
+                is_there = self._file.exists()
+                what = "This request is not in {}" if is_there else "There is no cassette {} yet"
+                error.message = f"{what.format(name)}. {error.message}"
+            raise
+        return Lookup("service", query, (*notes, *warnings))
 
     def _recording_notes(self, query: Query, *, is_emulator: bool) -> list[str]:
         config = self.config
@@ -149,9 +150,9 @@ class Cassette:
             return [f"not recorded: {config.name} holds a service's replies, not the emulator's"]
         doing = f"{_DOING[config.mode]} {config.name}"
         notes = [doing if self._recorded else f"{doing} from here on: {config.path}"]
-        if self._matcher.supersedes(query, refresh=config.mode == "refresh"):
+        if self._matcher.is_changed_cell(query, refresh=config.mode == "refresh"):
             notes.append(
-                f"what this cell asked before stays in {config.name}: {MAGIC} --prune lists it"
+                f"what this cell asked before stays in {config.name} until {MAGIC} --prune"
             )
         return notes
 
@@ -162,7 +163,7 @@ class Cassette:
         if interaction is None and config.by_order:
             interaction, by_order = self._matcher.by_order(query), True
             if interaction is not None:
-                differs = mismatch.difference(query, interaction, self.interactions)
+                differs = difference(query, interaction, self.interactions)
                 note = (
                     f"replayed from {name} by order, though another request was recorded: {differs}"
                 )
@@ -175,13 +176,9 @@ class Cassette:
         raise self._not_recorded(query)
 
     def _not_recorded(self, query: Query) -> NotRecordedError:
-        nearest = mismatch.nearest(query.asked, self._matcher.standing)
-        if nearest is not None:
-            hint = mismatch.difference(query, nearest, self.interactions)
-        elif self.interactions:
-            hint = "All that it holds is superseded, and differs from this request."
-        else:
-            hint = "The cassette is empty."
+        held = self.interactions
+        like = nearest(query.asked, held)
+        hint = "The cassette is empty." if like is None else difference(query, like, held)
         if self.config.is_notebook:
             hint += (
                 " A notebook does not hold turns without a reply in an output (-q, Python, errors)."
@@ -197,11 +194,11 @@ class Cassette:
         Raises:
             ChatError: the file cannot be written.
         """
-        if self._matcher.add(recorded, query, refresh=self.config.mode == "refresh") is None:
+        if self._matcher.add(recorded, query, refresh=self.config.mode == "refresh"):
+            self._recorded += 1
+            self.save()
+        else:
             self._refused += not self._matcher.admits(recorded)
-            return
-        self._recorded += 1
-        self.save()
 
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Record what another cassette could not save; :attr:`trouble` tells whether it is saved.
@@ -220,28 +217,49 @@ class Cassette:
                 self.save()
         return rest
 
-    def reload(self) -> None:
-        """Merge what other kernels have changed in the file since.
+    def prune(self, *, sure: bool) -> tuple[Interaction, ...]:
+        """Remove what this kernel's cells did not ask when they ran last.
+
+        Args:
+            sure: remove; otherwise what would be removed is only told.
+
+        Returns:
+            What is, or would be, removed.
 
         Raises:
-            InputError: the file cannot be read.
+            InputError: nothing was removed: the cassette is replayed, nothing of it was used, what
+                would be removed was not told as it is now, or the file cannot be read.
+            ChatError: nothing was removed: the file cannot be written.
         """
-        if not self.config.is_notebook and self._file.exists():
-            before = self._file.held
-            self._merge(before, self._file.read())
-
-    def prune(self, places: Collection[int]) -> None:
-        """Remove interactions from the file; all of them, or none if it cannot be saved.
-
-        Raises:
-            ChatError: the file cannot be written.
-        """
-        removed = self._matcher.remove(places)
-        try:
-            self.save()
-        except ChatError:
-            self._matcher.put_back(removed)
-            raise
+        name = self.config.name
+        if not self.is_recording:
+            raise InputError(
+                f"{name} is replayed, so nothing is removed from it.",
+                hint=f"Use it with --record, run the notebook, then {MAGIC} --prune.",
+            )
+        if self._file.exists():
+            self._merge(self._file.held, self._file.read())
+        unused = self._matcher.unused()
+        interactions = tuple(item.recorded for item in unused)
+        if len(unused) == len(self.interactions) > 0:
+            raise InputError(
+                f"Nothing of {name} was used here since it was put in, so all of it would go.",
+                hint="Run the notebook from top to bottom first: what it asks is kept.",
+            )
+        if sure and interactions != self._listed:
+            raise InputError(
+                f"What would go from {name} was not listed as it is now.",
+                hint=f"{MAGIC} --prune lists it; nothing was removed.",
+            )
+        if sure:
+            before = self._matcher.remove(unused)
+            try:
+                self.save()
+            except ChatError:
+                self._matcher.put_back(before)
+                raise
+        self._listed = interactions
+        return interactions
 
     def save(self) -> None:
         """Save what has changed.
@@ -285,5 +303,139 @@ class Cassette:
         self, before: tuple[Interaction, ...], now: tuple[Interaction, ...]
     ) -> tuple[Interaction, ...]:
         if now is not before:
-            self._matcher.merge(before, now)
+            self.written_again += self._matcher.merge(before, now)
         return self._matcher.interactions
+
+
+# --- The cassette of a session ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CassetteSetup:
+    """The cassette to insert, and what a request has although nothing may be sent.
+
+    Args:
+        config: the cassette and its mode.
+        timeout: as for :class:`chatmagic.Client`, where the emulator answers.
+        extra_body: fields that every request has beside the interface's own.
+        system_role: whether instructions are a message of the role ``system``.
+    """
+
+    config: CassetteConfig
+    timeout: Timeout | float | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    system_role: bool = False
+
+
+def from_environment() -> CassetteSetup | None:
+    """Return the cassette that the environment alone chooses, as outside a notebook."""
+    config = mode.resolve(os.environ)
+    return None if config is None else CassetteSetup(config)
+
+
+class ActiveCassette:
+    """The cassette that answers and records one session's requests."""
+
+    def __init__(self) -> None:
+        """Begin without a cassette."""
+        self.current: Cassette | None = None
+        self.unsaved: Sequence[Interaction] = ()
+        """What ejected cassettes could not save; the next one that records takes it."""
+        self._why = ""
+        self._is_told = True
+        self._news: list[str] = []
+
+    @property
+    def lost(self) -> list[str]:
+        """What will become of :attr:`unsaved`, in one line; nothing where all is saved."""
+        return (
+            [f"{_count(len(self.unsaved))} could not be saved{self._why}"] if self.unsaved else []
+        )
+
+    def insert(self, setup: CassetteSetup | None) -> None:
+        """Insert the cassette that is chosen now; one that is no longer chosen is ejected.
+
+        Args:
+            setup: what is chosen; ``None`` for no cassette.
+
+        Raises:
+            InputError: what is chosen cannot be used.
+        """
+        config = None if setup is None else setup.config
+        if self.current is not None and self.current.config != config:
+            self.eject()
+        if self.current is None and config is not None:
+            self.current = Cassette(config)
+            self._take_along(self.current)
+
+    def eject(self) -> str | None:
+        """Eject the cassette; what it cannot save is kept in :attr:`unsaved`.
+
+        Returns:
+            What was done with it, in one line; ``None`` without a cassette.
+        """
+        old = self.current
+        if old is None:
+            return None
+        old.retry()
+        self._tell_written_again()
+        if old.trouble is not None and old.unsaved:
+            self.unsaved = [*self.unsaved, *old.unsaved]
+            self._why = (
+                f" in {old.config.name}, and will be lost with this kernel; "
+                f"{MAGIC} OTHER --record saves what it can there. The reason: {old.trouble.message}"
+            )
+            self._is_told = False
+        self.current = None
+        return old.summary()
+
+    def change(
+        self, choose: Callable[[], CassetteSetup | None], *, again: bool, off: bool
+    ) -> str | None:
+        """Insert the cassette that is chosen now, and save what could not be saved before.
+
+        Args:
+            choose: returns what is chosen.
+            again: eject the one that is in, also where the same is chosen.
+            off: only eject the one that is in.
+
+        Returns:
+            What was done with the one that is out, in one line; ``None`` where none is.
+        """
+        summary = self.eject() if again else None
+        if not off:
+            # With it, none is wanted; what the environment names comes with the next ask.
+            self.insert(choose())
+        if not again and self.current is not None:
+            self.current.retry()
+            self._take_along(self.current)
+        return summary
+
+    def news(self) -> list[str]:
+        """Return once, a line each, what became of interactions that a file lost or refused."""
+        self._tell_written_again()
+        news = [*([] if self._is_told else self.lost), *self._news]
+        self._is_told, self._news = True, []
+        return news
+
+    def _tell_written_again(self) -> None:
+        old = self.current
+        if old is not None and old.written_again and old.trouble is None:
+            self._news.append(
+                f"{_count(old.written_again)} had gone from {old.config.name} since it was read "
+                f"here, and was written again; {MAGIC} --prune removes."
+            )
+            old.written_again = 0
+
+    def _take_along(self, target: Cassette) -> None:
+        """Record into a cassette what others could not save."""
+        rest = target.take(self.unsaved)
+        if count := len(self.unsaved) - len(rest):
+            failed = target.trouble and f": {target.trouble.message}"
+            done = failed or f" is saved in {target.config.name} now."
+            self._news.append(f"{_count(count)} that could not be saved before{done}")
+        self.unsaved = rest
+
+
+def _count(number: int) -> str:
+    return counted(number, "recorded exchange")

@@ -1,22 +1,25 @@
-"""The interactions of a saved notebook, by which its requests are replayed."""
+"""A saved notebook as a cassette: the interactions by which its requests are replayed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.archive import notebook
-from chatmagic.cassette.interaction import DIGITS, Interaction, headers_for, name_of
+from chatmagic.cassette.file import DIGITS, Interaction, name_of
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts
 from chatmagic.text import numbered
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from chatmagic.conversation.record import Record
+    from chatmagic.models import Credits
 
 _SENT: Final = ("stream", "max_tokens", "temperature")
 """The parameters of a record that are fields of a request."""
@@ -86,3 +89,19 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         took=record.took,
         origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
     )
+
+
+def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[str, str], ...]:
+    """Return the headers that tell what a turn's record knows of its answer (fact 10).
+
+    Args:
+        credits: the credits of the answer; ``None`` where they are not known.
+        date: the answer's ``Date``; without one the time of the credits stands for it.
+    """
+    when = date or (None if credits is None else credits.seen_at)
+    headers: dict[str, Any] = {"Date": when and format_datetime(when, usegmt=True)}
+    if credits is not None:
+        headers["X-RateLimit-Limit"] = credits.limit
+        headers["X-RateLimit-Remaining"] = credits.remaining
+        headers["X-RateLimit-Reset"] = _json.iso(credits.resets_at)
+    return tuple((name, str(value)) for name, value in headers.items() if value is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from chatmagic.text import counted
 
@@ -13,14 +13,9 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Context, Turn
 
-_ADDRESS: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,}")
-
 
 def warnings(
-    conversation: Conversation,
-    context: Context,
-    below: Sequence[Turn],
-    put_in: str,
+    conversation: Conversation, context: Context, below: Sequence[Turn], put_in: str
 ) -> tuple[str, ...]:
     """Return why a rerun will not send a request as it is sent now, a line each.
 
@@ -32,7 +27,7 @@ def warnings(
     """
     reasons = [f"it carries {reason}" for reason in _not_repeated(conversation, context.turns)]
     if below:
-        reasons.append(f"{_count(below)} below it came first; run those cells again")
+        reasons.append(f"{counted(len(below), 'turn')} below it came first; run those cells again")
     return tuple(
         f"will not run again as it is: {reason}" for reason in (*reasons, *_addresses(put_in))
     )
@@ -49,23 +44,19 @@ def _not_repeated(conversation: Conversation, turns: Sequence[Turn]) -> list[str
     """Return which of these turns a rerun will not ask again, by kinds."""
     stale = set(map(id, conversation.stale_turns()))
     kinds = {
-        "stale": [turn for turn in turns if id(turn) in stale],
-        "interrupted": [turn for turn in turns if turn.state == "interrupted"],
-        "cut-off": [turn for turn in turns if turn.state == "cut off"],
-        "panel": [turn for turn in turns if turn.entry == "panel"],
+        "stale turn": [id(turn) in stale for turn in turns],
+        "interrupted turn": [turn.state == "interrupted" for turn in turns],
+        "cut-off turn": [turn.state == "cut off" for turn in turns],
+        "panel turn": [turn.entry == "panel" for turn in turns],
     }
-    reasons = [_count(some, kind) for kind, some in kinds.items() if some]
-    if bare := [turn for turn in turns if turn.missing]:
-        reasons.append(f"{_count(bare, 'loaded')} without the values put in")
+    reasons = [counted(sum(marks), kind) for kind, marks in kinds.items() if any(marks)]
+    if bare := sum(bool(turn.missing) for turn in turns):
+        reasons.append(f"{counted(bare, 'loaded turn')} without the values put in")
     return reasons
 
 
 def _addresses(put_in: str) -> list[str]:
-    address = _ADDRESS.search(put_in)
+    address = re.search(r"\bat 0x[0-9A-Fa-f]{6,}", put_in)
     if address is None:
         return []
     return [f"“{address[0]}” is an address in memory, which differs in each kernel"]
-
-
-def _count(turns: Sequence[Turn], kind: str = "") -> str:
-    return counted(len(turns), f"{kind} turn".lstrip())

@@ -7,14 +7,14 @@ second adds nothing to the time that a fragment takes.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
-from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
+from chatmagic.cassette.file import KEPT_HEADERS, Interaction
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
@@ -34,37 +34,24 @@ LONGEST_ERROR: Final = 65_536
 """How many bytes of an error's body are recorded at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Result that a client made of an answer which was read to its end.
-
-    Args:
-        reply: the reply, which is not complete where the answer was an error.
-        key: the key that was sent.
-    """
-
-    reply: Reply
-    key: Secret | None
-
-
 def through(
-    lookup: Lookup, cassette: Cassette, outcome: Callable[[], Outcome]
+    lookup: Lookup, cassette: Cassette, outcome: Callable[[], tuple[Reply, Secret | None]]
 ) -> Callable[[Transport], Transport]:
     """Return a function that puts a replaying or recording transport before a client's own.
 
     Args:
         lookup: what answers.
         cassette: the active cassette.
-        outcome: called at the end of an answer; returns what the client made of it.
+        outcome: called at the end of an answer; returns what the client made of it, and the key
+            that was sent.
     """
     if (interaction := lookup.interaction) is not None:
         return lambda _: ReplayTransport(interaction)
     if lookup.source == "emulator":
         return lambda transport: transport
 
-    def record(response: Response) -> None:
-        end = outcome()
-        new = recorded(lookup.query.asked, response, end.reply, key=end.key)
+    def record(exchange: RecordedExchange) -> None:
+        new = recorded(lookup.query.asked, exchange, *outcome())
         if new is not None:
             cassette.record(new, lookup.query)
 
@@ -81,13 +68,13 @@ class ReplayTransport:
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
         """Return the recorded answer, whatever the body."""
         del body
-        return _ReplayExchange(self._interaction, stream=stream, halt=halt)
+        return _ReplayedExchange(self._interaction, stream=stream, halt=halt)
 
     def close(self) -> None:
         """Do nothing, as no connection is open."""
 
 
-class _ReplayExchange:
+class _ReplayedExchange:
     """A recorded answer (see :class:`chatmagic.client.transport.Exchange`)."""
 
     origin: Origin = "replay"
@@ -113,23 +100,6 @@ class _ReplayExchange:
         """Do nothing, as no connection is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """An answer that was read to its end.
-
-    Args:
-        status: the HTTP status.
-        headers: those of :data:`chatmagic.cassette.interaction.KEPT_HEADERS`.
-        origin: what answered.
-        body: the first :data:`LONGEST_ERROR` bytes of the body, or some more.
-    """
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    origin: Origin
-    body: bytes
-
-
 class RecordingTransport:
     """A transport that sends by another one and reports each whole answer.
 
@@ -138,54 +108,61 @@ class RecordingTransport:
         record: called with each answer that was read to its end.
     """
 
-    def __init__(self, inner: Transport, record: Callable[[Response], object]) -> None:
+    def __init__(self, inner: Transport, record: Callable[[RecordedExchange], object]) -> None:
         """Report every answer from now on."""
         self._inner = inner
         self._record = record
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
         """Send by the other transport."""
-        return _RecordingExchange(self._inner.send(body, stream=stream, halt=halt), self._record)
+        return RecordedExchange(self._inner.send(body, stream=stream, halt=halt), self._record)
 
     def close(self) -> None:
         """Close the other transport."""
         self._inner.close()
 
 
-class _RecordingExchange:
-    """Another transport's answer, the beginning of whose body is kept."""
+class RecordedExchange:
+    """Another transport's answer, the beginning of whose body is kept.
 
-    def __init__(self, inner: Exchange, record: Callable[[Response], object]) -> None:
+    Args:
+        inner: the answer.
+        record: called when it was read to its end.
+    """
+
+    def __init__(self, inner: Exchange, record: Callable[[RecordedExchange], object]) -> None:
+        """Read nothing yet."""
         self.status = inner.status
         self.headers = inner.headers
         self.origin: Origin = inner.origin
-        self._came_at = datetime.now(UTC)
+        self.came_at = datetime.now(UTC)
+        self.body = bytearray()
+        """The first :data:`LONGEST_ERROR` bytes of the body, or some more."""
         self._inner = inner
         self._record = record
-        self._body = bytearray()
 
     def read(self) -> bytes:
+        """Return the next piece of the body; empty at the end."""
         piece = self._inner.read()
-        if len(self._body) < LONGEST_ERROR:
-            self._body += piece
+        if len(self.body) < LONGEST_ERROR:
+            self.body += piece
         return piece
 
     def close(self, *, ended: bool) -> None:
         """Give the connection back, and record then: a slow disk must not hold it."""
         self._inner.close(ended=ended)
         if ended:
-            headers = _kept(self.headers, self._came_at)
-            self._record(Response(self.status, headers, self.origin, bytes(self._body)))
+            self._record(self)
 
 
 def recorded(
-    asked: Interaction, response: Response, reply: Reply, *, key: Secret | None
+    asked: Interaction, exchange: RecordedExchange, reply: Reply, key: Secret | None
 ) -> Interaction | None:
     """Return the interaction of a request and its answer.
 
     Args:
         asked: the request.
-        response: the answer.
+        exchange: the answer.
         reply: what the client made of it.
         key: the key that was sent, which is in nothing that is recorded.
 
@@ -193,18 +170,16 @@ def recorded(
         ``None`` where nothing is to be recorded: a reply that is not whole or holds the key, or
         an error that is no JSON object.
     """
-    error = None if reply.state == "complete" else _error(response.body, key)
+    error = None if reply.state == "complete" else _error(bytes(exchange.body), key)
     if reply.state != "complete" and error is None:
         return None
-    facts: dict[str, Any] = {"error": error}
-    if error is None:
-        facts = {"text": reply.text, **shared(reply, BodyFacts)}
+    facts = shared(reply, BodyFacts) | {"text": reply.text} if error is None else {"error": error}
     interaction = replace(
         asked,
-        status=response.status,
-        headers=response.headers,
+        status=exchange.status,
+        headers=_kept(exchange.headers, exchange.came_at),
         took=reply.took,
-        origin="emulator" if response.origin == "emulator" else "live",
+        origin="emulator" if exchange.origin == "emulator" else "live",
         **facts,
     )
     return None if key is not None and key.is_in(repr(interaction)) else interaction

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.request_facts import RequestFacts
 
 _TAKEN: Final = (
-    r"(?:(?:--model[ =]\S+|--[a-z-]+|all|emulator|superseded|\d+|https?://\S+"
+    r"(?:(?:--model[ =]\S+|--[a-z-]+|all|emulator|\d+|https?://\S+"
     r"|['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?)(?: |\Z))*"
 )
 """What may follow a command's name, in lower case: options, numbers, files, and the like."""

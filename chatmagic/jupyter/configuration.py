@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import swallowed
-from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.cassette import CassetteSetup
 from chatmagic.cassette.mode import CassetteOptions, resolve
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import (

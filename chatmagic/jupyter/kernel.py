@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from chatmagic._log import log_swallowed
-from chatmagic.cassette.pruning import Pruning
 from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.errors import InputError
 from chatmagic.jupyter.configuration import ConfiguredEnvironment
@@ -67,11 +65,6 @@ class Kernel(ConfiguredEnvironment):
         if self._page is None:
             self._page = LivePage(self.shell, self.session, self.settings)
         return self._page
-
-    @cached_property
-    def pruning(self) -> Pruning:
-        """The latest list of what a cassette holds, by which it is pruned."""
-        return Pruning()
 
     # --- What a session asks for ---------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
 from chatmagic._json import shared
-from chatmagic.cassette import active
+from chatmagic.cassette.cassette import CASSETTE
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.conversation import chat_line
 from chatmagic.conversation.request_facts import Parameters
@@ -278,7 +278,7 @@ def cassette_words(kernel: Kernel) -> str | None:
 def _replay_words(kernel: Kernel) -> str | None:
     """Return a line that the credits shown are recorded ones; ``None`` where they are not."""
     endpoint = kernel.session.endpoint
-    if endpoint is None or endpoint != active.CASSETTE:
+    if endpoint is None or endpoint != CASSETTE:
         return None
     return "Replayed from a cassette: figures as recorded, nothing was sent."
 

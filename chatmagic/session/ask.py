@@ -20,8 +20,7 @@ from chatmagic.text import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.cassette import CassetteSetup, Lookup
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream

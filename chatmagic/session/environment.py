@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Protocol
 
-from chatmagic.cassette import active
+from chatmagic.cassette.cassette import CASSETTE, from_environment
 from chatmagic.client import config
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, request_fields
 from chatmagic.errors import InputError
@@ -14,8 +14,7 @@ from chatmagic.protocol import url
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import AnswerSource
+    from chatmagic.cassette.cassette import AnswerSource, CassetteSetup
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.protocol.auth import Secret
 
@@ -94,7 +93,7 @@ class PlainPython:
 
     def cassette(self) -> CassetteSetup | None:
         """Return the cassette that the variables name; ``None`` for none."""
-        return active.from_environment()
+        return from_environment()
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return twice ``None``, as there is no cell."""
@@ -150,7 +149,7 @@ def setup_for(
     """
     if source == "service" or cassette is None:
         return environment.service()
-    endpoint = active.CASSETTE
+    endpoint = CASSETTE
     if source == "emulator":
         base_url, key = environment.start_emulator()
         endpoint = Endpoint(base_url, "bearer", key, "--else emulator", url.EMULATOR)

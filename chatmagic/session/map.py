@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from chatmagic.batch.tasks import Task
-    from chatmagic.cassette.active import CassetteSetup
-    from chatmagic.cassette.cassette import AnswerSource
+    from chatmagic.cassette.cassette import AnswerSource, CassetteSetup
     from chatmagic.client.client import Client
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask

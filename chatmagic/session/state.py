@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chatmagic.cassette.active import ActiveCassette
+from chatmagic.cassette.cassette import ActiveCassette
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import TokenRate
 from chatmagic.protocol.wire import BodyWriter

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
-from chatmagic.cassette import interaction, items, reproducibility, transports
-from chatmagic.cassette.active import CASSETTE
+from chatmagic.cassette import reproducibility, transports
+from chatmagic.cassette.cassette import CASSETTE
+from chatmagic.cassette.file import Interaction
+from chatmagic.cassette.match import Query
 from chatmagic.conversation import suggestions, template
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.steering import instructed, instructions_note
@@ -188,7 +190,7 @@ class AskSteps:
         state, conversation = self.state, self.session.conversation
         ask, context = state.ask.as_sent(state.context)
         messages = (*context.messages, Message("user", ask.prompt))
-        asked = interaction.Interaction.asked(
+        asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
         )
         above = state.ask.place_in(conversation, state.order)
@@ -204,7 +206,7 @@ class AskSteps:
             ask.prompt if ask.values or ask.entry == "python" else "",
         )
         state.lookup = cassette.look_up(
-            items.Query(asked, ask.execution, state.order, messages),
+            Query(asked, ask.execution, state.order, messages),
             warnings=warnings,
             is_emulator=lambda: self._endpoint().is_emulator,
         )
@@ -252,8 +254,9 @@ class AskSteps:
             through = transports.through(
                 state.lookup,
                 cassette,
-                lambda: transports.Outcome(
-                    session.ledger.settled(session.request, stream.reply), client.endpoint.key
+                lambda: (
+                    session.ledger.settled(session.request, stream.reply),
+                    client.endpoint.key,
                 ),
             )
         state.added = session.conversation.added

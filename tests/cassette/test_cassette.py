@@ -16,8 +16,8 @@ from kernels import kernel
 from shells import FIXED, KEY, Ran, Shell, forget
 
 import chatmagic
-from chatmagic.cassette import serializer
-from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.cassette import CassetteSetup
+from chatmagic.cassette.file import CassetteFile, to_text
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.errors import (
     ChatError,
@@ -27,6 +27,7 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
+from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
@@ -157,7 +158,7 @@ def test_errors_are_recorded_and_asked_again(
     assert replayed.value.credits == live.value.credits
     emulator.settings = FIXED
     assert mode(monkeypatch, "record").ask("echo:one").text == "one"
-    assert [(one.text, one.superseded) for one in held()] == [("one", False), (None, True)]
+    assert [one.text for one in held()] == [None, "one"]
     assert mode(monkeypatch, "replay").ask("echo:one").text == "one"
     assert len(emulator.requests) == 2
 
@@ -242,14 +243,14 @@ def test_a_refresh_asks_again_and_drops_nothing(
     session = mode(monkeypatch, "refresh")
     session.ask("echo:one", history=False)
     session.ask("echo:four", history=False)
-    assert prompts() == ["echo:one", "echo:four", "echo:two", "echo:three"]
+    assert prompts() == ["echo:one", "echo:two", "echo:three", "echo:four"]
     assert session.cassette.eject() == (
         "1 kept word for word, 0 changed, 1 new, 2 not asked, which stay."
     )
     session.ask("echo:one", history=False)
     said = session.cassette.eject()
     assert said == "1 kept word for word, 0 changed, 0 new, 3 not asked, which stay."
-    assert prompts() == ["echo:one", "echo:four", "echo:two", "echo:three"]
+    assert prompts() == ["echo:one", "echo:two", "echo:three", "echo:four"]
     assert session.cassette.eject() is None
     assert len(emulator.requests) == 6
 
@@ -267,7 +268,7 @@ def test_a_copy_takes_nothing_of_the_first_notebook(
     copy.do(f"%chat_cassette {FILE} --record", cell="in")
     for n in range(4):
         ran = copy.page(f"%chat echo:copied {n}", f"c{n}")
-        assert "stays in talk.jsonl: %chat_cassette --prune lists it" in repr(ran.messages)
+        assert "stays in talk.jsonl until %chat_cassette --prune" in repr(ran.messages)
     assert {one.text for one in held()} == before | {f"copied {n}" for n in range(4)}
     no_service(monkeypatch)
     forget()
@@ -301,7 +302,7 @@ def test_replies_of_the_emulator_go_into_no_cassette_of_a_service(
         shell.page("%chat echo:one", "a").messages
     )
     shell.do("%chat_cassette --off")
-    lesson = serializer.write([replace(one, origin="live") for one in held()])
+    lesson = to_text([replace(one, origin="live") for one in held()])
     Path(FILE).write_text(lesson, encoding="utf-8")
     shell.do("%chat_reset")
     shell.do(f"%chat_cassette {FILE}")
@@ -336,10 +337,7 @@ def test_another_model_is_a_miss_that_names_both(
     )
     mode(monkeypatch, "record")
     Session(chatmagic.Client(extra_body={"model": "large"})).ask("echo:one")
-    assert [(one.asked_model, one.superseded) for one in held()] == [
-        ("small", False),
-        ("large", False),
-    ]
+    assert [one.asked_model for one in held()] == ["small", "large"]
     assert len(emulator.requests) == 2
 
 
@@ -440,15 +438,13 @@ def texts(ran: list[Ran]) -> list[Any]:
 def test_a_prompt_that_was_changed_three_times(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cassette has what was liked in the end in force, in its place; and replays it."""
+    """The cassette replays what was liked in the end."""
     shell.do(f"%chat_cassette {FILE}", cell="c")
     for cell, prompt in (("a", "echo:one"), ("b", "echo:x"), ("c", "echo:three")):
         shell.page(f"%chat {prompt}", cell)
     for prompt in ("echo:y", "echo:z", "echo:two"):
         shell.page(f"%chat {prompt}", "b")
     shell.page("%chat echo:three", "c")
-    standing = [one.prompt for one in held() if not one.superseded]
-    assert standing == ["echo:one", "echo:two", "echo:three"]
     no_service(monkeypatch)
     forget()
     other = Shell()
@@ -700,7 +696,7 @@ def test_a_refresh_in_a_notebook_tells_at_its_end(shell: Shell, emulator: Emulat
         "1 kept word for word, 0 changed, 1 new, 2 not asked, which stay."
         in shell.do("%chat_cassette --off").printed
     )
-    assert prompts() == ["echo:one", "echo:zwei", "echo:two", "echo:three"]
+    assert prompts() == ["echo:one", "echo:two", "echo:three", "echo:zwei"]
     assert len(emulator.requests) == 5
 
 
@@ -740,6 +736,195 @@ def test_a_notebook_is_its_own_cassette(
     (folder / "paper.ipynb").write_text(changed, encoding="utf-8")
     assert "no longer hold" in shell.fails("%chat_cassette paper.ipynb", cell="in").traceback[0]
     assert len(emulator.requests) == 4
+
+
+def test_a_file_that_cannot_be_written_costs_no_reply(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    """The reply is kept here, and saved with the next one."""
+    session = mode(monkeypatch, "record")
+    (folder / f".{FILE}.new").mkdir()
+    with pytest.raises(ChatError, match="could not be written") as caught:
+        session.ask("echo:one")
+    assert "kept in this kernel" in str(caught.value)
+    assert [turn.reply.text for turn in session.conversation] == ["one"]
+    (folder / f".{FILE}.new").rmdir()
+    session.ask("echo:two")
+    assert prompts() == ["echo:one", "echo:two"]
+    assert len(emulator.requests) == 2
+
+
+def test_what_could_not_be_written_is_saved_by_the_status(
+    shell: Shell, emulator: Emulator, full: list[str]
+) -> None:
+    """On a disk that is full nothing half-written is left; when there is room, all is saved."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    full.append(FILE)
+    ran = shell.fails("%chat echo:one")
+    assert "No space left on device. What was recorded is kept in this kernel." in ran.traceback[0]
+    assert list(Path().iterdir()) == []
+    told = shell.do("%chat_cassette").printed
+    assert "record (%chat_cassette)" in told
+    assert "1 of them not saved: talk.jsonl could not be written: No space left" in told
+    shell.fails("%chat echo:two")
+    full.clear()
+    assert "not saved" not in shell.do("%chat_cassette").printed
+    assert prompts() == ["echo:one", "echo:two"]
+    assert asked(emulator) == ["echo:one", "echo:two"]
+
+
+def test_what_could_not_be_saved_goes_along_into_another_file(
+    shell: Shell, emulator: Emulator, full: list[str]
+) -> None:
+    """It is told what became of it, and nothing of it is asked again."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    full.append(FILE)
+    shell.fails("%chat --no-history echo:one")
+    full.append("other.jsonl")
+    told = shell.do("%chat_cassette other.jsonl --record").printed
+    assert "1 recorded exchange that could not be saved before: other.jsonl could not" in told
+    full.remove("other.jsonl")
+    shell.do("%chat --no-history echo:two")
+    assert prompts("other.jsonl") == ["echo:one", "echo:two"]
+    shell.do("%chat --no-history echo:one")
+    assert asked(emulator) == ["echo:one", "echo:two"]
+    assert "not saved" not in shell.do("%chat_cassette").printed
+    full.append("other.jsonl")
+    shell.fails("%chat --no-history echo:three")
+    told = shell.do("%chat_cassette third.jsonl --record").printed
+    assert "1 recorded exchange that could not be saved before is saved in third.jsonl" in told
+    assert "lost" not in told
+
+
+@pytest.mark.parametrize("conflict", [True, False])
+def test_off_works_though_nothing_can_be_saved(
+    shell: Shell, emulator: Emulator, full: list[str], conflict: bool
+) -> None:
+    """And says what will be lost; it is taken along later, when a file takes it."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.do("%chat --no-history echo:one")
+    if conflict:
+        Path(FILE).write_text("<<<<<<< HEAD\n", encoding="utf-8")
+    else:
+        full.append(FILE)
+    shell.fails("%chat --no-history echo:two")
+    told = shell.do("%chat_cassette --off").printed
+    assert "1 recorded exchange could not be saved in talk.jsonl, and will be lost" in told
+    assert ("a merge conflict" if conflict else "No space left") in told
+    shell.do("%chat --no-history echo:three")
+    told = shell.do("%chat_cassette").printed
+    assert "No cassette is in use" in told
+    assert "1 recorded exchange could not be saved" in told
+    told = shell.do("%chat_cassette other.jsonl --record").printed
+    assert "1 recorded exchange that could not be saved before is saved in other.jsonl" in told
+    assert prompts("other.jsonl") == ["echo:two"]
+    assert "could not" not in shell.do("%chat_cassette").printed
+    assert asked(emulator) == ["echo:one", "echo:two", "echo:three"]
+
+
+def test_live_works_though_nothing_can_be_saved(
+    shell: Shell, full: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the environment, by another cassette and by the configuration; the next cell says so."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    full.append(FILE)
+    shell.fails("%chat echo:one")
+    monkeypatch.setenv("CHATMAGIC_MODE", "live")
+    ran = shell.page("%chat echo:two", "a")
+    assert "1 recorded exchange could not be saved in talk.jsonl" in repr(ran.messages)
+    assert "could not be saved" not in repr(shell.page("%chat echo:three", "b").messages)
+    monkeypatch.setenv("CHATMAGIC_MODE", "record")
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", "third.jsonl")
+    ran = shell.page("%chat echo:four", "c")
+    assert "could not be saved before is saved in third.jsonl" in repr(ran.messages)
+    assert prompts("third.jsonl") == ["echo:one", "echo:four"]
+
+
+def test_unloading_lets_go_of_the_cassette(shell: Shell, emulator: Emulator) -> None:
+    """A session that stays asks as the environment says."""
+    shell.do(f"%chat_cassette {FILE} --record")
+    shell.do("%chat echo:one")
+    shell.do("%unload_ext chatmagic")
+    current_session().ask("echo:two")
+    assert prompts() == ["echo:one"]
+    assert len(emulator.requests) == 2
+
+
+def test_what_the_file_lost_is_written_again(shell: Shell, emulator: Emulator) -> None:
+    """As where git put an older one back; the next cell says so, once."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    shell.page("%chat --no-history echo:one", "a")
+    older = Path(FILE).read_text(encoding="utf-8")
+    shell.page("%chat --no-history echo:two", "b")
+    Path(FILE).write_text(older, encoding="utf-8")
+    shell.page("%chat --no-history echo:three", "c")
+    assert prompts() == ["echo:one", "echo:two", "echo:three"]
+    said = shell.do("%chat_cassette", cell="s").printed
+    assert "1 recorded exchange had gone from talk.jsonl since it was read here" in said
+    assert "had gone" not in shell.do("%chat_cassette", cell="s").printed
+    Path(FILE).unlink()
+    shell.page("%chat --no-history echo:four", "d")
+    assert prompts() == ["echo:one", "echo:two", "echo:three", "echo:four"]
+    assert "3 recorded exchanges had gone" in repr(shell.page("%chat echo:five", "e").messages)
+    assert len(emulator.requests) == 5
+
+
+def test_pruning_keeps_what_the_cells_asked_last(shell: Shell, emulator: Emulator) -> None:
+    """It lists first what would go, and removes that when it is said again with --yes."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    assert "holds nothing but what" in shell.do("%chat_cassette --prune").printed
+    for cell, prompt in (("a", "one"), ("b", "two"), ("a", "uno"), ("c", "three")):
+        shell.page(f"%chat --no-history echo:{prompt}", cell)
+    assert "was not listed as it is now" in shell.fails("%chat_cassette --prune --yes").traceback[0]
+    listed = shell.do("%chat_cassette --prune").printed
+    assert "  echo:one (3 characters)\nThese would go from talk.jsonl" in listed
+    assert "Nothing was removed" in listed
+    assert len(held()) == 4
+    # What has changed since is listed again first.
+    shell.page("%chat --no-history echo:dos", "b")
+    assert "was not listed as it is now" in shell.fails("%chat_cassette --prune --yes").traceback[0]
+    assert "echo:two" in shell.do("%chat_cassette --prune").printed
+    assert (
+        "Removed 2 exchanges from talk.jsonl." in shell.do("%chat_cassette --prune --yes").printed
+    )
+    assert prompts() == ["echo:uno", "echo:three", "echo:dos"]
+    assert "takes no other word" in shell.fails("%chat_cassette --prune 1").traceback[0]
+    shell.do(f"%chat_cassette {FILE} --record")
+    assert "all of it would go" in shell.fails("%chat_cassette --prune").traceback[0]
+    shell.do(f"%chat_cassette {FILE} --replay")
+    assert "is replayed" in shell.fails("%chat_cassette --prune").traceback[0]
+    shell.do("%chat_cassette --off")
+    assert "No cassette is in use" in shell.fails("%chat_cassette --prune").traceback[0]
+    assert len(emulator.requests) == 5
+
+
+def test_pruning_goes_by_what_the_file_holds(shell: Shell) -> None:
+    """What another kernel put in is listed, and removed with the rest."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    shell.page("%chat --no-history echo:one", "a")
+    other = CassetteFile(Path(FILE))
+    secret = replace(other.read()[0], request="5" * 64, prompt="secret", before=("6" * 64,))
+    other.save(lambda _, now: (*now, secret))
+    assert "  secret (3 characters)" in shell.do("%chat_cassette --prune").printed
+    shell.do("%chat_cassette --prune --yes")
+    assert prompts() == ["echo:one"]
+
+
+def test_pruning_that_cannot_be_saved_removes_nothing(shell: Shell, full: list[str]) -> None:
+    """Neither now nor when the file can be written again, or read."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="in")
+    shell.page("%chat --no-history echo:one", "a")
+    shell.page("%chat --no-history echo:uno", "a")
+    text = Path(FILE).read_text(encoding="utf-8")
+    shell.do("%chat_cassette --prune")
+    Path(FILE).write_text(text.replace("{", "<<<<<<< HEAD\n{", 1), encoding="utf-8")
+    shell.fails("%chat_cassette --prune --yes")
+    Path(FILE).write_text(text, encoding="utf-8")
+    full.append(FILE)
+    shell.fails("%chat_cassette --prune --yes")
+    full.clear()
+    shell.page("%chat --no-history echo:two", "b")
+    assert prompts() == ["echo:one", "echo:uno", "echo:two"]
 
 
 HEADLESS = "import chatmagic\n%load_ext chatmagic"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,13 +11,16 @@ from saved_notebooks import NOON, page, record
 
 from chatmagic._json import chain_of, timestamp
 from chatmagic.cassette import from_notebook
+from chatmagic.cassette.from_notebook import headers_for
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
 from chatmagic.errors import InputError
 from chatmagic.models import Credits, Message, Usage
+from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
     from pathlib import Path
+CAME = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def test_exchanges_for_replay(tmp_path: Path) -> None:
@@ -94,3 +98,23 @@ def test_a_continued_reply_is_that_to_the_instruction(tmp_path: Path) -> None:
     _, asked = from_notebook.recorded(path)
     assert (asked.prompt, asked.text, asked.typed) == (ASKED_FOR_THE_REST, "two", None)
     assert asked.before == (first.request[:16], str(first.turn)[:16])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Credits(100, 97, 3, datetime(2026, 1, 2, tzinfo=UTC), CAME),
+        Credits(100, None, None, None, CAME),
+        Credits(None, 5, None, None, CAME),
+    ],
+)
+def test_headers_say_again_what_a_record_knows(told: Credits) -> None:
+    """Credits written as headers are read as the same credits."""
+    assert crediting.from_headers(headers_for(told, CAME), CAME) == told
+    assert crediting.from_headers(headers_for(told, None), datetime.now(UTC)) == told
+
+
+def test_headers_of_nothing_known_are_none() -> None:
+    """Without credits there is the date at most."""
+    assert headers_for(None, None) == ()
+    assert headers_for(None, CAME) == (("Date", "Thu, 01 Jan 2026 12:00:00 GMT"),)

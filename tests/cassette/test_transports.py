@@ -16,8 +16,12 @@ from loopback import Server as Loopback
 
 from chatmagic import Client
 from chatmagic.cassette import transports
-from chatmagic.cassette.interaction import KEPT_HEADERS, Interaction
-from chatmagic.cassette.transports import RecordingTransport, ReplayTransport, Response
+from chatmagic.cassette.file import KEPT_HEADERS, Interaction
+from chatmagic.cassette.transports import (
+    RecordedExchange,
+    RecordingTransport,
+    ReplayTransport,
+)
 from chatmagic.client import stream as stream_module
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
@@ -52,11 +56,11 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Interaction | None,
     with Loopback(script) as server, Client(server.origin, KEY) as client:
         made: list[ReplyStream] = []
 
-        def keep(heard: Response) -> None:
+        def keep(heard: RecordedExchange) -> None:
             key = client.endpoint.key
             asked = Interaction.asked(request)
             kept.append(
-                transports.recorded(asked, heard, replace(made[0].reply, took=client.took), key=key)
+                transports.recorded(asked, heard, replace(made[0].reply, took=client.took), key)
             )
 
         made.append(client.send(request, None, lambda inner: RecordingTransport(inner, keep)))
@@ -164,7 +168,7 @@ def test_each_fragment_is_handed_on_at_once() -> None:
         wait_for(arrived)
         peer.send(event("two"), DONE)
 
-    heard: list[Response] = []
+    heard: list[RecordedExchange] = []
     with Loopback(script) as server, Client(server.origin, KEY) as client:
         made = client.send(HELLO, None, lambda inner: RecordingTransport(inner, heard.append))
         with made:
@@ -274,7 +278,7 @@ def test_a_replay_can_be_stopped() -> None:
 
 def test_closing_closes_what_answers() -> None:
     """A recording transport has nothing of its own, a replaying one nothing at all."""
-    heard: list[Response] = []
+    heard: list[RecordedExchange] = []
     ReplayTransport(ASKED).close()
     with Loopback(playing(stream(event("hi"), DONE))) as server:
         sending = HttpTransport(

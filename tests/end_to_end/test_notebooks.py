@@ -29,8 +29,7 @@ from project import files
 
 from chatmagic import cli, demo
 from chatmagic.archive.output import bundle
-from chatmagic.cassette import serializer
-from chatmagic.cassette.interaction import name_of
+from chatmagic.cassette.file import from_text, name_of, to_text
 from chatmagic.conversation.steering import Instructions, instructed
 from chatmagic.emulator import replies as practice
 from chatmagic.errors import InputError
@@ -263,9 +262,7 @@ def test_a_changed_word_of_a_cassette_is_noticed(path: Path) -> None:
             kind = "reply" if "reply" in said else "you"
             changed = json.dumps({kind: with_another(text, word)})
             with pytest.raises(InputError, match="not the one that was recorded"):
-                serializer.read(
-                    "\n".join([*lines[:number], changed, *lines[number + 1 :]]), path.name
-                )
+                from_text("\n".join([*lines[:number], changed, *lines[number + 1 :]]), path.name)
             count += 1
     assert count > len(lines) / 2
 
@@ -278,7 +275,7 @@ def test_a_changed_cassette_fails_its_lesson(path: Path) -> None:
     asked = {
         output.metadata.chatmagic.request: place for place, output in enumerate(replies(found))
     }
-    recorded = serializer.read(path.read_text(encoding="utf-8"), path.name)
+    recorded = from_text(path.read_text(encoding="utf-8"), path.name)
     assert {one.request for one in recorded if one.is_reply} == set(asked)
     for one in recorded:
         changed = deepcopy(found)
@@ -320,9 +317,9 @@ def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path, offline: dict[st
     changed["text/plain"] = with_another(changed["text/plain"], longest(changed["text/plain"]))
     write(saved, first)
     tape = credit.parent / "cassettes" / f"{credit.stem}.jsonl"
-    recorded = [*serializer.read(tape.read_text(encoding="utf-8"), tape.name)]
+    recorded = [*from_text(tape.read_text(encoding="utf-8"), tape.name)]
     recorded[2] = replace(recorded[2], text=with_another(recorded[2].text or "", "three"))
-    tape.write_text(serializer.write(recorded), encoding="utf-8")
+    tape.write_text(to_text(recorded), encoding="utf-8")
     done = strict(
         [first, credit], tmp_path, offline, "--nbval-sanitize-with", str(cli.SANITIZE_FILE)
     )
@@ -334,7 +331,7 @@ def test_nbval_as_in_ci_fails_at_a_changed_word(tmp_path: Path, offline: dict[st
 @pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
 def test_nothing_in_a_cassette_is_made_up(path: Path) -> None:
     """Each reply is what the emulator says to these messages, and says that it is its."""
-    recorded = serializer.read(path.read_text(encoding="utf-8"), path.name)
+    recorded = from_text(path.read_text(encoding="utf-8"), path.name)
     assert {each.origin for each in recorded} == {"emulator"}
     replied = [each for each in recorded if each.is_reply]
     assert replied

@@ -10,8 +10,7 @@ import pytest
 
 from chatmagic._json import shared
 from chatmagic.archive import restore
-from chatmagic.cassette import serializer
-from chatmagic.cassette.interaction import Interaction
+from chatmagic.cassette.file import Interaction, from_text, to_text
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.turn import Turn
@@ -44,7 +43,7 @@ def test_a_record_and_a_cassette_keep_them() -> None:
     record = json.loads(json.dumps(turn.to_record((), request.digest()).to_json()))
     assert restore.turn_of(Record.from_json(record), "text", owner=None).reply == reply
     interaction = Interaction.asked(request, text="text", took=3, **FACTS)
-    kept = serializer.read(serializer.write([interaction]), "talk.jsonl")
+    kept = from_text(to_text([interaction]), "talk.jsonl")
     assert kept == (interaction,)
     assert shared(kept[0], BodyFacts) == FACTS
 

@@ -18,7 +18,8 @@ from chatmagic.archive import conversation_json, notebook
 from chatmagic.archive.restore import restore
 from chatmagic.batch.job_file import JobFile
 from chatmagic.batch.row_reply import RowReply
-from chatmagic.cassette import from_notebook, serializer
+from chatmagic.cassette import from_notebook
+from chatmagic.cassette.file import from_text, to_text
 from chatmagic.conversation.record import Record, canonical, sealed
 from chatmagic.conversation.steering import STEERING
 
@@ -68,9 +69,9 @@ def carried(conversation: Conversation) -> list[tuple[int, ...]]:
 def test_a_cassette_is_written_back_byte_for_byte() -> None:
     """Also what is not ASCII, and the names of the exchanges that others go on from."""
     content = (FOLDER / "saved_cassette.jsonl").read_bytes()
-    interactions = serializer.read(content.decode(), "saved_cassette.jsonl")
+    interactions = from_text(content.decode(), "saved_cassette.jsonl")
     assert len(interactions) == 14
-    assert serializer.write(interactions).encode() == content
+    assert to_text(interactions).encode() == content
 
 
 @pytest.mark.parametrize("output", outputs())

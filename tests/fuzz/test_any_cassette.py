@@ -15,18 +15,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_any_session import Service
 
-from chatmagic.cassette.active import CassetteSetup
-from chatmagic.cassette.items import Query
-from chatmagic.cassette.matching import Matcher
+from chatmagic.cassette.cassette import CassetteSetup
+from chatmagic.cassette.file import CassetteFile
+from chatmagic.cassette.match import Matcher, Query
 from chatmagic.cassette.mode import CassetteConfig
-from chatmagic.cassette.storage import CassetteFile
 from chatmagic.client.client import Client
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from chatmagic.cassette.interaction import Interaction
+    from chatmagic.cassette.file import Interaction
     from chatmagic.cassette.mode import Mode
     from chatmagic.client.halt import Halt
 
@@ -59,9 +58,8 @@ class Kernel:
     @property
     def kept(self) -> list[Interaction]:
         """What it could not save so far."""
-        cassette = self.session.cassette
-        left = [one for left in cassette.unsaved for one in left.interactions]
-        return [*left, *(cassette.current.unsaved if cassette.current is not None else ())]
+        left, current = self.session.cassette.unsaved, self.session.cassette.current
+        return [*left, *(current.unsaved if current is not None else ())]
 
 
 def name(one: Interaction) -> tuple[Any, ...]:
@@ -190,19 +188,18 @@ class Machine(RuleBasedStateMachine):
         elif not full and blocked.exists():
             blocked.rmdir()
 
-    @rule(number=st.integers(0, 1), picks=st.sets(st.integers(0, 5), max_size=2))
-    def prune(self, number: int, picks: set[int]) -> None:
-        """Take some out: those and no others, and they do not come back."""
+    @rule(number=st.integers(0, 1))
+    def prune(self, number: int) -> None:
+        """Remove what the cells did not ask: what was listed, and nothing else."""
         cassette = self.pick(number).session.cassette.current
         if cassette is None or not cassette.is_recording:
             return
-        total = self.held()
-        held = cassette.interactions
-        meant = [held[n] for n in picks if n < len(held)]
         with contextlib.suppress(ChatError):
-            cassette.prune({n for n in picks if n < len(held)})
-        gone = total - self.held()
-        assert not gone - Counter(map(name, meant))
+            listed = cassette.prune(sure=False)
+            total = self.held()
+            with contextlib.suppress(ChatError):
+                cassette.prune(sure=True)
+            assert not total - self.held() - Counter(map(name, listed))
 
     @invariant()
     def every_request_is_answered(self) -> None:

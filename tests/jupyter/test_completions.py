@@ -140,6 +140,7 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
         "--by-order",
         "--off",
         "--prune",
+        "--yes",
     }
     assert tab(shell, "%chat_undo re") == []
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic.cassette.interaction import KEPT_HEADERS
+from chatmagic.cassette.file import KEPT_HEADERS
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import ratelimit
 from chatmagic.protocol.ratelimit import RequestLimit

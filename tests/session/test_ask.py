@@ -11,7 +11,7 @@ from environments import GivenEnvironment
 from short_service import ShortService
 
 from chatmagic.archive import output
-from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.cassette import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.conversation.record import Record

@@ -8,7 +8,7 @@ import pytest
 from environments import GivenEnvironment
 from shells import KEY
 
-from chatmagic.cassette.active import CASSETTE, CassetteSetup
+from chatmagic.cassette.cassette import CASSETTE, CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup

@@ -16,7 +16,7 @@ from row_service import RowService
 from shells import KEY
 
 import chatmagic
-from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.cassette import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.errors import (
     ChatInterrupted,

@@ -10,7 +10,7 @@ import pytest
 from asking import Seen
 from environments import GivenEnvironment
 
-from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.cassette import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.request_facts import Part, TokenRate

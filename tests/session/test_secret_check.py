@@ -13,7 +13,7 @@ from asking import Seen, prompts
 from environments import GivenEnvironment
 from shells import KEY
 
-from chatmagic.cassette.active import CassetteSetup
+from chatmagic.cassette.cassette import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Instructions

@@ -11,8 +11,7 @@ from chatmagic import cli
 from chatmagic._json import timestamp
 from chatmagic.archive import output as turn_output
 from chatmagic.archive import restore
-from chatmagic.cassette import serializer
-from chatmagic.cassette.interaction import Interaction
+from chatmagic.cassette.file import Interaction, to_text
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
@@ -69,5 +68,5 @@ def exchange(prompt: str, text: str | None, *before: str, **more: Any) -> Intera
 
 def tape(path: Path, *exchanges: Interaction) -> Path:
     """Write a cassette of these."""
-    path.write_text(serializer.write(exchanges))
+    path.write_text(to_text(exchanges))
     return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chatmagic.cassette.storage import CassetteFile
+from chatmagic.cassette.file import CassetteFile
 from chatmagic.session.events import View
 from chatmagic.session.session import Session
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pytest
     from logged import Emulator
 
-    from chatmagic.cassette.interaction import Interaction
+    from chatmagic.cassette.file import Interaction
 
 
 FILE = "talk.jsonl"

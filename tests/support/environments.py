@@ -17,7 +17,7 @@ from chatmagic.session.environment import PlainPython
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from chatmagic.cassette.active import CassetteSetup
+    from chatmagic.cassette.cassette import CassetteSetup
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.keys import KeyStore
     from chatmagic.conversation.cell_order import Layout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,16 +13,17 @@ from chatmagic.conversation.options import Option
 from chatmagic.errors import ChatError, InputError
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.status import CASSETTE_MODES, cassette_words
-from chatmagic.text import counted
+from chatmagic.text import counted, one_line, unlinked
 
 if TYPE_CHECKING:
+    from chatmagic.cassette.file import Interaction
     from chatmagic.jupyter.commands.command import Arguments
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.session.session import Session
 
 USAGE: Final = (
     "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "
-    "%chat_cassette --off, %chat_cassette --prune, or %chat_cassette alone."
+    "%chat_cassette --off, %chat_cassette --prune [--yes], or %chat_cassette alone."
 )
 NOTHING_IS_SENT: Final = (
     f"Nothing is sent until that is resolved; %env {MODE_VARIABLE}=live asks without it."
@@ -33,14 +35,13 @@ def _cassette(kernel: Kernel, given: Arguments) -> None:
 
     ``%chat_cassette FILE`` records a person's questions, and replays a machine's. FILE may be a
     saved notebook, which is only replayed. ``%chat_cassette`` alone shows what is in. Recording
-    never removes: ``--prune`` lists what the file holds with numbers, ``--prune 3 7`` removes
-    those, ``--prune superseded`` what later runs of their cells left behind. CHATMAGIC_CASSETTE
-    and CHATMAGIC_MODE beat all of it.
+    never removes: ``--prune`` lists what this kernel's cells did not ask when they ran last, and
+    ``--prune --yes`` removes that. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat all of it.
     """
     if not given.line.strip():
         print("\n".join(dict.fromkeys(_status(kernel))))
     elif "--prune" in given.options:
-        print(_prune(kernel, given.words.split()))
+        print(_prune(kernel, given))
     else:
         print(_chosen(kernel, given))
 
@@ -79,7 +80,7 @@ def _status(kernel: Kernel) -> list[str]:
             lines = [choice, str(error), NOTHING_IS_SENT]
         else:
             lines = [choice, *session.cassette.news(), *_facts(session)]
-    return [*lines, *(item.message for item in session.cassette.unsaved)]
+    return [*lines, *session.cassette.lost]
 
 
 def _facts(session: Session) -> list[str]:
@@ -92,12 +93,8 @@ def _facts(session: Session) -> list[str]:
         lines.append("What it does not hold is answered by the emulator.")
     if cassette.config.by_order:
         lines.append("A request that differs is answered by its place.")
-    superseded = sum(item.superseded for item in cassette.interactions)
-    marked = f", {superseded:,} of them superseded (%chat_cassette --prune)"
-    lines.append(
-        f"It holds {counted(len(cassette.interactions), 'exchange')}"
-        f"{marked if superseded else ''}; in this use: {cassette.summary()}"
-    )
+    held = counted(len(cassette.interactions), "exchange")
+    lines.append(f"It holds {held}; in this use: {cassette.summary()}")
     if cassette.trouble is not None:
         lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
     if cassette.is_recording:
@@ -106,17 +103,33 @@ def _facts(session: Session) -> list[str]:
     return lines
 
 
-def _prune(kernel: Kernel, words: list[str]) -> str:
-    """Run ``%chat_cassette --prune``."""
+def _prune(kernel: Kernel, given: Arguments) -> str:
+    """Run ``%chat_cassette --prune``, which lists first what ``--yes`` removes then."""
+    is_sure = "--yes" in given.options
+    if given.words or len(given.options) != 1 + is_sure:
+        raise InputError("%chat_cassette --prune takes no other word than --yes.", hint=USAGE)
     kernel.session.change_cassette(again=False)
     cassette = kernel.session.cassette.current
     if cassette is None:
         raise InputError("No cassette is in use, so there is nothing to prune.", hint=USAGE)
-    pruning = kernel.pruning
-    return kernel.session.lock.alone(
-        "a change of the cassette",
-        lambda: pruning.removed(cassette, words) if words else pruning.listed(cassette),
+    prune = partial(cassette.prune, sure=is_sure)
+    gone, name = kernel.session.lock.alone("a change of the cassette", prune), cassette.config.name
+    if not gone:
+        return f"{name} holds nothing but what this kernel's cells asked last."
+    done = (
+        f"Removed {counted(len(gone), 'exchange')} from {name}."
+        if is_sure
+        else f"These would go from {name}, as this kernel's cells did not ask them when they ran "
+        "last. Nothing was removed: %chat_cassette --prune --yes removes them."
     )
+    return "\n".join([*map(_line, gone), done])
+
+
+def _line(recorded: Interaction) -> str:
+    """Return the prompt of an exchange and the length of its reply, in one line."""
+    reply = recorded.text
+    answer = f"error {recorded.status}" if reply is None else f"{len(reply):,} characters"
+    return f"  {unlinked(one_line(recorded.prompt))} ({answer})"
 
 
 def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
@@ -132,6 +145,8 @@ def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
     modes = [mode for mode in CASSETTE_MODES if f"--{mode}" in given.options]
     if "--off" in given.options:
         raise InputError("--off goes with nothing else.", hint=USAGE)
+    if "--yes" in given.options:
+        raise InputError("--yes goes with --prune.", hint=USAGE)
     if len(modes) > 1:
         raise InputError(f"--{modes[0]} and --{modes[1]} do not go together.", hint=USAGE)
     if given.options.get("--else", "emulator").lower() != "emulator":
@@ -162,7 +177,8 @@ CASSETTE: Final = Command(
         ),
         Option(("--by-order",), "answer a request that differs by its place"),
         Option(("--off",), "go back to asking without a cassette"),
-        Option(("--prune",), "list what the file holds, remove it by numbers"),
+        Option(("--prune",), "list what the cells did not ask when they ran last"),
+        Option(("--yes",), "with --prune: remove what it listed"),
     ),
     words=("FILE",),
     hint=USAGE,

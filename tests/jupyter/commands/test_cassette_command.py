@@ -35,6 +35,7 @@ def test_the_line_is_read(line: str, chosen: CassetteOptions) -> None:
         ("f --else nobody", "--else takes one word: emulator"),
         ("f --record --by-order", "go with --replay"),
         ("f --off", "--off goes with nothing else"),
+        ("f --yes", "--yes goes with --prune"),
         ("f --rec", "takes no other option here than --record"),
     ],
 )

@@ -1,0 +1,453 @@
+"""A cassette's exchanges: as values, as the text of a file, and as a file that kernels share.
+
+A cassette is JSON Lines. Its first line says what it is. Then each exchange has:
+
+- one line with the facts of the request and of its answer (the fields of :class:`Interaction`):
+  of the turns before the prompt, ``before`` names those that are not carried by the exchange that
+  ``after`` names, nor its own; ``check`` is a digest of the whole exchange;
+- a line for each line of the prompt (``you``);
+- a line for each line of the reply (``reply``).
+
+So a changed word is a changed line. No key, no request header and no address is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from dataclasses import MISSING, dataclass, replace
+from operator import is_
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from chatmagic import _json
+from chatmagic._json import (
+    exact,
+    exact_count,
+    exact_text,
+    fields_from_json,
+    fields_to_json,
+    json_field,
+    known,
+    word_of,
+)
+from chatmagic._log import swallowed
+from chatmagic.archive.files import content_of, folder_lock, replace_content
+from chatmagic.conversation.request_facts import AsTyped
+from chatmagic.errors import ChatError, InputError
+from chatmagic.models import BodyFacts, Origin
+from chatmagic.protocol import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from chatmagic.conversation.request_facts import Value
+    from chatmagic.models import Message
+    from chatmagic.protocol.wire import Request
+
+    Merge = Callable[
+        [tuple["Interaction", ...], tuple["Interaction", ...]], Iterable["Interaction"]
+    ]
+
+VERSION: Final = 3
+KEPT_HEADERS: Final = (
+    "content-type",
+    "date",
+    "retry-after",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+)
+"""The only headers of an answer that are recorded."""
+DIGITS: Final = 16
+"""How many digits of its digest name a turn in a cassette."""
+
+_encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    return tuple(map(exact_text, value)) if isinstance(value, list) else None
+
+
+def _headers(value: object) -> tuple[tuple[str, str], ...] | None:
+    """Read the headers that are kept; no other comes in."""
+    if not isinstance(value, dict):
+        return None
+    kept = {name: text for name, text in value.items() if name.lower() in KEPT_HEADERS}
+    return tuple((name, exact_text(text)) for name, text in kept.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interaction(BodyFacts, AsTyped):
+    """A request and its answer.
+
+    Args:
+        prompt: the last message; as sent, or in a notebook as typed.
+        text: the reply, exactly; ``None`` where the answer was an error.
+        request: digest of the canonical request, by which it is matched.
+        before: the names of the turns before it, oldest first (see :attr:`turn`); an unknown
+            number of turns before those that are known has one name, too.
+        parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
+            and those of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
+        asked_model: the model that was asked for; ``None`` where none was set.
+        instructions: name of the standing instructions that the request carried; ``None`` for none.
+        typed: the prompt as typed, where values were put into it; else ``None``.
+        owner: hash of the cell that asked; ``None`` where it is not known.
+        status: the HTTP status.
+        headers: the headers of :data:`KEPT_HEADERS` that the answer had.
+        error: the JSON body of an error.
+        took: about how many credits it took, as far as it was known then.
+        origin: what answered: ``live`` or ``emulator``.
+        superseded: a mark of earlier versions: its cell asked something else later. It answers
+            its very request, and no other.
+    """
+
+    prompt: str
+    text: str | None = None
+    request: str = json_field(exact_text, default=MISSING, required=True)
+    before: tuple[str, ...] = json_field(exact(_texts), lambda names: [*names] or None, ())
+    parameters: Mapping[str, Any] = json_field(exact(_object), dict, MISSING, required=True)
+    asked_model: str | None = json_field(exact_text)
+    instructions: str | None = json_field(exact_text)
+    typed: str | None = json_field(exact_text)
+    owner: str | None = json_field(exact_text)
+    status: int = json_field(exact_count, default=200)
+    headers: tuple[tuple[str, str], ...] = json_field(exact(_headers), dict, ())
+    error: Any = json_field(exact(_object))
+    took: int | None = json_field(exact_count)
+    origin: Origin = json_field(word_of(Literal["live", "emulator"]), default="live")
+    superseded: bool = json_field(lambda mark: mark is True, lambda mark: mark or None, False)
+
+    def answers(self, asked: Interaction) -> bool:
+        """Return whether a request is the recorded one.
+
+        A model that was asked for when it was recorded matters only if one is set now.
+
+        Args:
+            asked: the request, as it would be recorded.
+        """
+        is_model = asked.asked_model in (None, self.asked_model)
+        return is_model and self.request == asked.request
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether the answer was a reply, and not an error."""
+        return self.text is not None
+
+    @property
+    def turn(self) -> str | None:
+        """Name of the turn that the prompt and the reply make; ``None`` for an error."""
+        return None if self.text is None else _json.turn_digest(self.prompt, self.text)[:DIGITS]
+
+    @classmethod
+    def asked(
+        cls,
+        request: Request,
+        messages: Sequence[Message] | None = None,
+        instructions: Value | None = None,
+        **known: Any,
+    ) -> Self:
+        """Return the interaction of a request that is not answered yet.
+
+        Args:
+            request: as it is sent.
+            messages: the request's, without its instructions: prompts and replies in turn, and
+                the prompt at the end; ``None`` for a request without instructions.
+            instructions: the standing instructions that it carries.
+            **known: fields that the request does not tell.
+        """
+        *before, prompt = request.messages if messages is None else messages
+        turns = zip(before[::2], before[1::2], strict=True)
+        body = request.to_json()
+        model = body.get("model")
+        return cls(
+            request=request.digest(),
+            prompt=prompt.content,
+            before=tuple(_json.turn_digest(a.content, b.content)[:DIGITS] for a, b in turns),
+            parameters={
+                name: value
+                for name, value in body.items()
+                if name != "messages" and name not in wire.NOT_IN_DIGEST
+            },
+            asked_model=model if isinstance(model, str) else None,
+            instructions=name_of(instructions),
+            **known,
+        )
+
+
+def name_of(instructions: Value | None) -> str | None:
+    """Return the name of a request's standing instructions in a cassette; ``None`` for none."""
+    return None if instructions is None else instructions.sha256[:DIGITS]
+
+
+def numbered(interactions: Iterable[Interaction]) -> dict[tuple[object, ...], Interaction]:
+    """Return interactions by what identifies them in every reading of a file.
+
+    Equal ones are numbered. The owner and the mark ``superseded`` identify nothing.
+    """
+    count: Counter[tuple[object, ...]] = Counter()
+    by_identity: dict[tuple[object, ...], Interaction] = {}
+    for item in interactions:
+        unhashable = repr((item.headers, item.error, item.asked_model))
+        key = item.request, item.status, item.text, unhashable
+        by_identity[*key, count[key]] = item
+        count[key] += 1
+    return by_identity
+
+
+# --- The text -----------------------------------------------------------------------------------
+
+
+def to_text(interactions: Iterable[Interaction]) -> str:
+    """Return the text of a cassette."""
+    items = tuple(interactions)
+    head = _line({"chatmagic": "cassette", "version": VERSION})
+    return head + _text_of(items, _by_turn(items))
+
+
+_ByTurn = dict[tuple[int, str], Interaction]
+"""The exchanges of a file, each by how many turns it carried and by its own turn."""
+
+
+def _by_turn(items: Iterable[Interaction]) -> _ByTurn:
+    return {(len(item.before), turn): item for item in items if (turn := item.turn) is not None}
+
+
+def _text_of(items: Iterable[Interaction], by_turn: _ByTurn) -> str:
+    """Return the lines of some exchanges of a file; ``by_turn`` holds all of that file."""
+    lines = (_written(item, *_continued(item.before, by_turn)) for item in items)
+    # A lone surrogate has no UTF-8, but JSON has an escape for it.
+    return "".join(lines).encode("utf-8", "backslashreplace").decode()
+
+
+def _continued(before: tuple[str, ...], by_turn: _ByTurn) -> tuple[str | None, tuple[str, ...]]:
+    """Return the name of the exchange that carried the most of these turns, and the other turns."""
+    for count in range(len(before), 0, -1):
+        other = by_turn.get((count - 1, before[count - 1]))
+        if other is not None and other.before == before[: count - 1]:
+            return _name(other, before[count - 1]), before[count:]
+    return None, before
+
+
+def _name(item: Interaction, turn: str) -> str:
+    """Return the name of an exchange; its request's digest covers all that was carried."""
+    return _json.digest([item.request, turn])[:DIGITS]
+
+
+def _written(item: Interaction, after: str | None, before: tuple[str, ...]) -> str:
+    """Return the lines of an interaction.
+
+    Args:
+        item: the interaction.
+        after: name of the exchange that it continues.
+        before: names of the turns that it carried since.
+    """
+    facts = fields_to_json(replace(item, before=before)) | known(after=after)
+    facts["check"] = _check(facts, item.prompt, item.text or "")
+    lines = [facts, *({"you": line} for line in _lines(item.prompt) or [""])]
+    return "".join(map(_line, [*lines, *({"reply": line} for line in _lines(item.text or ""))]))
+
+
+def _check(facts: Mapping[str, Any], prompt: str, text: str) -> str:
+    """Return the digest of an exchange, the same of what is written and of what is read."""
+    # Escapes make two halves of a character the same as the whole one, as reading does.
+    return _json.digest(json.dumps([facts, prompt, text]))
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return _encoded(value) + "\n"
+
+
+def _lines(text: str) -> list[str]:
+    """Cut a text behind each line feed, and nowhere else."""
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
+def from_text(text: str, name: str) -> tuple[Interaction, ...]:
+    """Return the interactions of a cassette, each checked against its digest.
+
+    Args:
+        text: the whole text.
+        name: the file's name, for messages.
+
+    Raises:
+        InputError: a line is not as it was written, or of another version; says which.
+    """
+    is_headed = False
+    blocks: list[_Block] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            is_merge = line.startswith(("<<<<", "||||", "====", ">>>>"))
+            why = f"it is {'a merge conflict' if is_merge else 'not JSON'}"
+            raise _damaged(name, number, why)
+        kind = next((kind for kind in ("you", "reply") if isinstance(value.get(kind), str)), "")
+        if not is_headed:
+            _check_head(value, number, name)
+            is_headed = True
+        elif "request" in value:
+            blocks.append((number, value, {"you": [], "reply": []}))
+        elif blocks and kind:
+            blocks[-1][-1][kind].append(value[kind])
+        else:
+            raise _damaged(name, number, "it is not in its place")
+    if not is_headed:
+        raise _damaged(name, 1, "it is empty")
+    return _linked([_read(block, name) for block in blocks])
+
+
+_Block = tuple[int, dict[str, Any], dict[str, list[str]]]
+"""An exchange's lines: the number of the first one, its facts, and the others by their kind."""
+
+
+def _damaged(name: str, number: int, why: str) -> InputError:
+    return InputError(
+        f"{name}, line {number:,}: {why}.",
+        hint="The file was left as it is: repair it, or record into another one.",
+    )
+
+
+def _check_head(value: Mapping[str, Any], number: int, name: str) -> None:
+    if value.get("chatmagic") != "cassette":
+        raise InputError(
+            f"{name} is not a cassette: its line {number} is not the head of one.",
+            hint="It was left as it is. %chat_cassette FILE makes a new one where there is none.",
+        )
+    version = value.get("version")
+    if version != VERSION:
+        is_older = version in range(VERSION)
+        todo = "Record into another one." if is_older else "A newer chatmagic reads it."
+        raise InputError(
+            f"{name} is a cassette of version {version!r}, and this chatmagic reads {VERSION}.",
+            hint=f"It was left as it is. {todo}",
+        )
+
+
+def _read(block: _Block, name: str) -> tuple[str, Interaction]:
+    """Return an interaction, and before it the name of the exchange that it continues or ""."""
+    number, facts, lines = block
+    prompt, text = "".join(lines["you"]), "".join(lines["reply"])
+    try:
+        if facts.pop("check", None) != _check(facts, prompt, text):
+            raise ValueError("the exchange is not the one that was recorded")  # noqa: TRY301
+        values = fields_from_json(Interaction, facts)
+        reply = None if "error" in values else text
+        return exact_text(facts.get("after", "")), Interaction(**values, prompt=prompt, text=reply)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(name, number, str(error)) from None
+
+
+def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...]:
+    """Return interactions with all the turns that they carried, as far as these are known.
+
+    An interaction may stand before the one that it continues, as cells may be run in any order.
+
+    Args:
+        drafts: each with the name of the exchange that it continues, empty for none.
+    """
+    items = [item for _, item in drafts]
+    turns = [item.turn for item in items]
+    names = [turn and _name(item, turn) for item, turn in zip(items, turns, strict=True)]
+    waiting: dict[str, list[int]] = defaultdict(list)
+    for index, (after, _) in enumerate(drafts):
+        waiting[after].append(index)
+    # The name of an exchange that the file lacks stands for turns that are not known.
+    ready: list[tuple[int, tuple[str, ...]]] = [
+        (index, (after,) if after else ())
+        for after in waiting.keys() - names
+        for index in waiting[after]
+    ]
+    for index, carried in ready:
+        items[index] = item = replace(items[index], before=(*carried, *items[index].before))
+        if (name := names[index]) is not None and (turn := turns[index]) is not None:
+            ready += [(other, (*item.before, turn)) for other in waiting.pop(name, ())]
+    return tuple(items)
+
+
+# --- The file -----------------------------------------------------------------------------------
+
+
+class CassetteFile:
+    """The file of one cassette; a process that dies at any step leaves it old or new, and whole.
+
+    Args:
+        path: the file, which may not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read nothing yet."""
+        # A link's target is replaced, not the link. A link to itself fails when it is read.
+        self.path = path
+        with swallowed(OSError, RuntimeError, ValueError):
+            self.path = path.resolve()
+        self._text: str | None = None
+        self._by_turn: _ByTurn = {}
+        self.held: tuple[Interaction, ...] = ()
+        """The interactions of the file when it was last read or written."""
+
+    def exists(self) -> bool:
+        """Return whether there is something of this name, readable or not."""
+        with swallowed(OSError, ValueError):
+            return self.path.exists()
+        # The name itself is impossible, which :meth:`read` reports.
+        return True
+
+    def read(self) -> tuple[Interaction, ...]:
+        """Return the interactions of the file; none where there is no file.
+
+        Raises:
+            InputError: the file cannot be read, or is no cassette of a known version.
+        """
+        content = content_of(self.path)
+        try:
+            text = None if content is None else content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
+        if text != self._text or text is None:
+            self.held = () if text is None else from_text(text, self.path.name)
+            self._text, self._by_turn = text, _by_turn(self.held)
+        return self.held
+
+    def save(self, merge: Merge) -> None:
+        """Replace the file's content in one step.
+
+        Args:
+            merge: returns the interactions to write, from those that the file held when it was
+                last read or written here and those that it holds now.
+
+        Raises:
+            InputError: the present content cannot be read.
+            ChatError: the file cannot be written.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with folder_lock(self.path.parent):
+                before, now = self.held, self.read()
+                new = tuple(merge(before, now))
+                text, by_turn = self._text_of(new)
+                if text != self._text:
+                    replace_content(self.path, text.encode())
+                self._text, self._by_turn, self.held = text, by_turn, new
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
+
+    def _text_of(self, new: tuple[Interaction, ...]) -> tuple[str, _ByTurn]:
+        """Return the text of interactions, in which the lines that the file holds stay."""
+        held, count = self.held, len(self.held)
+        is_longer = count <= len(new) and all(map(is_, held, new))
+        if self._text is None or not is_longer:
+            return to_text(new), _by_turn(new)
+        by_turn = self._by_turn | _by_turn(new[count:])
+        added = _text_of(new[count:], by_turn)
+        return (f"{self._text.rstrip()}\n{added}" if added else self._text), by_turn

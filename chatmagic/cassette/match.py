@@ -1,0 +1,444 @@
+"""Matching of a request with recorded interactions, and the difference from the nearest one.
+
+The rules; they need no file and send nothing:
+
+1. A request is answered by what was recorded for its digest. A cell gets what it recorded, or
+   what answered it in an earlier execution, in order, each time that it runs. Whoever else asks
+   is answered in the order recorded, then from the first again.
+2. Where a request may differ (``--by-order``), it is answered by its place: the cell's own first,
+   then the same prompt as typed, then what comes next.
+3. What is recorded is added at the end. Only a refresh that gets a whole reply replaces another
+   interaction, at the same place: the same cell and the same prompt as typed; without a cell the
+   same prompt as typed, in order.
+4. An error answers a replay where no reply was recorded. It takes no reply's place, and recording
+   does not answer from it: the request is sent again.
+5. A reply of the emulator is recorded only where there is none of a service.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from chatmagic.cassette.file import numbered
+from chatmagic.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from chatmagic.cassette.file import Interaction
+    from chatmagic.models import Message
+
+RefreshOutcome = Literal["kept", "changed", "new", "failed", "not asked"]
+
+EXCERPT: Final = 48
+"""How many characters of each side are shown around a difference."""
+BEFORE: Final = 20
+"""How many of these stand before the difference."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """A request to look up, with the cell that makes it.
+
+    Args:
+        asked: the request, as it would be recorded.
+        execution: identity of the cell's execution; ``None`` is an execution of its own.
+        order: hashes of the notebook's cells from top to bottom; ``None`` where not known.
+        messages: what is sent, for a message that tells what differs.
+    """
+
+    asked: Interaction
+    execution: str | None = None
+    order: tuple[str, ...] | None = None
+    messages: Sequence[Message] = ()
+
+    @property
+    def owner(self) -> str | None:
+        """Hash of the cell that asks; ``None`` where it is not known."""
+        return self.asked.owner
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A recorded interaction in this kernel; two equal ones are two items.
+
+    Args:
+        recorded: the interaction.
+        outcome: what a refresh by this kernel made of it.
+        answered: how many requests of this kernel it answered.
+    """
+
+    recorded: Interaction
+    outcome: RefreshOutcome = "not asked"
+    answered: int = 0
+
+
+@dataclass(slots=True)
+class _Execution:
+    """The latest execution of a cell.
+
+    Args:
+        name: its identity.
+        used: how often each item answered it, or was recorded by it.
+        earlier: the items of the cell's earlier executions.
+    """
+
+    name: object
+    used: Counter[Item] = field(default_factory=Counter)
+    earlier: frozenset[Item] = frozenset()
+
+
+class Matcher:
+    """The interactions of one cassette, and which of them one kernel has asked.
+
+    Args:
+        interactions: in the order recorded.
+    """
+
+    def __init__(self, interactions: Iterable[Interaction]) -> None:
+        """Begin with nothing asked."""
+        self._items = [Item(recorded) for recorded in interactions]
+        self._cells: dict[str | None, _Execution] = {}
+        self._last: Item | None = None
+
+    @property
+    def interactions(self) -> tuple[Interaction, ...]:
+        """All interactions in their order."""
+        return tuple(item.recorded for item in self._items)
+
+    def replay(self, query: Query) -> Interaction | None:
+        """Return the interaction that answers a request in a replay; ``None`` without one."""
+        replies = self._equal(query, replies=True)
+        return self._first(query, replies or self._equal(query, replies=False))
+
+    def recall(self, query: Query) -> Interaction | None:
+        """Return the recorded reply to a request that is being recorded.
+
+        Returns:
+            ``None`` where the request has to be sent: each of a cell's equal requests, as in a
+            loop, gets a reply of its own.
+        """
+        cell = self._cell(query)
+        free = [
+            item
+            for item in self._equal(query, replies=True)
+            if (self._is_own(item, query) and not cell.used[item]) or not item.answered
+        ]
+        return self._first(query, free)
+
+    def by_order(self, query: Query) -> Interaction | None:
+        """Return the interaction whose turn it is, whatever it answered when it was recorded.
+
+        Returns:
+            ``None`` where none is recorded.
+        """
+        start = 0 if self._last not in self._items else self._items.index(self._last) + 1
+        following = [*self._items[start:], *self._items[:start]]
+        used = self._cell(query).used
+
+        def place(item: Item) -> tuple[bool, bool, bool]:
+            is_next = self._is_own(item, query) and not used[item]
+            same_words = item.recorded.as_typed == query.asked.as_typed
+            return not is_next, not same_words, not item.recorded.is_reply
+
+        standing = [item for item in following if not item.recorded.superseded]
+        item = min(standing, key=place, default=None)
+        return None if item is None else self._give(item, query)
+
+    def is_changed_cell(self, query: Query, *, refresh: bool) -> bool:
+        """Return whether a new reply stands beside what its cell asked before.
+
+        Args:
+            query: the first request of an execution; for its others this is told no more.
+            refresh: whether the reply replaces what stands at the same place.
+        """
+        if query.owner is None or self._cell(query).used:
+            return False
+        asked_before = any(item.recorded.owner == query.owner for item in self._items)
+        return asked_before and not (refresh and self._same_place(query))
+
+    def admits(self, recorded: Interaction) -> bool:
+        """Return whether an interaction may be recorded at all (rule 5)."""
+        return recorded.origin != "emulator" or all(
+            item.recorded.origin == "emulator" for item in self._items
+        )
+
+    def add(self, recorded: Interaction, query: Query, *, refresh: bool = False) -> bool:
+        """Record a new interaction (rules 3 to 5).
+
+        Args:
+            recorded: the interaction.
+            query: the request that it answers.
+            refresh: whether a reply replaces what stands at the same place.
+
+        Returns:
+            Whether it was recorded.
+        """
+        if not self.admits(recorded):
+            return False
+        place = next(iter(self._same_place(query)), None)
+        if place is not None and not recorded.is_reply:
+            if place.recorded.is_reply:
+                place.outcome = "failed"
+                return False
+            if place.recorded.error == recorded.error:
+                place.outcome = "kept"
+                self._give(place, query)
+                return False
+        if place is None or not (refresh and recorded.is_reply):
+            item = Item(recorded, outcome="new")
+            self._items.append(item)
+        else:
+            item = place
+            if item.outcome != "new":
+                is_same = item.recorded.text == recorded.text and item.outcome != "changed"
+                item.outcome = "kept" if is_same else "changed"
+            item.recorded = replace(recorded, owner=recorded.owner or item.recorded.owner)
+        self._give(item, query)
+        return True
+
+    def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
+        """Add the interactions of another cassette at the end, each of them once.
+
+        Args:
+            interactions: in their order.
+
+        Returns:
+            Those that may not be recorded here (rule 5).
+        """
+        fit = [recorded for recorded in interactions if self.admits(recorded)]
+        present = numbered(self.interactions)
+        new = [item for key, item in numbered(fit).items() if key not in present]
+        self._items += [Item(recorded, outcome="new") for recorded in new]
+        return [recorded for recorded in interactions if recorded not in fit]
+
+    def unused(self) -> list[Item]:
+        """Return the items that the latest executions of this kernel's cells did not use."""
+        used = {item for cell in self._cells.values() for item in cell.used}
+        return [item for item in self._items if item not in used]
+
+    def remove(self, items: Sequence[Item]) -> list[Item]:
+        """Remove some items; :meth:`put_back` takes what is returned."""
+        before = self._items
+        self._items = [item for item in before if item not in items]
+        return before
+
+    def put_back(self, before: Sequence[Item]) -> None:
+        """Put back items that :meth:`remove` removed."""
+        self._items = [*before, *(item for item in self._items if item not in before)]
+
+    def outcomes(self) -> Counter[RefreshOutcome]:
+        """Return how many interactions a refresh kept, changed, added and did not ask."""
+        return Counter(item.outcome for item in self._items)
+
+    def merge(self, base: Sequence[Interaction], now: Sequence[Interaction]) -> int:
+        """Take in what another kernel has changed in the file of the same cassette.
+
+        What is held here stays, also where the file has it no more.
+
+        Args:
+            base: what the file held when this kernel read or wrote it last.
+            now: what it holds.
+
+        Returns:
+            How many of ``base`` it holds no more.
+        """
+        known = numbered(base)
+        here = dict(zip(numbered(self.interactions), self._items, strict=True))
+        merged = []
+        for key, recorded in numbered(now).items():
+            item = here.pop(key, None)
+            if item is not None:
+                item.recorded = recorded
+                merged.append(item)
+            elif key not in known:
+                merged.append(Item(recorded))
+        self._items = [*merged, *here.values()]
+        return sum(key in known for key in here)
+
+    def _cell(self, query: Query) -> _Execution:
+        """Return the cell's latest execution, begun anew where this is another one."""
+        name, cell = query.execution or query, self._cells.get(query.owner)
+        if cell is None or (query.owner is not None and cell.name != name):
+            earlier = frozenset() if cell is None else cell.earlier | cell.used.keys()
+            cell = self._cells[query.owner] = _Execution(name, earlier=earlier)
+        return cell
+
+    def _is_own(self, item: Item, query: Query) -> bool:
+        if query.owner is None:
+            return False
+        return item.recorded.owner == query.owner or item in self._cell(query).earlier
+
+    def _equal(self, query: Query, *, replies: bool) -> list[Item]:
+        """Return the replies, or the errors, that were recorded for this very request."""
+        items = (item for item in self._items if item.recorded.is_reply == replies)
+        return [item for item in items if item.recorded.answers(query.asked)]
+
+    def _first(self, query: Query, items: Sequence[Item]) -> Interaction | None:
+        """Return the interaction that answers of those that may (rule 1)."""
+        used = self._cell(query).used
+
+        def rank(item: Item) -> tuple[bool, int, int, bool]:
+            is_own = self._is_own(item, query)
+            others = 0 if is_own else item.answered
+            return not is_own, used[item], others, item.recorded.superseded
+
+        item = min(items, key=rank, default=None)
+        return None if item is None else self._give(item, query)
+
+    def _same_place(self, query: Query) -> list[Item]:
+        """Return what stands at the same place and was not asked yet (rule 3), best first."""
+        if query.owner is not None:
+            used = self._cell(query).used
+            free = [i for i in self._items if i.recorded.owner == query.owner and not used[i]]
+            free += [i for i in self._items if not i.answered and i.recorded.owner is None]
+        else:
+            # The panel takes no cell's place; where a program asks, no cells are known.
+            cells = {*(query.order or ()), *filter(None, self._cells)}
+            free = [i for i in self._items if not i.answered and i.recorded.owner not in cells]
+        return sorted(
+            (item for item in free if item.recorded.as_typed == query.asked.as_typed),
+            key=lambda i: (not i.recorded.answers(query.asked), i.recorded.superseded),
+        )
+
+    def _give(self, item: Item, query: Query) -> Interaction:
+        """Mark an item that answers, or that was recorded, as used by the cell."""
+        item.answered += 1
+        self._cell(query).used[item] += 1
+        self._last = item
+        return item.recorded
+
+
+def nearest(asked: Interaction, recorded: Iterable[Interaction]) -> Interaction | None:
+    """Return the recorded request most like a request; ``None`` where none is recorded.
+
+    The same prompt counts most, then how many of the earlier turns are the same, then the same
+    instructions, then how far the prompts begin alike. Of equal ones it is the latest.
+    """
+
+    def likeness(candidate: Interaction) -> tuple[bool, int, bool, int, int]:
+        return (
+            asked.as_typed == candidate.as_typed,
+            _shared(asked.before, candidate.before),
+            asked.instructions == candidate.instructions,
+            _shared(_prompt(asked, candidate), candidate.prompt),
+            -abs(len(asked.before) - len(candidate.before)),
+        )
+
+    standing = [candidate for candidate in recorded if not candidate.superseded]
+    return max(reversed(standing), key=likeness, default=None)
+
+
+def difference(query: Query, recorded: Interaction, held: Sequence[Interaction]) -> str:
+    """Return a sentence on the first difference between a request and a recorded one.
+
+    Args:
+        query: the request.
+        recorded: the one to compare it with.
+        held: all recorded interactions, which tell the words of the turns before it.
+    """
+    ours, theirs = query.asked.before, recorded.before
+    shared = _shared(ours, theirs)
+    prompt, other = _prompt(query.asked, recorded), recorded.prompt
+    turn = next((item for item in held if item.turn in theirs[shared : shared + 1]), None)
+    if shared == len(ours) < len(theirs) and prompt != other:
+        if turn is None or turn.prompt == query.asked.prompt:
+            return (
+                "The messages before it are the recorded ones, but no reply to this prompt is "
+                "recorded after them."
+            )
+        return _message(2 * shared, "the prompt", query.asked.prompt, turn.prompt)
+    if len(ours) != len(theirs) and (shared == min(len(ours), len(theirs)) or prompt == other):
+        return (
+            f"The nearest recorded request carries {_earlier(theirs)}, this one {_earlier(ours)}: "
+            "a cell above was added, left out, or run in another order."
+        )
+    if shared < len(ours):
+        return _turn_above(shared, query, turn)
+    if prompt != other:
+        return _message(2 * shared, "the prompt", prompt, other)
+    return _changed_parameters(query.asked, recorded)
+
+
+def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """Return the length of the beginning that two texts or lists have in common."""
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
+
+
+def _prompt(request: Interaction, recorded: Interaction) -> str:
+    """Return a prompt as sent; as typed where a notebook is compared, which has no other."""
+    return request.as_typed if recorded.typed == recorded.prompt else request.prompt
+
+
+def _earlier(turns: Sequence[str]) -> str:
+    return counted(2 * len(turns), "earlier message")
+
+
+def _turn_above(number: int, query: Query, recorded: Interaction | None) -> str:
+    """Return the sentence for a turn above the prompt.
+
+    Args:
+        number: how many turns are before it.
+        query: the request.
+        recorded: the recorded turn; ``None`` where the cassette holds another request's alone.
+    """
+    mine = [message.content for message in query.messages[2 * number : 2 * number + 2]]
+    theirs = [] if recorded is None else [recorded.prompt, recorded.text or ""]
+    kinds = ("a prompt above", "a reply above")
+    for at, (kind, now, then) in enumerate(zip(kinds, mine, theirs, strict=False), 2 * number):
+        if now != then:
+            return _message(at, kind, now, then)
+    return (
+        f"Messages {2 * number + 1:,} and {2 * number + 2:,} (a turn above) differ from the "
+        "recorded ones: its cell was changed, or a value that it puts in."
+    )
+
+
+def _changed_parameters(asked: Interaction, recorded: Interaction) -> str:
+    if asked.instructions != recorded.instructions:
+        how = "the instructions that go along are not the recorded ones"
+        if recorded.instructions is None:
+            how = "this one carries instructions, and the recorded one carried none"
+        elif asked.instructions is None:
+            how = "this one carries no instructions, and the recorded one carried some"
+        return f"The messages are the same, but {how}."
+    ours = {**asked.parameters, "model": asked.asked_model}
+    # A recorded model does not count where none is set now.
+    theirs = {**recorded.parameters, "model": asked.asked_model and recorded.asked_model}
+    for name in [*theirs, *ours]:
+        now, then = (
+            "not set" if values.get(name) is None else repr(values[name])
+            for values in (ours, theirs)
+        )
+        if now != then:
+            return f"The messages are the same, but {name} is {now}, and was recorded as {then}."
+    return (
+        "The prompt as typed is the same, but a value that it puts in, --no-stream, extra_body or "
+        "system_role differs."
+    )
+
+
+def _message(at: int, kind: str, now: str, then: str) -> str:
+    """Return the sentence for a message: both texts around the first character that differs.
+
+    Args:
+        at: the message's index.
+        kind: what it is.
+        now: the text that is asked.
+        then: the recorded one.
+    """
+    begin = max(0, _shared(now, then) - BEFORE)
+    asked, recorded = (_excerpt(text, begin) for text in (now, then))
+    return f"Message {at + 1:,} ({kind}) differs: asked “{asked}”, recorded “{recorded}”."
+
+
+def _excerpt(text: str, begin: int) -> str:
+    """Return a part of a text on one line; what cannot be seen, or acts, as an escape."""
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text[begin : begin + EXCERPT]
+    )
+    return f"{'…' if begin else ''}{shown}{'…' if begin + EXCERPT < len(text) else ''}"

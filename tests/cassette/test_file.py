@@ -1,0 +1,577 @@
+"""A cassette's exchanges: as values, as text, and as a file that is whole and shared."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from project import ROOT
+
+from chatmagic._json import digest, turn_digest
+from chatmagic.cassette.file import VERSION, CassetteFile, Interaction, from_text, to_text
+from chatmagic.errors import ChatError, InputError
+from chatmagic.models import Message, Usage
+from chatmagic.protocol.wire import Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TALK = (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))
+
+
+def test_what_is_known_of_a_request() -> None:
+    """Parameters and fields of extra_body, but for whose model answers; and what it carries."""
+    extra = {"seed": 1, "model": "small", "stream_options": {"include_usage": True}}
+    request = Request(TALK, stream=False, max_tokens=5, temperature=0.0, extra=extra)
+    one = Interaction.asked(request, owner="cell")
+    assert (one.prompt, one.owner, one.asked_model) == ("two", "cell", "small")
+    assert one.before == (Interaction(request="d", parameters={}, prompt="one", text="1").turn,)
+    sent = {"stream": False, "max_tokens": 5, "temperature": 0.0, "seed": 1}
+    assert one.parameters == sent
+    assert one.request == request.digest() == replace(request, extra={"seed": 1}).digest()
+    assert Interaction.asked(replace(request, extra={"model": 3})).asked_model is None
+
+
+def test_a_reply_makes_a_turn_and_an_error_none() -> None:
+    """A turn is named by the digest of its prompt and its reply."""
+    reply = Interaction(request="d", parameters={}, prompt="two", text="2")
+    assert (reply.is_reply, reply.turn) == (True, turn_digest("two", "2")[:16])
+    failed = Interaction(request="d", parameters={}, prompt="two", error={"error": "no"})
+    assert (failed.is_reply, failed.turn) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("request_", "now", "then", "answers"),
+    [("d", None, "m", True), ("d", "m", "m", True), ("d", "n", "m", False), ("e", "m", "m", False)],
+)
+def test_a_request_is_known_by_its_digest_and_the_model_set_now(
+    request_: str, now: str | None, then: str | None, answers: bool
+) -> None:
+    """Where no model is set now, any that was recorded will do."""
+    held = Interaction(request="d", parameters={}, prompt="two", asked_model=then)
+    assert (
+        held.answers(Interaction(request=request_, parameters={}, prompt="two", asked_model=now))
+        is answers
+    )
+
+
+HEADERS = (("Content-Type", "text/event-stream"), ("Date", "Thu, 01 Jan 2026 12:00:00 GMT"))
+FIRST = Interaction.asked(
+    Request((Message("user", "What is a mean?\nBe brief."),), temperature=0.0),
+    owner="0a1b",
+    headers=HEADERS,
+    text="The sum,\n\nby the **count**.\n",
+    model="m",
+    finish_reason="stop",
+    usage=Usage(3, 4, 7),
+    refusal="no",
+    took=2,
+    origin="emulator",
+)
+SECOND = Interaction.asked(
+    Request(
+        (
+            Message("user", FIRST.prompt),
+            Message("assistant", FIRST.text or ""),
+            Message("user", "And a median?"),
+        )
+    ),
+    status=429,
+    error={"error": "used up", "limit": 1, "used": 1},
+    typed="And a {{ word }}?",
+)
+LONE = replace(Interaction.asked(Request((Message("user", "hello"),)), text=""), before=("0a" * 8,))
+TEXT = to_text([FIRST, SECOND, LONE])
+LINES = TEXT.split("\n")[:-1]
+
+
+def test_what_is_written_is_read() -> None:
+    """Every fact comes back, and the text is stable."""
+    assert from_text(TEXT, "talk.jsonl") == (FIRST, SECOND, LONE)
+    assert to_text(from_text(TEXT, "talk.jsonl")) == TEXT
+
+
+def test_the_text_is_made_for_people() -> None:
+    """Every line is one JSON object, a line of a text is a line, and a turn stands once."""
+    assert all(isinstance(json.loads(line), dict) for line in LINES)
+    assert '{"reply": "by the **count**.\\n"}' in LINES
+    assert '{"you": "Be brief."}' in LINES
+    assert TEXT.count("sum,") == 1
+    assert len(json.loads(LINES[7])["after"]) == 16
+    assert "before" not in json.loads(LINES[7])
+    assert json.loads(LINES[-2])["before"] == ["0a" * 8]
+
+
+def test_a_changed_word_is_a_changed_line() -> None:
+    """A reply that changes in one word changes that line and what follows from it."""
+    other = Interaction.asked(
+        Request((Message("user", FIRST.prompt),), temperature=0.0),
+        **{name: getattr(FIRST, name) for name in ("owner", "headers", "model", "usage")},
+        text="The sum,\n\nby the **number**.\n",
+    )
+    lines = to_text([other]).split("\n")
+    assert sum(line not in LINES and '"reply"' in line for line in lines) == 1
+
+
+PROSE = st.text(st.characters() | st.sampled_from("\n\r\u2028\x85\ud800\udc00"), max_size=30)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.tuples(PROSE, PROSE), max_size=3),
+            PROSE,
+            PROSE,
+            st.dictionaries(st.sampled_from(["model", "seed"]), PROSE | st.integers(), max_size=2),
+        ),
+        max_size=4,
+    )
+)
+def test_any_text_comes_back_exactly(asked: list[Any]) -> None:
+    """Whatever was said, by whomever, in whatever order."""
+    exchanges = []
+    for before, prompt, text, extra in asked:
+        turns = [(Message("user", a), Message("assistant", b)) for a, b in before]
+        messages = (*chain.from_iterable(turns), Message("user", prompt))
+        sent = Request.from_json(json.loads(Request(messages, extra=extra).encode()))
+        reply = text.encode("utf-8", "replace").decode()
+        exchanges.append(Interaction.asked(sent, text=reply))
+    written = to_text(exchanges)
+    assert from_text(written, "talk.jsonl") == tuple(exchanges)
+    assert all(line.startswith("{") for line in written.split("\n")[:-1])
+    assert from_text(written.replace("\n", "\r\n"), "talk.jsonl") == tuple(exchanges)
+
+
+def changes() -> list[str]:
+    """Give the text with one word changed, for each word of a prompt and of a reply."""
+    found = []
+    for number, line in enumerate(LINES):
+        if not line.startswith(('{"you"', '{"reply"')):
+            continue
+        for word in re.finditer(r"[A-Za-z]{2,}", line[line.index(":") :]):
+            at = line.index(":") + word.start()
+            changed = f"{line[:at]}X{line[at + 1 :]}"
+            found.append("\n".join([*LINES[:number], changed, *LINES[number + 1 :], ""]))
+    return found
+
+
+@pytest.mark.parametrize("text", changes())
+def test_one_changed_word_is_noticed(text: str) -> None:
+    """In a prompt and in a reply; the message names a line."""
+    with pytest.raises(InputError, match=r"talk\.jsonl, line \d+: the exchange is not the one"):
+        from_text(text, "talk.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        ('"temperature": 0.0', '"temperature": 0.5'),
+        ('"stream": true', '"stream": false'),
+        ("0a0a", "0b0b"),
+        ('"after": "', '"after": "0'),
+        ('"owner": "0', '"owner": "1'),
+        ('"took": 2', '"took": 3'),
+        ('"error": "used up"', '"error": "no"'),
+        ("12:00", "13:00"),
+        ('"check": "', '"check": "0'),
+        ('"check"', '"unchecked"'),
+    ],
+)
+def test_a_changed_fact_is_noticed(now: str, then: str) -> None:
+    """What was asked is its parameters too, and an answer is more than its words."""
+    assert now in TEXT
+    with pytest.raises(InputError, match="the exchange is not the one that was recorded"):
+        from_text(TEXT.replace(now, then, 1), "talk.jsonl")
+
+
+def talk(count: int) -> list[Interaction]:
+    """Give the exchanges of a conversation of so many turns, each of which carries all before."""
+    messages = [Message(("user", "assistant")[n % 2], f"m{n}") for n in range(2 * count)]
+    requests = [Request(tuple(messages[: 2 * n + 1])) for n in range(count)]
+    return [Interaction.asked(one, text=f"m{2 * n + 1}") for n, one in enumerate(requests)]
+
+
+def test_a_long_talk_grows_by_what_is_said() -> None:
+    """Twice as many turns are twice as long a file, though each request carries all of them."""
+    short, long = to_text(talk(40)), to_text(talk(80))
+    assert len(long) < 2.1 * len(short)
+    assert from_text(long, "talk.jsonl") == tuple(talk(80))
+
+
+def windowed(count: int, last: int) -> list[Interaction]:
+    """Give a talk in which each request carries its newest turns alone."""
+    held: list[Interaction] = []
+    for number in range(count):
+        turns = [
+            message
+            for one in held[-last:]
+            for message in (Message("user", one.prompt), Message("assistant", one.text or ""))
+        ]
+        request = Request((*turns, Message("user", f"question {number}")))
+        held.append(Interaction.asked(request, text=f"reply {number}"))
+    return held
+
+
+def test_a_window_of_a_talk_is_named_turn_by_turn() -> None:
+    """What no exchange of the file begins with is listed, so that ``--last`` grows no further."""
+    few, many = (to_text(windowed(count, 3)) for count in (20, 40))
+    assert len(many) < 2.1 * len(few)
+    held = windowed(40, 3)
+    asked = [json.loads(line) for line in many.split("\n") if '"request": ' in line]
+    assert asked[9]["before"] == [item.turn for item in held[6:9]]
+    assert from_text(many, "talk.jsonl") == tuple(held)
+
+
+def test_what_the_file_lacks_is_listed_behind_what_it_has() -> None:
+    """A turn that was cut off is in no cassette; those before it are."""
+    held = talk(4)
+    other = replace(held[3], before=(*held[3].before, "f" * 16), request="0" * 64)
+    text = to_text([*held, other])
+    asked = json.loads(text.split("\n")[-4])
+    assert (asked["before"], "after" in asked) == (["f" * 16], True)
+    assert from_text(text, "talk.jsonl") == (*held, other)
+
+
+def test_equal_turns_in_other_places_are_told_apart() -> None:
+    """What is the same from the second turn on did not carry the same first one."""
+    held = talk(3)
+    others = [
+        replace(item, request=f"{n}" * 64, before=("f" * 16, *item.before[1:])) if n else item
+        for n, item in enumerate(talk(3))
+    ]
+    for items in ([*held, *others[1:]], [*others, *held[1:]]):
+        assert from_text(to_text(items), "talk.jsonl") == tuple(items)
+
+
+def test_half_a_character_is_kept() -> None:
+    """It has no UTF-8; JSON has an escape for it."""
+    half = replace(FIRST, prompt="a\ud800", text="\udc00")
+    assert from_text(to_text([half]), "talk.jsonl") == (half,)
+
+
+def test_the_order_in_the_file_is_any() -> None:
+    """A cell that goes on from another may stand above it."""
+    held = talk(5)[::-1]
+    assert from_text(to_text(held), "talk.jsonl") == tuple(held)
+
+
+@pytest.mark.parametrize("gone", range(5))
+def test_whoever_is_pruned_leaves_the_others_whole(gone: int) -> None:
+    """What only that one held is written in full; the others are read as they were."""
+    held = [one for n, one in enumerate(talk(5)) if n != gone]
+    assert from_text(to_text(held), "talk.jsonl") == tuple(held)
+
+
+def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:
+    """An exchange may be taken out by hand; the rest is kept, and the turns are not known then."""
+    held = talk(4)
+    lines = to_text(held).split("\n")
+    gone = "\n".join([lines[0], *lines[4:]])
+    second, *rest = from_text(gone, "talk.jsonl")
+    (unknown,) = second.before
+    assert [item.request for item in (second, *rest)] == [item.request for item in held[1:]]
+    assert rest[-1].before == (unknown, *held[3].before[1:])
+    assert from_text(to_text([second, *rest]), "talk.jsonl") == (second, *rest)
+    assert from_text(f"{gone}" + "\n".join(lines[1:4]), "talk.jsonl") == (*held[1:], held[0])
+
+
+def merged() -> str:
+    """Give what git leaves of two branches that both recorded."""
+    return "\n".join([*LINES[:1], "<<<<<<< HEAD", *LINES[1:7], "=======", *LINES[7:], ">>>>>>> x"])
+
+
+HEAD = LINES[0]
+FACTS = '{"request": "00", "parameters": {}}'
+YOU = '{"you": "x"}'
+REPLY = '{"reply": "x"}'
+
+
+def checked(**facts: object) -> str:
+    """Give a cassette of one exchange, whose check is right whatever stands in it."""
+    facts = {**json.loads(FACTS), **facts}
+    check = digest(json.dumps([facts, "x", ""]))
+    return "\n".join([HEAD, json.dumps({**facts, "check": check}), YOU])
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("", "line 1: it is empty"),
+        ("\n\n", "line 1: it is empty"),
+        ("no", "line 1: it is not JSON"),
+        ("[" * 100_000, "line 1: it is not JSON"),
+        ("[]", "line 1: it is not JSON"),
+        ('{"cells": []}', "is not a cassette: its line 1"),
+        ('{"chatmagic": "cassette", "version": 2}', "version 2, and this chatmagic reads 3"),
+        ('{"chatmagic": "cassette", "version": 4}', "version 4, and this chatmagic reads 3"),
+        ('{"chatmagic": "cassette", "version": true}', "version True"),
+        ('{"chatmagic": "cassette"}', "version None"),
+        (merged(), "line 2: it is a merge conflict"),
+        (f"{HEAD}\n{YOU}", "line 2: it is not in its place"),
+        (f"{HEAD}\n{REPLY}", "line 2: it is not in its place"),
+        (f'{HEAD}\n{FACTS}\n{{"you": 1}}', "line 3: it is not in its place"),
+        (f"{HEAD}\n{FACTS}", "line 2: the exchange is not the one"),
+        (f"{HEAD}\n{FACTS}\n{YOU}", "line 2: the exchange is not the one"),
+        (checked(request=1), "line 2: its 'request' cannot be read"),
+        (checked(parameters=None), "line 2: its 'parameters' cannot be read"),
+        (checked(before=[1]), "line 2: its 'before' cannot be read"),
+        (checked(before="no list"), "line 2: its 'before' cannot be read"),
+        (checked(after=[]), "line 2: not such a value"),
+        (checked(status=True), "line 2: its 'status' cannot be read"),
+        (checked(origin="replay"), "line 2: its 'origin' cannot be read"),
+        (checked(headers=[]), "line 2: its 'headers' cannot be read"),
+        (checked(error="no"), "line 2: its 'error' cannot be read"),
+    ],
+)
+def test_what_is_damaged_is_refused_with_its_line(text: str, match: str) -> None:
+    """One clear line, and a second one that says that the file was left alone."""
+    with pytest.raises(InputError, match=re.escape(match)) as caught:
+        from_text(text, "talk.jsonl")
+    assert "left as it" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("version", [0, 2, 4, "3"])
+def test_another_version_says_what_to_do(version: object) -> None:
+    """One that is older is recorded again."""
+    with pytest.raises(InputError) as caught:
+        from_text(json.dumps({"chatmagic": "cassette", "version": version}), "talk.jsonl")
+    hint = "Record into another one." if version in {0, 2} else "A newer chatmagic reads it."
+    assert caught.value.hint == f"It was left as it is. {hint}"
+
+
+def test_a_header_that_is_not_kept_does_not_come_in() -> None:
+    """Neither by hand nor from another tool."""
+    text = checked(headers={"Set-Cookie": "x", "X-Other": 5, "Date": "now"})
+    assert from_text(text, "talk.jsonl")[0].headers == (("Date", "now"),)
+
+
+STEPS = ("open", "write", "flush", "fsync", "chmod", "replace", "fsync of the folder")
+
+
+def one(prompt: str) -> Interaction:
+    """Give an exchange."""
+    return Interaction.asked(Request((Message("user", prompt),)), text=f"re {prompt}")
+
+
+def names(folder: Path) -> list[str]:
+    """Give what is in a folder."""
+    return [path.name for path in folder.iterdir()]
+
+
+def put(file: CassetteFile, *exchanges: Interaction) -> None:
+    """Save these, with what others have put in."""
+
+    def merged(
+        before: tuple[Interaction, ...], now: tuple[Interaction, ...]
+    ) -> tuple[Interaction, ...]:
+        return (*exchanges, *(held for held in now if held not in before))
+
+    file.save(merged)
+
+
+def test_what_is_saved_is_there(tmp_path: Path) -> None:
+    """In a folder that is made for it, and with nothing beside it."""
+    file = CassetteFile(tmp_path / "new" / "talk.jsonl")
+    assert not file.exists()
+    assert file.read() == ()
+    put(file, one("a"), one("b"))
+    assert file.exists()
+    assert CassetteFile(file.path).read() == (one("a"), one("b"))
+    assert names(file.path.parent) == ["talk.jsonl"]
+    before = file.path.stat().st_mtime_ns
+    put(file, one("a"), one("b"))
+    assert file.path.stat().st_mtime_ns == before, "what has not changed is not written"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", ""], ids=["as saved", "of Windows", "cut by hand"])
+def test_what_is_added_leaves_the_lines_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """And only that is made into text, so that a long file costs no more than its writing."""
+    held = talk(4)
+    file = CassetteFile(tmp_path / "talk.jsonl")
+    before = to_text(held[:2]).rstrip("\n").replace("\n", end or "\n") + end
+    file.path.write_bytes(before.encode())
+    read = file.read()
+    with monkeypatch.context() as patched:
+        patched.setattr("chatmagic.cassette.file.to_text", None)
+        file.save(lambda _, now: (*now, *held[2:]))
+        file.save(lambda _, now: now)
+    text = file.path.read_bytes().decode()
+    assert text.startswith(before.rstrip())
+    assert from_text(text, "talk.jsonl") == tuple(held)
+    assert json.loads(text.splitlines()[-3])["after"]
+    file.save(lambda _, now: now[1:])
+    assert file.path.read_text("utf-8") == to_text(held[1:])
+    assert read == tuple(held[:2])
+
+
+def test_what_could_not_be_added_is_named_by_nothing_that_is(tmp_path: Path) -> None:
+    """An exchange that is given up after a full disk is no part of the next one's turns."""
+    held = talk(3)
+    file = CassetteFile(tmp_path / "talk.jsonl")
+    put(file, held[0])
+    blocked = tmp_path / ".talk.jsonl.new"
+    blocked.mkdir()
+    with pytest.raises(ChatError):
+        file.save(lambda _, now: (*now, held[1]))
+    blocked.rmdir()
+    file.save(lambda _, now: (*now, held[2]))
+    assert CassetteFile(file.path).read() == (held[0], held[2])
+
+
+def test_two_kernels_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    """Each takes in what the other has saved since, before it saves."""
+    mine, other = CassetteFile(tmp_path / "talk.jsonl"), CassetteFile(tmp_path / "talk.jsonl")
+    put(mine, one("a"))
+    other.read()
+    put(other, one("a"), one("b"))
+    put(mine, one("a"), one("c"))
+    assert set(map(repr, CassetteFile(mine.path).read())) == set(map(repr, map(one, "abc")))
+
+
+def test_a_damaged_file_is_never_destroyed(tmp_path: Path) -> None:
+    """Neither by reading nor by saving; mended, it goes on."""
+    file = CassetteFile(tmp_path / "talk.jsonl")
+    put(file, one("a"))
+    good = file.path.read_text()
+    for bad in (good.replace("re a", "no"), '{"chatmagic": "cassette", "version": 9}', "\xff"):
+        file.path.write_bytes(bad.encode("latin-1"))
+        with pytest.raises(InputError):
+            file.read()
+        with pytest.raises(InputError):
+            put(file, one("b"))
+        assert file.path.read_bytes() == bad.encode("latin-1")
+    file.path.write_text(good)
+    put(file, one("a"), one("b"))
+    assert len(file.read()) == 2
+
+
+def test_a_file_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+    """One line, and the reply is not lost with it."""
+    (tmp_path / "folder").write_text("no folder")
+    with pytest.raises(ChatError, match="could not be written"):
+        put(CassetteFile(tmp_path / "folder" / "talk.jsonl"), one("a"))
+    (tmp_path / "here.jsonl").mkdir()
+    with pytest.raises(InputError, match=r"here\.jsonl cannot be read"):
+        CassetteFile(tmp_path / "here.jsonl").read()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no pipes among its files")
+@pytest.mark.parametrize("name", ["folder", "pipe", "loop", "x" * 300, "nul\0", "full/below"])
+def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    """Whatever a name leads to; who would replay it hears of it too."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "full").write_bytes(b"full")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    os.mkfifo(tmp_path / "pipe")
+    file = CassetteFile(tmp_path / name)
+    if file.exists():
+        with pytest.raises(InputError, match="cannot be read: "):
+            file.read()
+    with pytest.raises(ChatError, match=r"cannot be read|could not be written"):
+        put(file, one("a"))
+
+
+def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
+    """What a link points to is replaced, and who may read it is not changed."""
+    target, link = tmp_path / "target.jsonl", tmp_path / "link.jsonl"
+    put(CassetteFile(target), one("a"))
+    target.chmod(0o640)
+    link.symlink_to(target)
+    put(CassetteFile(link), one("b"))
+    assert link.is_symlink()
+    assert CassetteFile(target).read() == (one("b"), one("a"))
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+DIES = """
+import os, pathlib, signal, sys
+from chatmagic.cassette.file import CassetteFile, Interaction
+from chatmagic.protocol.wire import Request
+from chatmagic.models import Message
+
+step, path = sys.argv[1:]
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+def dies_in(owner, name, nth=1):
+    real, count = getattr(owner, name), [0]
+    def dying(*given, **named):
+        count[0] += 1
+        return die() if count[0] == nth else real(*given, **named)
+    setattr(owner, name, dying)
+
+class Half:
+    def __init__(self, file):
+        self.file = file
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        self.file.close()
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+    def write(self, data):
+        self.file.write(data[: len(data) // 2])
+        self.file.flush()
+        if step == "write":
+            die()
+        return self.file.write(data[len(data) // 2 :])
+    def flush(self):
+        return die() if step == "flush" else self.file.flush()
+
+real = pathlib.Path.open
+def half(self, mode="r", *given, **named):
+    if mode != "wb":
+        return real(self, mode, *given, **named)
+    return die() if step == "open" else Half(real(self, mode, *given, **named))
+pathlib.Path.open = half
+if step == "fsync":
+    dies_in(os, "fsync")
+if step == "fsync of the folder":
+    dies_in(os, "fsync", 2)
+if step == "chmod":
+    dies_in(pathlib.Path, "chmod")
+if step == "replace":
+    dies_in(pathlib.Path, "replace")
+def one(prompt):
+    return Interaction.asked(Request((Message("user", prompt),)), text="re " + prompt * 5000)
+CassetteFile(pathlib.Path(path)).save(lambda before, now: (*now, one("new")))
+sys.exit("it did not die")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_kernel_leaves_a_whole_file(tmp_path: Path, step: str) -> None:
+    """Killed at each step of the writing, the file is the old one or the new one."""
+    path = tmp_path / "talk.jsonl"
+    put(CassetteFile(path), one("a"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    died = subprocess.run(
+        [sys.executable, "-c", DIES, step, str(path)], env=environment, check=False
+    )
+    assert died.returncode == -signal.SIGKILL
+    prompts = [exchange.prompt for exchange in CassetteFile(path).read()]
+    assert prompts == (["a", "new"] if step == "fsync of the folder" else ["a"])
+    put(CassetteFile(path), one("b"))
+    assert names(tmp_path) == ["talk.jsonl"], "what it left behind is gone with the next save"
+
+
+def test_without_a_lock_it_is_saved_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    put(CassetteFile(tmp_path / "talk.jsonl"), one("a"))
+    lines = (tmp_path / "talk.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(lines[0]) == {"chatmagic": "cassette", "version": VERSION}

@@ -1,0 +1,508 @@
+"""Which recorded exchange answers, what is recorded, and what differs from the nearest one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chatmagic.cassette import match
+from chatmagic.cassette.file import Interaction
+from chatmagic.cassette.match import Matcher, Query
+from chatmagic.models import Message
+from chatmagic.protocol.wire import Request
+
+
+def one(
+    prompt: str, text: str | None = None, owner: str | None = None, **known: Any
+) -> Interaction:
+    """Return an exchange without history; without a text it is an error."""
+    error = {"error": "no"} if text is None else None
+    model = known.pop("asked_model", None)
+    request = Request((Message("user", prompt),), extra={"model": model} if model else {})
+    return Interaction.asked(request, text=text, error=error, owner=owner, **known)
+
+
+def by(
+    prompt: str,
+    owner: str | None = None,
+    execution: str | None = "1",
+    order: tuple[str, ...] | None = None,
+    typed: str | None = None,
+) -> Query:
+    """Return the question of a cell's execution."""
+    return Query(one(prompt, owner=owner, typed=typed), execution, order)
+
+
+def texts(matcher: Matcher) -> list[str | None]:
+    """Return the replies that it holds, in their order."""
+    return [item.text for item in matcher.interactions]
+
+
+def replayed(matcher: Matcher, *questions: Query) -> list[str | None]:
+    """Return the replies to these questions, in turn."""
+    found = [matcher.replay(question) for question in questions]
+    return [None if exchange is None else exchange.text for exchange in found]
+
+
+def recorded(matcher: Matcher, question: Query, text: str | None) -> bool:
+    """Ask as a mode ``record`` does; return whether it had to be sent."""
+    found = matcher.recall(question)
+    if found is None:
+        matcher.add(one(question.asked.prompt, text, question.asked.owner), question)
+    return found is None
+
+
+def renewed(matcher: Matcher, question: Query, text: str) -> None:
+    """Ask as a mode ``refresh`` does."""
+    reply = one(question.asked.prompt, text, question.asked.owner, typed=question.asked.typed)
+    matcher.add(reply, question, refresh=True)
+
+
+def pruned(matcher: Matcher) -> list[str | None]:
+    """Remove what was not used; return its replies."""
+    unused = matcher.unused()
+    matcher.remove(unused)
+    return [item.recorded.text for item in unused]
+
+
+def test_equal_requests_are_answered_in_their_order_and_then_again() -> None:
+    """Without a cell, asks follow the file, and begin anew at its end."""
+    matcher = Matcher([one("a", "1"), one("b", "2"), one("a", "3"), one("a", "4")])
+    expected = ["1", "3", "4", "1", "3", "2", None]
+    assert replayed(matcher, *[by("a")] * 5, by("b"), by("c")) == expected
+
+
+def test_a_cell_gets_its_own_again() -> None:
+    """The n-th equal ask of an execution is the cell's n-th, each time that it runs."""
+    matcher = Matcher([one("a", "1", "x"), one("a", "2", "y"), one("a", "3", "x")])
+    assert replayed(matcher, by("a", "x"), by("a", "x"), by("a", "y")) == ["1", "3", "2"]
+    again = by("a", "x", "2"), by("a", "y", "2"), by("a", "x", "2")
+    assert replayed(matcher, *again) == ["1", "2", "3"]
+    assert replayed(matcher, *[by("a", "x", "3")] * 5) == ["1", "3", "1", "3", "1"]
+
+
+def test_a_cell_that_is_not_known_keeps_what_it_was_given() -> None:
+    """Cells whose identity changed are answered in order, and each its own again."""
+    matcher = Matcher([one("a", "1", "old"), one("a", "2")])
+    assert replayed(matcher, by("a", "x"), by("a", "y")) == ["1", "2"]
+    assert replayed(matcher, by("a", "y", "2"), by("a", "x", "2")) == ["2", "1"]
+    assert replayed(matcher, by("a", "y", None), by("a", "y", None)) == ["2", "2"]
+    matcher = Matcher([one("a", "1"), one("a", "2")])
+    assert replayed(matcher, *[by("a", "x")] * 3) == ["1", "2", "1"]
+    assert replayed(matcher, *[by("a", "x", "2")] * 2) == ["1", "2"]
+
+
+def test_by_order_a_request_that_differs_is_answered_by_its_place() -> None:
+    """The cell's own first, then the same prompt as typed, then what comes next."""
+    matcher = Matcher([one("a", "1"), one("b", "2", "x"), one("v=1", "3", typed="v={{ v }}")])
+    assert matcher.by_order(by("other", "x")) == one("b", "2", "x")
+    assert matcher.by_order(by("new")) == one("v=1", "3", typed="v={{ v }}")
+    assert matcher.by_order(by("more")) == one("a", "1")
+    found = matcher.by_order(by("v=2", typed="v={{ v }}"))
+    assert found is not None
+    assert found.text == "3"
+    assert Matcher([]).by_order(by("a")) is None
+
+
+def test_by_order_a_cells_own_prompt_comes_before_what_it_asked_earlier() -> None:
+    """And a reply before an error in the same place."""
+    old, new = one("old", "1", "x"), one("v=1", "2", "x", typed="v={{ v }}")
+    assert Matcher([old, new]).by_order(by("v=2", "x", typed="v={{ v }}")) == new
+    assert Matcher([one("b"), one("b", "2")]).by_order(by("b", typed="b")) == one("b", "2")
+
+
+def test_a_mark_of_an_earlier_version_counts() -> None:
+    """What is superseded answers its request, after what is not; it stands in no place."""
+    old = one("a", "old", "x", superseded=True)
+    held = [old, one("a", "new", "y"), one("b", "b", "x")]
+    assert Matcher(held).by_order(by("c", "x")) == held[2]
+    assert Matcher([old]).by_order(by("c", "x")) is None
+    assert replayed(Matcher(held), by("a"), by("a")) == ["new", "old"]
+    assert Matcher(held).recall(by("a", "x")) == old
+    assert match.nearest(one("a"), [old]) is None
+
+
+def test_a_cell_that_is_run_again_unchanged_is_not_asked() -> None:
+    """Nor after it was changed and changed back."""
+    matcher = Matcher([])
+    assert recorded(matcher, by("a", "x"), "1")
+    assert not recorded(matcher, by("a", "x", "2"), "no")
+    assert recorded(matcher, by("b", "x", "3"), "2")
+    assert not recorded(matcher, by("a", "x", "4"), "no")
+    assert texts(matcher) == ["1", "2"]
+
+
+def test_a_loop_of_equal_requests_records_each() -> None:
+    """Three asks are three exchanges; run again, none is asked; a longer loop asks the rest."""
+    matcher = Matcher([])
+    assert [recorded(matcher, by("a", "x"), str(n)) for n in range(3)] == [True] * 3
+    assert [recorded(matcher, by("a", "x", "2"), "no") for _ in range(4)] == [False] * 3 + [True]
+    assert texts(matcher) == ["0", "1", "2", "no"]
+
+
+@pytest.mark.parametrize("owner", ["x", None])
+def test_a_loop_is_answered_by_the_next_kernel(owner: str | None) -> None:
+    """In the same order, with a cell and without."""
+    matcher = Matcher([])
+    assert [recorded(matcher, by("a", owner), str(n)) for n in range(3)] == [True] * 3
+    again = Matcher(matcher.interactions)
+    assert [recorded(again, by("a", owner), "no") for _ in range(3)] == [False] * 3
+
+
+def test_a_changed_cell_adds() -> None:
+    """At the end; each prompt still answers its request. The first ask of a run says so."""
+    matcher = Matcher([one("a", "1", "x"), one("b", "2", "y")])
+    assert matcher.is_changed_cell(by("b2", "y"), refresh=False)
+    assert recorded(matcher, by("b2", "y"), "2b")
+    assert not matcher.is_changed_cell(by("b3", "y"), refresh=False)
+    assert recorded(matcher, by("b3", "y"), "2c")
+    assert texts(matcher) == ["1", "2", "2b", "2c"]
+    assert not matcher.is_changed_cell(by("q"), refresh=False)
+    assert not matcher.is_changed_cell(by("q", "new"), refresh=False)
+    again = Matcher(matcher.interactions)
+    assert replayed(again, by("b", "y"), by("b2", "w"), by("b3")) == ["2", "2b", "2c"]
+
+
+@pytest.mark.parametrize("owner", ["x", None])
+def test_an_error_is_replayed_until_a_reply_is_recorded(owner: str | None) -> None:
+    """In a mode ``record`` it is asked again."""
+    matcher = Matcher([one("a", "1", "w"), one("b", None, "x")])
+    assert Matcher(matcher.interactions).replay(by("b", owner)) == one("b", None, "x")
+    assert recorded(matcher, by("b", owner), "2")
+    assert texts(matcher) == ["1", None, "2"]
+    assert replayed(Matcher(matcher.interactions), *[by("b", owner)] * 2) == ["2", "2"]
+
+
+@pytest.mark.parametrize("owner", ["x", None])
+@pytest.mark.parametrize("request_", ["a", "a with another value"])
+def test_an_error_takes_no_replys_place(owner: str | None, request_: str) -> None:
+    """In a refresh, or with other turns above; a reply takes it then."""
+    held = [one("a", "1", owner, typed="t")]
+    matcher = Matcher(held)
+    failed = one(request_, None, owner, typed="t")
+    assert not matcher.add(failed, by(request_, owner, typed="t"), refresh=request_ == "a")
+    assert list(matcher.interactions) == held
+    assert matcher.outcomes() == {"failed": 1}
+    renewed(matcher, by("a", owner, "2", typed="t"), "2")
+    assert (texts(matcher), matcher.outcomes()) == (["2"], {"changed": 1})
+
+
+@pytest.mark.parametrize("owner", ["x", None])
+def test_an_error_is_recorded_once(owner: str | None) -> None:
+    """Another error is another exchange."""
+    matcher = Matcher([])
+    assert matcher.add(one("b", None, owner), by("b", owner))
+    again = Matcher(matcher.interactions)
+    assert not again.add(one("b", None, owner), by("b", owner, "2"))
+    assert again.outcomes() == {"kept": 1}
+    other = replace(one("b", None, owner), error={"error": "more"})
+    assert again.add(other, by("b", owner, "3"), refresh=True)
+    assert [item.error for item in again.interactions] == [{"error": "no"}, {"error": "more"}]
+
+
+def test_replies_of_the_emulator_do_not_mix_with_a_services() -> None:
+    """They are recorded into what is empty, or all the emulator's."""
+    ours = one("a", "1", origin="emulator")
+    assert Matcher([]).add(ours, by("a"))
+    assert Matcher([ours]).add(one("b", "2", origin="emulator"), by("b"))
+    for prompt in "za":
+        assert not Matcher([one(prompt, "9")]).add(ours, by("a"), refresh=prompt == "a")
+    matcher = Matcher([one("z", "9")])
+    assert matcher.take([ours, one("b", "2"), one("b", "2")]) == [ours]
+    assert matcher.take([one("b", "2")]) == []
+    assert texts(matcher) == ["9", "2", "2"]
+
+
+def test_a_refresh_counts_what_became_of_each() -> None:
+    """Kept word for word, changed, new, not asked; what is new stands at the end."""
+    before = [one("a", "1", "x"), one("b", "2", "y"), one("c", "3"), one("d", "4", "z")]
+    matcher = Matcher([*before, one("e", None, "w")])
+    renewed(matcher, by("a", "x"), "1")
+    assert not matcher.is_changed_cell(by("b", "y"), refresh=True)
+    renewed(matcher, by("b", "y"), "2b")
+    renewed(matcher, by("b", "y", "2"), "2c")
+    renewed(matcher, by("n", "new"), "n")
+    renewed(matcher, by("n", "new", "2"), "n2")
+    renewed(matcher, by("c"), "3")
+    assert not matcher.add(one("e", None, "w"), by("e", "w"))
+    assert matcher.outcomes() == {"kept": 3, "changed": 1, "new": 1, "not asked": 1}
+    assert texts(matcher) == ["1", "2c", "3", "4", None, "n2"]
+
+
+def test_a_refresh_of_a_changed_prompt_adds() -> None:
+    """The reply to another prompt has another place."""
+    matcher = Matcher([one("a", "1", "x")])
+    assert matcher.is_changed_cell(by("a2", "x"), refresh=True)
+    renewed(matcher, by("a2", "x"), "1a")
+    renewed(matcher, by("a", "x", "2"), "new")
+    assert texts(matcher) == ["new", "1a"]
+
+
+def test_a_refresh_takes_the_place_of_what_was_typed_the_same() -> None:
+    """A headless ask whose value changed replaces the one with the same prompt as typed."""
+    matcher = Matcher([one("v=1", "1", "x", typed="v={{ v }}"), one("b", "2", "y")])
+    renewed(matcher, by("v=2", typed="v={{ v }}"), "1b")
+    assert texts(matcher) == ["1b", "2"]
+    assert matcher.interactions[0].owner == "x"
+
+
+def test_a_refresh_takes_no_place_of_another_cell() -> None:
+    """Neither of one that is gone from the page, nor, for the panel, of any that is on it."""
+    for owner, asked in (("elsewhere", by("a", "x", order=("x",))), ("x", by("a", order=("x",)))):
+        matcher = Matcher([one("a", "1", owner)])
+        renewed(matcher, asked, "2")
+        assert texts(matcher) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "is_answer"),
+    [(None, "m", True), ("m", "m", True), ("n", "m", False), ("m", None, False)],
+)
+def test_another_model_is_another_request(
+    now: str | None, then: str | None, is_answer: bool
+) -> None:
+    """Where one is set now; it is no other place, so that a refresh takes it."""
+    matcher = Matcher([one("a", "1", asked_model=then)])
+    asked = Query(one("a", asked_model=now))
+    assert (matcher.replay(asked) is not None) is is_answer
+    assert (Matcher(matcher.interactions).recall(asked) is not None) is is_answer
+    again = Matcher(matcher.interactions)
+    again.add(one("a", "2", asked_model=now), asked, refresh=True)
+    assert texts(again) == ["2"]
+
+
+def test_what_the_cells_did_not_ask_last_is_unused() -> None:
+    """A changed cell's earlier prompt is; what answers without a cell is used."""
+    matcher = Matcher([one("a", "1", "x"), one("b", "2", "y"), one("c", "3"), one("d", "4")])
+    assert len(matcher.unused()) == 4
+    replayed(matcher, by("a", "x"), by("b", "y"), by("c"))
+    recorded(matcher, by("b2", "y", "2"), "2b")
+    assert pruned(matcher) == ["2", "4"]
+    assert texts(matcher) == ["1", "3", "2b"]
+
+
+def test_what_is_removed_answers_no_more() -> None:
+    """Also the cell that it answered; put back, it answers again, beside what came since."""
+    matcher = Matcher([one("a", "1", "x"), one("b", "2")])
+    assert replayed(matcher, by("a", "x"), by("z", "x", "2")) == ["1", None]
+    before = matcher.remove(matcher.unused())
+    assert replayed(matcher, by("a", "x", "3"), by("b")) == [None, None]
+    recorded(matcher, by("n"), "new")
+    matcher.put_back(before)
+    assert texts(matcher) == ["1", "2", "new"]
+    assert replayed(matcher, by("a", "x", "4")) == ["1"]
+
+
+def test_two_kernels_keep_each_others() -> None:
+    """What another one saved is taken in; what the file lost is kept, and counted."""
+    base = (one("a", "1", "x"), one("b", "2", "y"))
+    matcher = Matcher(base)
+    recorded(matcher, by("c", "z"), "3")
+    first = one("f", "first")
+    assert matcher.merge(base, (first, *base, one("m", "more"))) == 0
+    assert texts(matcher) == ["first", "1", "2", "more", "3"]
+    held = matcher.interactions
+    assert matcher.merge(held, held[:2]) == 3
+    assert texts(matcher) == ["first", "1", "2", "more", "3"]
+
+
+def test_what_both_kernels_hold_is_held_once() -> None:
+    """As where the file was gone, and came back; of two equal ones both."""
+    matcher = Matcher([one("a", "1")])
+    matcher.merge([], [one("a", "1", "x"), one("a", "1")])
+    assert [item.owner for item in matcher.interactions] == ["x", None]
+
+
+def test_what_is_removed_here_does_not_come_back_from_the_file() -> None:
+    """Another kernel has saved there meanwhile."""
+    base = (one("a", "1"), one("b", "2"))
+    matcher = Matcher(base)
+    replayed(matcher, by("b"))
+    assert pruned(matcher) == ["1"]
+    matcher.merge(base, (*base, one("c", "3")))
+    assert texts(matcher) == ["2", "3"]
+
+
+# --- The nearest request, and what differs from it ----------------------------------------------
+
+
+def asked(*contents: str, typed: str | None = None, **parameters: object) -> Query:
+    """Give the request of a talk, in which user and assistant take turns."""
+    roles = ("user", "assistant")
+    messages = tuple(Message(roles[n % 2], content) for n, content in enumerate(contents))
+    request = Request(messages, **parameters)  # type: ignore[arg-type]
+    return Query(Interaction.asked(request, typed=typed), messages=messages)
+
+
+def difference(now: Query, then: Query | Interaction, *held: Interaction) -> str:
+    """Give the sentence; ``held`` is what else is recorded."""
+    other = then.asked if isinstance(then, Query) else then
+    return match.difference(now, other, [*held, other])
+
+
+def nearest(now: Query, recorded: list[Query]) -> Interaction | None:
+    """Give the recorded request that is nearest."""
+    return match.nearest(now.asked, [other.asked for other in recorded])
+
+
+def in_notebook(one: Query) -> Interaction:
+    """Give what a notebook knows of a request."""
+    return replace(one.asked, prompt=one.asked.as_typed, parameters={"stream": True})
+
+
+FIRST = replace(asked("What is a mean?").asked, text="A sum by a count.")
+MEDIAN = "And a median, in one sentence?"
+TALK = asked("What is a mean?", "A sum by a count.", MEDIAN)
+
+
+@pytest.mark.parametrize(
+    ("now", "match"),
+    [
+        (
+            asked("What is a mean?", "A sum by a count.", "And a mode, in one sentence?"),
+            "Message 3 (the prompt) differs: asked “And a mode, in one sentence?”, recorded “And a",
+        ),
+        (
+            asked("What is a mean?", "A sum by a number.", MEDIAN),
+            "Message 2 (a reply above) differs: asked “A sum by a number.”, recorded “A sum by a c",
+        ),
+        (
+            asked("What is a mode?", "A sum by a count.", MEDIAN),
+            "Message 1 (a prompt above) differs: asked “What is a mode?”, recorded “What is a mean",
+        ),
+        (
+            asked(MEDIAN),
+            "The nearest recorded request carries 2 earlier messages, this one 0 earlier messages:",
+        ),
+        (
+            asked(*"abcd", "What is a mean?", "A sum by a count.", MEDIAN),
+            "The nearest recorded request carries 2 earlier messages, this one 6",
+        ),
+        (
+            asked("What is a mean?", "A sum by a count.", MEDIAN, temperature=0.5),
+            "The messages are the same, but temperature is 0.5, and was recorded as not set.",
+        ),
+        (
+            asked("What is a mean?", "A sum by a count.", MEDIAN, stream=False),
+            "The messages are the same, but stream is False, and was recorded as True.",
+        ),
+    ],
+)
+def test_the_first_difference_is_named(now: Query, match: str) -> None:
+    """By the message's number and its words, or the parameter."""
+    assert difference(now, TALK, FIRST).startswith(match)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "words"),
+    [
+        ("large", "small", "model is 'large', and was recorded as 'small'"),
+        ("large", None, "model is 'large', and was recorded as not set"),
+        (None, "small", "temperature is 0.5, and was recorded as not set"),
+    ],
+)
+def test_another_model_is_named(now: str | None, then: str | None, words: str) -> None:
+    """Both of them; where none is set now it is not what differs."""
+    other = asked("What is a mean?")
+    mine = other if now else asked("What is a mean?", temperature=0.5)
+    query = replace(mine, asked=replace(mine.asked, asked_model=now))
+    said = difference(query, replace(other.asked, asked_model=then))
+    assert said == f"The messages are the same, but {words}."
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "words"),
+    [
+        ("0a", "0b", "the instructions that go along are not the recorded ones"),
+        ("0a", None, "this one carries instructions, and the recorded one carried none"),
+        (None, "0b", "this one carries no instructions, and the recorded one carried some"),
+    ],
+)
+def test_other_instructions_are_named(now: str | None, then: str | None, words: str) -> None:
+    """They are no part of the messages that are compared."""
+    other = asked("What is a mean?")
+    query = replace(other, asked=replace(other.asked, instructions=now))
+    said = difference(query, replace(other.asked, instructions=then))
+    assert said == f"The messages are the same, but {words}."
+
+
+def test_what_the_file_lacks_is_told_as_a_turn() -> None:
+    """It is known by a digest alone."""
+    one = Interaction(request="d", parameters={}, prompt="two", before=("ab" * 8,))
+    said = difference(asked("What is a mean?", "A sum.", "two"), one)
+    assert said.startswith("Messages 1 and 2 (a turn above) differ from the recorded ones")
+
+
+def test_long_texts_are_shown_where_they_differ() -> None:
+    """A few words before, some after, on one line, without what acts in a terminal."""
+    body = "All the words before it are the same. " * 4
+    mine, other = asked(f"{body}one\x1b[31m\nway {body}"), asked(f"{body}two\nways {body}")
+    said = difference(mine, other)
+    assert "asked “…re it are the same. one\\x1b[31m\\nway All" in said
+    assert len(said) < 200
+    assert "\n" not in said
+
+
+def test_a_difference_is_shown_in_a_table() -> None:
+    """Rows without spaces, and a text that goes on."""
+    rows = "\n".join(f"{number},{number * number}" for number in range(40))
+    said = difference(asked(rows), asked(rows.replace("33,1089", "33,1088")))
+    assert "33,1089" in said
+    assert "33,1088" in said
+    rest = "-" * 60
+    assert f"asked “a{rest[:47]}…”" in difference(asked(f"a{rest}"), asked(f"b{rest}"))
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "shown"),
+    [
+        ("a  b\n1  2", "a b\n1 2", "asked “a  b\\n1  2”, recorded “a b\\n1 2”"),
+        ("Why? ", "Why?", "asked “Why? ”, recorded “Why?”"),
+        ("1\u00a0kg", "1 kg", "asked “1\\xa0kg”, recorded “1 kg”"),
+        ("a\x07b", "a\x08b", "asked “a\\x07b”, recorded “a\\x08b”"),
+        ("0\u202e1", "0\u202d1", "asked “0\\u202e1”, recorded “0\\u202d1”"),
+    ],
+)
+def test_white_space_is_shown_as_it_is(now: str, then: str, shown: str) -> None:
+    """Another version of a library puts other spaces into a table, and little else."""
+    said = difference(asked(now), asked(then))
+    assert said == f"Message 1 (the prompt) differs: {shown}."
+
+
+def test_of_a_notebook_the_prompts_as_typed_are_compared() -> None:
+    """It has no texts of earlier turns that are not shown, and no others of its prompts."""
+    held = in_notebook(TALK)
+    other = asked("What is a mode?", "A sum by a count.", MEDIAN)
+    assert difference(other, held).startswith("Messages 1 and 2 (a turn above) differ")
+    assert difference(TALK, held).startswith("The prompt as typed is the same, but a value")
+    valued = asked("v = 1", typed="v = {{ v }}")
+    said = difference(asked("v = 2", typed="v = {{ v }}"), in_notebook(valued))
+    assert said.startswith("The prompt as typed is the same, but a value that it puts in")
+    assert "v = 2" in difference(asked("v = 2", typed="v = {{ v }}"), valued)
+
+
+def test_a_talk_that_went_on_otherwise() -> None:
+    """The message that stood in the prompt's place is shown, or that its reply is missing."""
+    changed = asked("What is a mode?")
+    assert difference(changed, TALK, FIRST) == (
+        "Message 1 (the prompt) differs: asked “What is a mode?”, recorded “What is a mean?”."
+    )
+    cut_off = asked("What is a mean?")
+    assert "no reply to this prompt" in difference(cut_off, TALK)
+    assert "no reply to this prompt" in difference(cut_off, TALK, FIRST)
+
+
+def test_the_nearest_is_the_one_with_the_same_prompt() -> None:
+    """Then the one that carries most of the same, then the one that begins alike."""
+    other = asked("Why?")
+    longer = asked("What is a mean?", "A sum by a count.", "Why not?")
+    assert nearest(asked("x", "y", MEDIAN), [other, longer, TALK]) == TALK.asked
+    assert (
+        nearest(asked("What is a mean?", "A sum by a count.", "Who?"), [other, TALK]) == TALK.asked
+    )
+    assert nearest(asked("Why so?"), [asked("Who?"), other]) == other.asked
+    assert nearest(other, []) is None
+    told = replace(other, asked=replace(other.asked, instructions="0a"))
+    assert nearest(told, [other, told]) == told.asked
