@@ -214,13 +214,6 @@ def test_code_is_shown_as_code_fenced_or_not(shell: Shell, emulator: Emulator) -
     assert asked(emulator)[0][0].startswith("Reply with code alone, in one fenced code block")
 
 
-def test_values_go_along_as_they_do_without_a_form(shell: Shell, emulator: Emulator) -> None:
-    """Only what stands between braces in the question is an expression."""
-    shell.do("x = '{{ 1 }}'")
-    shell.machine('%%chat --format json\necho:{"a": "{{ x }}"}')
-    assert asked(emulator) == [[f'{JSON_ALONE}\n\necho:{{"a": "{{{{ 1 }}}}"}}']]
-
-
 def test_a_reply_from_python_has_its_value(shell: Shell, emulator: Emulator) -> None:
     """``ask(…, schema=…)`` gives the reply, and with it the instance."""
     shell.do(PERSON)
@@ -272,11 +265,3 @@ def test_the_words_of_a_form_are_not_lost(shell: Shell, emulator: Emulator, tmp_
         assert "Values" not in ran.printed
         shell.machine("%%chat --no-stream\necho:b")
         assert asked(emulator)[-1][:4] == asked(emulator)[1] + ["a"]
-
-
-def test_history_and_export_show_the_form(shell: Shell) -> None:
-    """A turn in JSON is a tree there, too, with its form among its notes."""
-    shell.machine('%%chat --format json\necho:{"a":1}')
-    ran = shell.machine("%chat_history 1")
-    assert "<strong>&quot;a&quot;</strong>: 1" in ran.html
-    assert "1. You (json" in ran.html

@@ -339,15 +339,6 @@ def test_what_is_not_known_is_said(shell: Shell) -> None:
     assert "By its digest" not in text
 
 
-def test_a_question_about_an_error_can_be_run_dry(shell: Shell, emulator: Emulator) -> None:
-    """The error goes in front, as a part of its own."""
-    shell.run("1 / 0")
-    text = shell.machine("%chat_fix --dry").texts[0]
-    assert "ZeroDivisionError" in text
-    assert "  error" in text
-    assert emulator.requests == []
-
-
 @pytest.mark.parametrize("step", ["undone", "redone"])
 def test_nothing_to_say(step: str) -> None:
     """A step that changed nothing says so."""

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from logged import Emulator
 
-    from chatmagic.jupyter.cell_run import CellRun
-
 
 def test_a_cell_and_a_line_ask(shell: Shell, emulator: Emulator) -> None:
     """The body is the prompt, a line is the prompt, and the next ask goes on."""
@@ -190,12 +188,6 @@ def test_values_are_put_in_and_not_recorded(shell: Shell, emulator: Emulator) ->
     assert asked(emulator)[-1] == [f"how long is {secret}?"]
 
 
-def test_raw_sends_the_braces(shell: Shell, emulator: Emulator) -> None:
-    """``--raw`` evaluates nothing."""
-    shell.machine("%%chat --raw\n{{ nothing_of_that_name }}")
-    assert asked(emulator) == [["{{ nothing_of_that_name }}"]]
-
-
 @pytest.mark.parametrize(
     "code",
     [
@@ -225,12 +217,6 @@ def test_a_mistaken_command_is_refused(shell: Shell, emulator: Emulator, name: s
     for code in (f"%chat {word}", f"%%chat\n{word}\n", f"%%chat {word}", f"%chat %{name}"):
         assert f"%{name}" in shell.fails(code).traceback[0]
     assert emulator.requests == []
-
-
-def test_a_wrong_option_names_the_nearest(shell: Shell) -> None:
-    """A misspelt option is told the right one."""
-    assert "--max-tokens" in shell.fails("%chat --max-token 5 why?").traceback[0]
-    assert "--temperature" in shell.fails("%%chat --temprature 5\nwhy?").traceback[0]
 
 
 def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
@@ -401,17 +387,6 @@ def test_the_settings_of_a_reply_are_shown(shell: Shell, how: str) -> None:
     assert "t 1 · model small" in ask("%chat echo:a")[1]
     shell.do("%config ChatMagics.temperature = 2")
     assert "t 2" in ask("%chat echo:a")[1]
-
-
-def test_a_replayed_reply_shows_its_settings(shell: Shell, tmp_path: Path) -> None:
-    """They belong to the last state, so a replay shows the same, letter for letter."""
-    tape = tmp_path / "tape.jsonl"
-    shell.do(f"%chat_cassette {tape} --record")
-    recorded = shell.machine("%chat -t 0.2 echo:a")
-    shell.do("%chat_reset")
-    shell.do(f"%chat_cassette {tape} --replay")
-    assert shell.machine("%chat -t 0.2 echo:a").html == recorded.html
-    assert "t 0.2" in recorded.html
 
 
 def test_a_secret_fails_the_cell_unless_it_allows_it(
@@ -586,11 +561,6 @@ def test_cells_with_a_label_or_a_tag_go_in_front(shell: Shell, emulator: Emulato
     assert asked(emulator)[-1] == [f"{block(quoted, '2')}how many?"]
 
 
-def notes(shell: Shell) -> list[CellRun]:
-    """Return the runs that were noted."""
-    return list(shell.shell.magics_manager.registry["ChatMagics"].notes.runs.values())
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -636,30 +606,6 @@ def test_a_turn_is_stale_when_its_cell_says_something_else(shell: Shell) -> None
     shell.page("%%chat --above 1\necho:one", "b")
     assert conversation.stale_turns() == ()
     unfollow()
-
-
-def test_run_all_sends_the_same_again(shell: Shell, emulator: Emulator) -> None:
-    """In the same kernel, where every cell has run already, and as a machine runs it."""
-    cells = {
-        "a": "x = 1\nprint(x)",
-        "b": "#| label: load\nprint('rows')",
-        "c": "%%chat --above 3\none",
-        "d": "y = 2",
-        "e": "%%chat --above 1 --tag load\ntwo",
-        "f": "1 / 0",
-        "g": "%chat_fix",
-        "h": "z = 3",
-    }
-    sent: list[list[object]] = []
-    for how in ("page", "page", "machine"):
-        if how == "machine":
-            shell.do("%chat_reset\n%unload_ext chatmagic\n%load_ext chatmagic")
-        before = len(emulator.requests)
-        for cell, source in cells.items():
-            shell.run(source, cell=cell if how == "page" else None, person=how == "page")
-        sent.append(bodies(emulator)[before:])
-    assert sent[0] == sent[1] == sent[2]
-    assert len(sent[0]) == 3
 
 
 def test_a_saved_conversation_asks_with_the_same_cells(shell: Shell, tmp_path: Path) -> None:

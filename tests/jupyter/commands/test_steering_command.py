@@ -255,65 +255,6 @@ def test_the_audit_finds_other_instructions(shell: Shell, tmp_path: Path) -> Non
     assert not any("asked with other instructions" in line for line in found.problems)
 
 
-@pytest.mark.parametrize("file", ["talk.json", "talk.ipynb"])
-def test_a_saved_conversation_has_them(shell: Shell, emulator: Emulator, file: str) -> None:
-    """Loaded, the next question carries what it would have carried, and no turn is stale."""
-    shell.page(TERSE, "i")
-    shell.page("%chat echo:a", "a")
-    shell.do(f"%chat_save {file}")
-    shell.do("%chat_undo")
-    shell.do("%chat_undo")
-    assert "stale" not in shell.do(f"%chat_load {file}").printed
-    assert current_session().conversation.stale_turns() == ()
-    shell.do("%chat echo:b")
-    assert sent(emulator)[-1] == ["Be terse.\n\necho:a", "echo:b"]
-    assert audit.audit_all([Path(file)])[0].in_order or file.endswith("json")
-
-
-def test_they_are_in_the_text_to_read(shell: Shell) -> None:
-    """As typed, before the turns below them."""
-    shell.page(TERSE, "i")
-    shell.page("%chat echo:a", "a")
-    shell.do("%chat_save talk.md")
-    text = Path("talk.md").read_text()
-    assert "## Instructions\n\n```text\nBe terse.\n```\n\n## 1. You" in text
-
-
-@pytest.mark.parametrize("kind", ["cassette", "notebook"])
-def test_a_replay_knows_them(shell: Shell, emulator: Emulator, tmp_path: Path, kind: str) -> None:
-    """It answers what was recorded, and says where other instructions go along."""
-    paper = Paper(tmp_path / "paper.ipynb")
-    file = "talk.jsonl" if kind == "cassette" else str(paper.path)
-    if kind == "cassette":
-        shell.do(f"%chat_cassette {file} --record")
-    cells = [("i", TERSE), ("a", "%%chat\necho:a"), ("b", "%%chat\necho:b")]
-    for id, source in cells:
-        paper.ran(id, source, shell.page(source, id).outputs)
-    paper.save()
-    before = len(emulator.requests)
-    shell.do(f"%chat_cassette {file} --replay")
-    for id, source in cells:
-        shell.page(source, id)
-    shell.page("%%chat_instructions\nBe long.", "i")
-    changed = shell.fails("%%chat\necho:a", cell="a")
-    assert "the instructions that go along are not the recorded ones" in changed.everything
-    shell.page("%%chat_instructions", "i")
-    without = shell.fails("%%chat\necho:a", cell="a")
-    assert "carries no instructions, and the recorded one carried some" in without.everything
-    assert len(emulator.requests) == before
-
-
-def test_the_replay_of_a_request_without_any(shell: Shell) -> None:
-    """A request that carries some is another one."""
-    shell.do("%chat_cassette talk.jsonl --record")
-    shell.page("%%chat\necho:a", "a")
-    shell.do("%chat_cassette talk.jsonl --replay")
-    shell.do("%chat_reset")
-    shell.page(TERSE, "i")
-    ran = shell.fails("%%chat\necho:a", cell="b")
-    assert "carries instructions, and the recorded one carried none" in ran.everything
-
-
 def _outputs(paper: Paper) -> list[dict[str, Any]]:
     return [output for cell in paper.cells.values() for output in cell["outputs"]]
 
@@ -466,15 +407,6 @@ def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
     ]
     shell.shell.run_line_magic("config", "ChatMagics.last = 0")
     assert shell.page("%chat_history", "l").texts[0].endswith("would carry no turn.")
-
-
-def test_a_cell_asked_again_has_a_turn_that_is_not_hidden(shell: Shell, emulator: Emulator) -> None:
-    """It belongs to the turn; and what the cell saved stays as it was."""
-    shell.page("%chat echo:a", "a")
-    shell.page("%chat_hide 1", "h")
-    shell.page("%chat echo:a", "a")
-    shell.page("%chat echo:b", "b")
-    assert asked(emulator)[-1] == ["echo:a", "a", "echo:b"]
 
 
 @pytest.mark.parametrize("line", ["", "x", "0", "2", "-1", "1 2", "--show", "--fork 1"])
