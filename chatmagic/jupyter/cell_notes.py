@@ -1,12 +1,8 @@
-"""Notes of the cells that are not ours, from the load of the extension on.
-
-It is loaded with the extension; what it notes by, with the first cell.
-"""
+"""Notes of the cells that are not ours, from the load of the extension on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import swallowed
@@ -15,12 +11,10 @@ from chatmagic.jupyter.results import is_of_a_magic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
     from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
-    from chatmagic.jupyter.cell_run import CellNames, CellRun, NotedError
-    from chatmagic.jupyter.output_capture import OutputCapture
+    from chatmagic.jupyter.cell_run import CellNames, CellRun, KeptOutput, NotedError
 
 MOST_CELLS: Final = 1_000
 """How many cells are kept; where a front end names none, each execution is another one."""
@@ -45,7 +39,7 @@ class CellNotes(Mapping[str, str]):
         """The last run of each cell, in the order in which they ran first."""
         self._shell = shell
         self._has_run_again = has_run_again
-        self._capture: OutputCapture | None = None
+        self._output: KeptOutput | None = None
         self._execution: str | None = None
         self._source: str | None = None
         """What the running cell says; ``None`` between two cells."""
@@ -55,7 +49,6 @@ class CellNotes(Mapping[str, str]):
 
     def close(self) -> None:
         """Note nothing more."""
-        self._stop()
         self._shell.events.unregister("pre_run_cell", self._begin)
         self._shell.events.unregister("post_run_cell", self._note)
 
@@ -76,10 +69,6 @@ class CellNotes(Mapping[str, str]):
         run = self.runs.get(key)
         return A_CELL if run is None or run.number is None else f"cell [{run.number}]"
 
-    def quiet(self) -> AbstractContextManager[None]:
-        """Return a context in which what is printed is not noted."""
-        return nullcontext() if self._capture is None else self._capture.quiet()
-
     def raise_interrupt(self) -> None:
         """Raise the interrupt that came while the notes of this cell began.
 
@@ -91,25 +80,24 @@ class CellNotes(Mapping[str, str]):
             raise KeyboardInterrupt
 
     def _begin(self, info: ExecutionInfo | None = None) -> None:
-        """Begin to note what a cell shows; keep an interrupt for the cell that asks."""
+        """Note which cell begins; keep an interrupt for the cell that asks."""
         try:
             self._is_interrupted = False
             if info is not None and self._is_cell(info):
-                self._note_from_here(info)
+                self._note_begin(info)
         except KeyboardInterrupt:
             self._is_interrupted = True
 
-    def _note_from_here(self, info: ExecutionInfo) -> None:
-        """Note what a cell shows from here on."""
+    def _note_begin(self, info: ExecutionInfo) -> None:
+        """Note the cell that begins, and where its outputs do."""
         with swallowed():
             execution = cell_run.running(self._shell)
             if self._source is not None and execution.id == self._execution:
                 return  # a cell that runs another one shows what that shows
-            self._stop()
             self._execution, self._source = execution.id, str(info.raw_cell)
+            self._output = None
             if not cell_run.is_ours(self._source):
-                self._capture = cell_run.OutputCapture(self._shell)
-                self._capture.start()
+                self._output = cell_run.KeptOutput(self._shell)
 
     def _is_cell(self, info: ExecutionInfo) -> bool:
         """Return whether an execution is a notebook's cell, and no look-up of an editor's own."""
@@ -117,11 +105,6 @@ class CellNotes(Mapping[str, str]):
             return True
         # nbval runs cells without history.
         return not info.silent and cell_run.running(self._shell).audience == "machine"
-
-    def _stop(self) -> None:
-        if self._capture is not None:
-            self._capture.stop()
-        self._capture = self._source = None
 
     def _note(self, result: ExecutionResult | None = None) -> None:
         """Take note of a cell that has run."""
@@ -132,14 +115,12 @@ class CellNotes(Mapping[str, str]):
             source = str(result.info.raw_cell)
             if self._source not in {None, source}:
                 return  # of a cell that another one has run
-            capture = self._capture
-            self._stop()
+            kept, self._output, self._source = self._output, None, None
             names = cell_run.CellNames(self._shell, result)
             trace = "" if cell_run.is_ours(source) else self._note_error(result, source, names)
-            output, lost = ("", 0) if capture is None else (capture.text, capture.lost)
-            shown = names.put_in(output), lost, trace
+            output = "" if kept is None else names.put_in(kept.text(result))
             if source.strip():
-                self._keep(cell_run.of(self._shell, source, result.execution_count, shown))
+                self._keep(cell_run.of(self._shell, source, result.execution_count, output, trace))
 
     def _keep(self, run: CellRun) -> None:
         before = self.runs.get(run.key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bdb
 import os
 import re
+import traceback
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -13,12 +14,13 @@ from chatmagic._json import digest
 from chatmagic.conversation import attachments
 from chatmagic.conversation.request_facts import Value
 from chatmagic.jupyter.execution import running
-from chatmagic.jupyter.output_capture import OutputCapture
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
-__all__ = ["CellNames", "CellRun", "NotedError", "OutputCapture", "is_ours", "of", "running"]
+__all__ = ["CellNames", "CellRun", "KeptOutput", "NotedError", "is_ours", "of", "running"]
 
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
 """What a person raises to stop a cell; it is nothing to correct."""
@@ -67,7 +69,7 @@ class CellRun:
         source: what it said.
         names: its labels and tags.
         output: what it showed, as text.
-        lost: how many characters of that were not noted.
+        lost: how many more characters it showed, which do not go along.
         trace: the error that it raised, as text; empty for none.
     """
 
@@ -93,7 +95,7 @@ class CellRun:
 
 
 def of(
-    shell: InteractiveShell, source: str, number: int | None, shown: tuple[str, int, str]
+    shell: InteractiveShell, source: str, number: int | None, output: str, trace: str
 ) -> CellRun:
     """Return the run of the cell that has run now.
 
@@ -101,7 +103,8 @@ def of(
         shell: the shell that ran it.
         source: what it says.
         number: its number on the screen.
-        shown: what it showed, how many characters of that were lost, and its error, as text.
+        output: what it showed, as text.
+        trace: the error that it raised, as text; empty for none.
     """
     execution = running(shell)
     names = (*labels_of(source), *execution.tags)
@@ -112,7 +115,78 @@ def of(
         key, is_lasting = f"run {execution.id} {number}", False
     if is_ours(source):
         return CellRun(key, is_lasting, is_ours=True, number=number)
-    return CellRun(key, is_lasting, False, number, source, names, *shown)
+    kept = output[: attachments.MOST]
+    lost = len(output) - len(kept)
+    return CellRun(key, is_lasting, False, number, source, names, kept, lost, trace)
+
+
+class KeptOutput:
+    """Output of one cell as IPython keeps it, so that nothing has to be wrapped to note it.
+
+    IPython keeps what a cell prints since its release 9.1, but in a kernel not of a cell with
+    ``await``; results always; displays in a terminal, and in a kernel where the trait
+    ``store_display_history`` of its display publisher is set.
+
+    Args:
+        shell: the shell, which begins to run the cell.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        """Note what there is: without history, many cells have one number."""
+        self._history: Any = shell.history_manager
+        # The number of the cell, or the one behind it: that differs by release and kind of output.
+        self._numbers = shell.execution_count - 1, shell.execution_count
+        self._before = [
+            (len(outputs), len(outputs[-1].bundle.get("stream", "")) if outputs else 0)
+            for outputs in self._outputs()
+        ]
+
+    def text(self, result: ExecutionResult) -> str:
+        """Return what the cell showed, as it is left to see; its result comes last.
+
+        Args:
+            result: of the cell, which has run.
+        """
+        error = result.error_before_exec or result.error_in_exec
+        # Python itself prints an error that has a group in it; the error goes along by itself.
+        trace = "" if error is None else "".join(traceback.format_exception(error))
+        texts = [text.replace(trace, "") if trace else text for text in self._texts(result)]
+        return "\n".join(filter(None, (attachments.as_shown(text).strip("\n") for text in texts)))
+
+    def _outputs(self) -> list[list[Any]]:
+        """Return the outputs kept under each number; none before IPython 9.1."""
+        kept = getattr(self._history, "outputs", {})
+        return [kept.get(number, []) for number in self._numbers]
+
+    def _texts(self, result: ExecutionResult) -> Iterator[str]:
+        new: list[Any] = []
+        for (begin, printed), outputs in zip(self._before, self._outputs(), strict=True):
+            # What a cell prints is added to a stream that the cell before has begun.
+            for output in outputs[:begin][-1:]:
+                yield "".join(output.bundle.get("stream", "")[printed:])
+            new += outputs[begin:]
+        for output in sorted(new, key=lambda output: output.output_type == "execute_result"):
+            stream = output.bundle.get("stream")
+            yield text_of(output.bundle) if stream is None else "".join(stream)
+        value: object = result.result
+        if value is not None and not hasattr(self._history, "outputs"):
+            yield self._history.output_hist_reprs.get(self._numbers[-1], "")
+
+
+def text_of(data: Mapping[str, Any]) -> str:
+    """Return a display as text; a picture is named.
+
+    Args:
+        data: what was displayed, by media type.
+    """
+    plain = str(data.get("text/plain", ""))
+    if plain.startswith("<IPython.core.display.") or not plain:
+        for kind in ("text/markdown", "text/latex"):
+            if isinstance(data.get(kind), str):
+                return str(data[kind])
+    if pictures := [kind for kind in data if kind.startswith("image/")]:
+        return f"[picture, {pictures[0]}, which is not sent: {plain}]"
+    return plain
 
 
 def labels_of(source: str) -> tuple[str, ...]:

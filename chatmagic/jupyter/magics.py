@@ -84,7 +84,7 @@ class ChatMagics(KernelSettings, Magics):
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
         self.notes = CellNotes(self._shell, self._has_run_again)
-        self._results = Results(self._shell, self._has_shown, self.notes.quiet)
+        self._results = Results(self._shell, self._has_shown)
         self._completions = Completions(self._shell, commands.COMMANDS, self, self._conversation)
         current.use_environment(lambda: self.kernel)
 

@@ -14,7 +14,6 @@ from chatmagic.errors import ChatError, ChatInterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -30,19 +29,12 @@ class Results:
     Args:
         shell: the shell.
         has_shown: returns whether the running cell has shown this value as a reply.
-        quiet: returns a context in which what is printed is not noted as the cell's output.
     """
 
-    def __init__(
-        self,
-        shell: InteractiveShell,
-        has_shown: Callable[[object], bool],
-        quiet: Callable[[], AbstractContextManager[None]],
-    ) -> None:
+    def __init__(self, shell: InteractiveShell, has_shown: Callable[[object], bool]) -> None:
         """Begin, in the cell that is running too."""
         self._shell = shell
         self._has_shown = has_shown
-        self._quiet = quiet
         self._last: dict[str, Any] = {}
         self._note_last()
         trap = shell.display_trap
@@ -67,8 +59,7 @@ class Results:
         A formatter cannot do that: a terminal has printed ``Out[n]:`` before it asks one.
         """
         if not self._has_shown(value):
-            with self._quiet():
-                self._display(value)
+            self._display(value)
 
     def keep_last(self, *_: object) -> None:
         """Keep the last error of the user's code for ``%debug``, ``%tb`` and ``sys.last_value``.

@@ -1,10 +1,20 @@
-"""One run of a cell."""
+"""One run of a cell, and what it showed."""
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
-from chatmagic.jupyter.cell_run import is_ours
+from chatmagic.conversation.attachments import MOST
+from chatmagic.jupyter.cell_run import KeptOutput, is_ours, text_of
+
+if TYPE_CHECKING:
+    from shells import Shell
+
+    from chatmagic.jupyter.cell_run import CellRun
 
 
 @pytest.mark.parametrize(
@@ -27,3 +37,91 @@ from chatmagic.jupyter.cell_run import is_ours
 def test_which_cells_are_ours(source: str, ours: bool) -> None:
     """Those that only ask, or set up what asks."""
     assert is_ours(source) is ours
+
+
+def last(shell: Shell) -> CellRun:
+    """Return the last run that was noted."""
+    notes = shell.shell.magics_manager.registry["ChatMagics"].notes
+    run: CellRun = list(notes.runs.values())[-1]
+    return run
+
+
+PRINTS = "import sys\nfrom IPython.display import display, Markdown\n"
+IMPORTS = "import contextlib, io\n"
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+@pytest.mark.parametrize(
+    ("code", "noted"),
+    [
+        ("print('a', 1)", "a 1"),
+        ("sys.stderr.write('b\\n')\nprint('c')", "b\nc"),
+        ("6 * 7", "42"),
+        ("print('x')\n'y'", "x\n'y'"),
+        ("print('10%', end='\\r')\nprint('99%', end='\\r')\nprint('done')", "done"),
+        ("print('\\033[31mred\\033[0m')", "red"),
+        (f"{IMPORTS}with contextlib.redirect_stdout(io.StringIO()):\n    print(1)", ""),
+    ],
+)
+def test_what_a_cell_shows_is_noted(shell: Shell, code: str, noted: str, *, numbered: bool) -> None:
+    """What it printed, as it is left to see, and its result; of another cell nothing.
+
+    Without history, as under nbval, all cells have one number.
+    """
+    shell.do(PRINTS)
+    for source in ("print('before')", code, "print('then')"):
+        shell.run(source, person=numbered, history=numbered)
+        if source == code:
+            assert last(shell).output == noted
+    assert last(shell).output == "then"
+
+
+def test_before_ipython_9_1_the_result_alone_is_noted() -> None:
+    """What was printed is not kept there."""
+    history = SimpleNamespace(output_hist_reprs={2: "41", 3: "42"})
+    shell: Any = SimpleNamespace(history_manager=history, execution_count=3)
+    ended: Any = SimpleNamespace(result=42, error_before_exec=None, error_in_exec=None)
+    assert KeptOutput(shell).text(ended) == "42"
+    ended.result = None
+    assert KeptOutput(shell).text(ended) == ""
+
+
+def test_nothing_is_wrapped(shell: Shell) -> None:
+    """The streams and the publishing of a cell are IPython's own."""
+    seen = "import sys\npub = get_ipython().display_pub\n"
+    shell.do(f"{seen}wrapped = repr(sys.stdout.write), repr(pub.publish), [*vars(pub)]")
+    assert "chatmagic" not in repr(shell.shell.user_ns["wrapped"])
+    assert not {"publish", "clear_output"} & set(vars(shell.shell.display_pub))
+    assert "log_output" not in vars(shell.shell.displayhook)
+    assert "chatmagic" not in repr(sys.stdout.write)
+
+
+def test_no_more_goes_along_than_there_is_room_for(shell: Shell) -> None:
+    """And how much was left out is known; what a progress bar writes over takes no room."""
+    shell.do("for n in range(300):\n    print('x' * 999)")
+    run = last(shell)
+    assert (len(run.output), run.lost) == (MOST, 199_999)
+    assert f"the first {MOST:,} of 299,999 characters" in run.text
+    shell.do("for n in range(300):\n    print('x' * 999, end='\\r')\nprint('done')")
+    assert (last(shell).output, last(shell).lost) == ("done", 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"text/plain": "x", "text/html": "<b>x</b>"}, "x"),
+        ({"text/html": "<b>x</b>"}, ""),
+        ({"text/plain": "<IPython.core.display.Latex object>", "text/latex": "$x$"}, "$x$"),
+        (
+            {"text/plain": "<IPython.core.display.HTML object>"},
+            "<IPython.core.display.HTML object>",
+        ),
+        (
+            {"text/plain": "<Figure size 640x480 with 1 Axes>", "image/png": "iVBOR"},
+            "[picture, image/png, which is not sent: <Figure size 640x480 with 1 Axes>]",
+        ),
+    ],
+)
+def test_a_display_as_text(data: dict[str, Any], text: str) -> None:
+    """Its own text, Markdown or LaTeX; a picture is named."""
+    assert text_of(data) == text

@@ -182,6 +182,7 @@ class Shell:
         person: bool = True,
         tags: list[Any] | None = None,
         request: dict[str, Any] | None = None,
+        history: bool = True,
     ) -> Ran:
         """Run a cell as JupyterLab (with ``cell``), a console, a machine or ``request`` would."""
         request = request or {
@@ -196,7 +197,7 @@ class Shell:
         before = len(self._page.messages)
         out, warned = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(warned):
-            result = self.shell.run_cell(code, store_history=True)
+            result = self.shell.run_cell(code, store_history=history)
         ran.printed, ran.warned, ran.result = out.getvalue(), warned.getvalue(), result.result
         ran.error = result.error_in_exec or result.error_before_exec
         ran.messages = self._page.messages[before:]
