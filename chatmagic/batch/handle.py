@@ -1,22 +1,21 @@
-"""Handle of a job: its progress, its end and its result."""
+"""Handle of a job: its progress, the bar that shows it, its end and its result."""
 
 from __future__ import annotations
 
 import threading
 import time
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._log import log_swallowed
 from chatmagic.batch.job import NAP, is_alive
-from chatmagic.batch.progress import Bar
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.batch.job import Job
-    from chatmagic.batch.tasks import Tasks
+    from chatmagic.batch.job import Job, Progress, Tasks
 
 
 class MapHandle:
@@ -132,3 +131,37 @@ class MapHandle:
     def _how_far(self) -> str:
         rows = counted(self.answered, "row")
         return f"{rows} answered by this run, kept in {self.path.name}: the same call goes on."
+
+
+class Bar:
+    """Bar by tqdm that a person watches; without tqdm, and without a person, it shows nothing.
+
+    Args:
+        total: how many rows are to be asked; ``None`` is unknown.
+        is_watched: whether a person sees what is printed.
+    """
+
+    def __init__(self, total: int | None, *, is_watched: bool) -> None:
+        """Show an empty bar."""
+        self._bar: Any = None
+        if is_watched:
+            try:
+                tqdm: Callable[..., Any] = import_module("tqdm.auto").tqdm
+            except ImportError:
+                return
+            self._bar = tqdm(total=total, unit="row", leave=False)
+
+    def show(self, progress: Progress, credits_left: int | None) -> None:
+        """Show how far a job has come, and the credits left; ``None`` is unknown."""
+        if self._bar is None:
+            return
+        self._bar.n = progress.answered + progress.failed
+        words = [] if credits_left is None else [f"{counted(credits_left, 'credit')} left"]
+        words += [progress.waiting] if progress.waiting else []
+        self._bar.set_postfix_str(", ".join(words), refresh=False)
+        self._bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()

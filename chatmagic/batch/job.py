@@ -1,24 +1,26 @@
 """Job: the requests of many rows, sent by a few threads, each row stored as it ends.
 
-The thread that runs the job reads the rows and hands them out, a few at a time; it holds no lock,
-so that Ctrl-C in it leaves nothing taken. The other threads send and store; what they share is
-behind one lock, which they alone take.
+The thread that runs the job reads the rows and hands them out, a few at a time. It takes no lock,
+so that Ctrl-C in it leaves none taken: a dispatcher gives the rows to an executor, whose threads
+send and store, and closes the file behind the last one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import queue
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic._json import shared
+from chatmagic._json import digest, shared
 from chatmagic._log import log_swallowed
-from chatmagic.batch.pace import Pace
-from chatmagic.batch.progress import Progress, waiting_words
-from chatmagic.batch.row_reply import RowReply
+from chatmagic.batch.job_file import RowReply, replay_key
+from chatmagic.batch.pace import Pace, waiting_words
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     AuthenticationError,
@@ -33,16 +35,18 @@ from chatmagic.errors import (
 from chatmagic.models import BodyFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from chatmagic.batch.job_file import JobFile
-    from chatmagic.batch.tasks import Task
+    from chatmagic.batch.rows import Rows
     from chatmagic.client.client import Client
     from chatmagic.models import Credits, Reply
     from chatmagic.protocol.wire import Request
 
-    _Outcome = tuple[Reply | None, ChatError | ChatInterrupted | None]
+    Compose = Callable[[int, Mapping[str, Any]], tuple[Request, ChatError | None]]
+    """Makes a row's request, and says why it is not to be sent."""
+    _Problem = ChatError | ChatInterrupted | None
 
 NAP: Final = 0.1
 """Seconds between two looks at whether something has changed."""
@@ -53,12 +57,106 @@ _ENDING: Final = (AuthenticationError, BudgetError, ConnectError, NotRecordedErr
 """Errors that the other rows would have, too; of the row nothing was sent."""
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One row to ask.
+
+    Args:
+        row: its place, from 0.
+        key: digest of its request with the address and, of equal requests, which it is.
+        request: what it sends.
+        occurrence: which of equal requests it is, from 1.
+        problem: why it is not to be sent.
+    """
+
+    row: int
+    key: str
+    request: Request
+    occurrence: int
+    problem: ChatError | None = None
+
+
+@dataclass(slots=True)
+class Tasks:
+    """Rows of a job that the file has no answer to.
+
+    Args:
+        rows: all rows.
+        compose: makes a row's request.
+        address: of the service, which is part of each key; ``None`` where a file is replayed.
+        file: the job's file.
+        keeps: whether the keys of all rows are kept.
+        keys: those keys, in the rows' order.
+        failed: how many have failed before.
+        listed: the tasks, those that failed first; ``None`` where rows are read as needed.
+    """
+
+    rows: Rows
+    compose: Compose
+    address: str | None
+    file: JobFile
+    keeps: bool = True
+    keys: list[str] = field(default_factory=list)
+    failed: int = 0
+    listed: list[Task] | None = None
+
+    def __post_init__(self) -> None:
+        """Make all requests, where the rows are in memory: a mistake in the last costs nothing."""
+        if self.rows.count is not None:
+            # The order of the sort is stable.
+            self.listed = sorted(self._read(), key=lambda task: not self.file.has_failed(task.key))
+            self.failed = sum(self.file.has_failed(task.key) for task in self.listed)
+
+    def __iter__(self) -> Iterator[Task]:
+        """Return the tasks in the order in which they are asked."""
+        return self._read() if self.listed is None else iter(self.listed)
+
+    def _read(self) -> Iterator[Task]:
+        seen: dict[bytes, int] = {}
+        for number, row in enumerate(self.rows):
+            request, problem = self.compose(number, row)
+            known = request.digest()
+            short = bytes.fromhex(known)[:16]
+            seen[short] = occurrence = seen.get(short, 0) + 1
+            if self.address is None:
+                key = replay_key(known, occurrence)
+            else:
+                key = digest([self.address, json.loads(request.encode()), occurrence])
+            if self.keeps:
+                self.keys.append(key)
+            if not self.file.is_answered(key):
+                yield Task(number, key, request, occurrence, problem)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a job has come.
+
+    Args:
+        answered: rows that ended well.
+        failed: rows that ended otherwise.
+        ended: rows that were handed out and are done with.
+        sending: requests under way.
+        sent: requests that have ended.
+        failures: rows that failed since the last one that did not.
+        waiting: until when no request goes, in words; empty where they go.
+    """
+
+    answered: int = 0
+    failed: int = 0
+    ended: int = 0
+    sending: int = 0
+    sent: int = 0
+    failures: int = 0
+    waiting: str = ""
+
+
 class Asker(Protocol):
-    """What a job asks by."""
+    """Sender of a job's requests."""
 
     @property
     def service(self) -> str:
-        """What the ledger calls the service."""
+        """Name of the service in the ledger."""
 
     def connect(self) -> AbstractContextManager[Client]:
         """Return a client for one thread, which is closed with the context."""
@@ -98,23 +196,24 @@ class Job:
         self.pace = Pace()
         self.error: BaseException | None = None
         """What ended the job before its last row."""
+        self.is_stopped = False
+        """Whether no more rows are begun."""
         self._tasks = tasks
         self._file = file
         self._asker = asker
+        self._workers = workers
         self._waits = waits
-        self.is_stopped = False
-        """Whether no more rows are begun."""
+        self._executor = ThreadPoolExecutor(workers, "chatmagic-map")
+        self._dispatcher = threading.Thread(
+            target=self._dispatch, name="chatmagic-map-dispatcher", daemon=True
+        )
+        self._given = queue.SimpleQueue["Task | None"]()
+        self._clients = contextlib.ExitStack()
+        self._idle: list[Client] = []
+        self._halts: set[Halt] = set()
         self._is_cut = False
         self._lock = threading.Lock()
-        self._halts: set[Halt] = set()
-        self._given = queue.SimpleQueue["Task | None"]()
         self._news = queue.SimpleQueue[None]()
-        self._started = self._ended = 0
-        self._is_fed = False
-        self._threads = [
-            threading.Thread(target=self._work, name="chatmagic-map", daemon=True)
-            for _ in range(workers)
-        ]
 
     def run(self, tick: Callable[[], object] = lambda: None) -> None:
         """Ask all rows, and wait for the last one; then the file is closed.
@@ -131,7 +230,8 @@ class Job:
         """
         try:
             try:
-                self._feed(tick)
+                self._dispatcher.start()
+                self._hand_out(tick)
                 self._finish(tick)
             except BaseException:
                 self.stop()
@@ -141,40 +241,40 @@ class Job:
             self.stop(cut=True)
             self._finish(tick)
             raise
-        finally:
-            # Where no thread was started; else the last one to end has closed it, or will.
-            if not self.is_alive:
-                self._file.close()
         if self.error is not None:
             raise self.error
 
     def stop(self, *, cut: bool = False) -> None:
-        """Begin no more rows; those under way go on to their end."""
+        """Begin no more rows; those under way go on to their end.
+
+        Args:
+            cut: whether these are cut off.
+        """
         self.is_stopped = True
         if cut:
             self._is_cut = True
             for halt in tuple(self._halts):
                 halt.stop()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether requests may be under way; the file is open until they have ended."""
+        return is_alive(self._dispatcher)
+
     # --- The thread that runs the job ----------------------------------------------------------
 
-    def _feed(self, tick: Callable[[], object]) -> None:
+    def _hand_out(self, tick: Callable[[], object]) -> None:
         """Hand the rows out, as many at a time as there are threads."""
         for handed, task in enumerate(self._tasks):
-            while handed - self.progress.ended >= len(self._threads) and not self.is_stopped:
+            while handed - self.progress.ended >= self._workers and not self.is_stopped:
                 self._rest(tick)
             if self.is_stopped:
                 return
             self._given.put(task)
-            if handed < len(self._threads):
-                self._started += 1
-                self._threads[handed].start()
 
     def _finish(self, tick: Callable[[], object]) -> None:
-        """Let the threads end, and wait for them."""
-        self._is_fed = True
-        for _ in self._threads:
-            self._given.put(None)
+        """Wait for the rows under way."""
+        self._given.put(None)
         while self.is_alive:
             self._rest(tick)
 
@@ -183,47 +283,49 @@ class Job:
             self._news.get(timeout=NAP)
         tick()
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether requests may be under way."""
-        return any(is_alive(thread) for thread in self._threads)
+    # --- The dispatcher ------------------------------------------------------------------------
 
-    # --- The threads that send -----------------------------------------------------------------
-
-    def _work(self) -> None:
-        """Ask the rows that are handed out, until there is none."""
+    def _dispatch(self) -> None:
+        """Give the rows to the executor; close the clients and the file behind the last one."""
         try:
-            with self._asker.connect() as client:
-                while (task := self._given.get()) is not None:
-                    self._ask(client, task)
-                    with self._lock:
-                        self.progress.ended += 1
-                    self._news.put(None)
+            while (task := self._given.get()) is not None:
+                self._executor.submit(self._do, task)
+        except RuntimeError as error:
+            self._end(error)  # the interpreter exits; rows under way end before it does
+        self._executor.shutdown()
+        self._clients.close()
+        self._file.close()
+        self._news.put(None)
+
+    # --- The executor's threads ----------------------------------------------------------------
+
+    def _do(self, task: Task) -> None:
+        """Ask one row, and store what came of it."""
+        try:
+            if task.problem is not None:
+                self._keep(task, None, task.problem)
+            else:
+                self._ask(task)
         except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
             log_swallowed(error)
             self._end(error)
         with self._lock:
-            self._ended += 1
-            is_last = self._is_fed and self._ended == self._started
-        if is_last:
-            self._file.close()
+            self.progress.ended += 1
+        self._news.put(None)
 
-    def _ask(self, client: Client, task: Task) -> None:
-        """Ask one row, and store what came of it."""
-        if task.problem is not None:
-            self._keep(task, None, task.problem)
-        elif (outcome := self._answer(client, task.request)) is not None:
-            self._keep(task, *outcome)
-
-    def _answer(self, client: Client, request: Request) -> _Outcome | None:
-        """Return what came of a request; ``None`` where it was not sent, or ends the job.
+    def _ask(self, task: Task) -> None:
+        """Send one row's request, by a client that no other thread has meanwhile.
 
         It is sent once; a second time only where it was refused for a limit that is waited for.
         """
+        try:
+            client = self._idle.pop()
+        except IndexError:
+            client = self._clients.enter_context(self._asker.connect())
         was_refused = False
-        while self._enter():
+        while self._may_send():
             before = self.progress.sent
-            reply, problem = self._send(client, request)
+            reply, problem = self._send(client, task.request)
             if isinstance(problem, BudgetError) and self._has_others(before):
                 # Until it is known what a request takes, one alone may reserve all that is left.
                 time.sleep(NAP)
@@ -234,18 +336,16 @@ class Job:
                 continue
             if problem is not None and (is_limited or isinstance(problem, _ENDING)):
                 self._end(problem)
-                return None
-            return reply, problem
-        return None
+            else:
+                self._keep(task, reply, problem)
+            break
+        self._idle.append(client)
 
-    def _can_wait(self, refusal: Any) -> bool:
-        """Let all requests wait for the end of a limit; return whether that is to be."""
-        with self._lock:
-            pause = self.pace.refuse(refusal, time.monotonic(), datetime.now(UTC))
-        return self._waits and pause.until is not None
+    def _may_send(self) -> bool:
+        """Wait until a request may be sent; return whether it may.
 
-    def _enter(self) -> bool:
-        """Wait until a request may be sent; return whether it may."""
+        A pause is waited for that ends within a minute, or that the answers under way may end.
+        """
         while True:
             with self._lock:
                 if self.is_stopped:
@@ -262,6 +362,12 @@ class Job:
                 return False
             time.sleep(NAP if pause.until is None else min(max(pause.until - now, 0.0), NAP))
 
+    def _can_wait(self, refusal: Any) -> bool:
+        """Let all requests wait for the end of a limit; return whether that is to be."""
+        with self._lock:
+            pause = self.pace.refuse(refusal, time.monotonic(), datetime.now(UTC))
+        return self._waits and pause.until is not None
+
     def _has_others(self, before: int) -> bool:
         """Return whether other requests are under way, or were a moment ago.
 
@@ -271,14 +377,14 @@ class Job:
         with self._lock:
             return self.progress.sending > 0 or self.progress.sent > before
 
-    def _send(self, client: Client, request: Request) -> _Outcome:
+    def _send(self, client: Client, request: Request) -> tuple[Reply | None, _Problem]:
         """Return the reply as far as it came, and what ended it early."""
         halt = Halt()
         self._halts.add(halt)
         if self._is_cut:
             # That came before this halt was known.
             halt.stop()
-        problem: ChatError | ChatInterrupted | None = None
+        problem: _Problem = None
         try:
             return self._asker.ask(client, request, halt), None
         except (ChatError, ChatInterrupted) as error:
@@ -292,9 +398,7 @@ class Job:
                 window = client.credit_tracker.state.requests
                 self.pace.note(self._asker.credits, window, time.monotonic())
 
-    def _keep(
-        self, task: Task, reply: Reply | None, problem: ChatError | ChatInterrupted | None
-    ) -> None:
+    def _keep(self, task: Task, reply: Reply | None, problem: _Problem) -> None:
         """Store what came of a row."""
         line = RowReply(
             row=task.row,

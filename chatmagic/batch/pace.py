@@ -7,6 +7,7 @@ says, from when that answer came: the clocks of the two machines are not compare
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.text import counted
@@ -117,3 +118,17 @@ def _later(now: float, seen_at: datetime, when: datetime | None) -> float | None
 
 def _is_ahead(until: float | None, now: float) -> bool:
     return until is not None and now < until
+
+
+def waiting_words(pause: Pause | None, today: datetime, now: float) -> str:
+    """Return until when a job waits; empty where that is but a moment.
+
+    Args:
+        pause: what it waits for; ``None`` for nothing.
+        today: the time of day, in UTC.
+        now: the same moment, by the clock of the pause in seconds.
+    """
+    if pause is None or pause.until is None:
+        return ""
+    until = today + timedelta(seconds=pause.until - now)
+    return f"waiting until {until:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,5 +1,7 @@
 """Rows of a job: of a table, a list, an iterable, or the parts of a larger collection.
 
+What came of them is put beside a table's own columns, or into a list.
+
 No library is imported here: a table is known by its methods. Parts are read one at a time, as
 they are needed.
 """
@@ -8,9 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.batch.job_file import RowReply
 
 IT: Final = "it"
 """Name of the whole row in a template."""
@@ -106,3 +113,48 @@ def _parts(collection: Any) -> Iterable[Any]:
     if hasattr(kind, "collect_batches"):
         return collection.collect_batches()  # type: ignore[no-any-return] # of polars
     return (collection.compute(),)
+
+
+def refuse_taken(source: Any, *, parsed: bool) -> None:
+    """Refuse a table that has one of the result's columns already.
+
+    Args:
+        source: the rows as they were given.
+        parsed: whether the replies have values beside their texts.
+
+    Raises:
+        InputError: it has one.
+    """
+    taken = {str(name) for name in source.columns} if is_table(source) else set()
+    for name in _columns([], parsed=parsed):
+        if name in taken:
+            raise InputError(
+                f"The rows have a column {name} already, which the result would replace. Nothing "
+                "was sent.",
+                hint="Rename it, or take it out of the rows.",
+            )
+
+
+def with_replies(source: Any, replies: Sequence[RowReply], *, parsed: bool) -> Any:
+    """Return a table with its replies, values and errors; of other rows the replies as a list.
+
+    Args:
+        source: the rows as they were given.
+        replies: one for each row, in order.
+        parsed: whether the replies have values beside their texts.
+    """
+    if not is_table(source):
+        return list(replies)
+    columns = _columns(replies, parsed=parsed)
+    if hasattr(type(source), "hstack"):
+        return source.hstack(type(source)(columns))
+    return source.assign(**columns)
+
+
+def _columns(replies: Sequence[RowReply], *, parsed: bool) -> dict[str, list[Any]]:
+    """Return the columns that a table gets, by their names."""
+    return {
+        "reply": [reply.text for reply in replies],
+        **({"value": [reply.value for reply in replies]} if parsed else {}),
+        "error": [reply.error for reply in replies],
+    }

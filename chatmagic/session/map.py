@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import KW_ONLY, dataclass, replace
@@ -9,13 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import digest, shared
-from chatmagic.batch import outcome
 from chatmagic.batch.handle import MapHandle
-from chatmagic.batch.job import Job
+from chatmagic.batch.job import Job, Tasks
 from chatmagic.batch.job_file import JobFile
-from chatmagic.batch.quote import Quote
-from chatmagic.batch.rows import Rows
-from chatmagic.batch.tasks import Tasks
+from chatmagic.batch.rows import Rows, refuse_taken, with_replies
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import (
@@ -30,15 +28,19 @@ from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.session import forms
 from chatmagic.session.environment import setup_for
-from chatmagic.session.row_asker import RowAsker
-from chatmagic.text import one_line
+from chatmagic.session.ledger import Estimate, Reservation, service_of
+from chatmagic.session.state import note_tokens
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
-    from chatmagic.batch.tasks import Task
+    from chatmagic.batch.job import Task
     from chatmagic.cassette.cassette import AnswerSource, CassetteSetup
     from chatmagic.client.client import Client
+    from chatmagic.client.halt import Halt
+    from chatmagic.models import Credits
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask
     from chatmagic.session.state import SessionState
@@ -171,6 +173,75 @@ class RowPrompts:
         return forms.parsed(reply, self.schema, kept=False) if self.is_parsed else reply
 
 
+class RowAsker:
+    """Sender of a job's requests: each through the ledger and its budgets.
+
+    It is what :class:`chatmagic.batch.job.Asker` says.
+
+    Args:
+        session: its ledger is written, and what it knows of tokens.
+        client: the session's own client for the service.
+        check: returns a whole reply, or raises the error of one that has another form.
+    """
+
+    def __init__(
+        self, session: SessionState, client: Client, check: Callable[[Reply], Reply]
+    ) -> None:
+        """Send nothing yet."""
+        self.session = session
+        self._client = client
+        self._check = check
+        self._cell = session.environment.cell()[0]
+
+    def connect(self) -> AbstractContextManager[Client]:
+        """Return a client for one thread; a transport of the user's own is shared."""
+        return self._client.twin() or contextlib.nullcontext(self._client)
+
+    def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
+        """Send a request, and return the whole reply; see the protocol.
+
+        Raises:
+            ChatError: it does not go into a budget, or what ended it early.
+            ChatInterrupted: it was stopped.
+        """
+        stream = client.send(request, halt)
+        ledger = self.session.ledger
+        reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
+        problem: BaseException | None = None
+        try:
+            ledger.begin(reservation)
+            with stream:
+                for _ in stream:
+                    pass
+        except BaseException as error:
+            problem = error
+            raise
+        finally:
+            ledger.end(reservation, stream.reply, problem)
+            note_tokens(self.session, request, stream.reply)
+        return self._check(stream.reply)
+
+    @property
+    def service(self) -> str:
+        """Name of the service in the ledger."""
+        return service_of(self._client.endpoint)
+
+    @property
+    def estimate(self) -> Estimate:
+        """What a request took lately."""
+        return self.session.ledger.meter(self.service).estimate
+
+    def cost(self) -> int:
+        """Return about what a request takes in credits, at least 1."""
+        return self.estimate.dearest or 1
+
+    @property
+    def credits(self) -> Credits | None:
+        """The latest figures of the credits, by whichever request told them."""
+        figures = self.session.ledger.figures(self._client.endpoint)
+        return None if figures is None else figures.credits
+
+
 def run(session: SessionState, source: object, options: MapOptions) -> Any:
     """Quote a job, start it where that is agreed to, and return its result or its handle.
 
@@ -187,7 +258,7 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
     client = _client(session, replayed)
     setup = (session.clients.given or client).setup
     prompts = RowPrompts(options.ask, setup.extra_body or {}, session.environment.named)
-    outcome.refuse_taken(source, parsed=prompts.is_parsed)
+    refuse_taken(source, parsed=prompts.is_parsed)
     asker = RowAsker(session, client, prompts.checked)
     name = options.file or f"map-{prompts.job[:12]}.jsonl"
     file = JobFile(Path(name).expanduser().absolute(), replays=replayed is not None)
@@ -196,7 +267,9 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
     try:
         tasks = Tasks(rows, prompts, address, file.open(), keeps=options.keep)
         if replayed is None:
-            _agree_to(session, tasks, asker, options)
+            session.ledger.budgets()  # one that cannot be read is told before anything is sent
+            if not options.yes and tasks.listed != []:
+                _agree(quote(tasks, asker))
         asked = tasks if replayed is None else _refused(tasks, replayed.config.name)
         job = Job(asked, file, asker, workers=options.workers, waits=options.wait)
         handle = MapHandle(job, tasks, lambda: _result(tasks, prompts, options))
@@ -209,17 +282,10 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
             raise
         raise ChatInterrupted("Interrupted before the map started. Nothing was sent.") from None
     finally:
-        # Again, for an interrupt anywhere; the job's own threads close it otherwise.
+        # Again, for an interrupt anywhere; the job itself closes it otherwise.
         if handle is None or not handle.is_running:
             file.close()
         session.ledger.tell()
-
-
-def _agree_to(session: SessionState, tasks: Tasks, asker: RowAsker, options: MapOptions) -> None:
-    """Refuse a job that is not agreed to; nothing is sent yet."""
-    session.ledger.budgets()  # one that cannot be read is told before anything is sent
-    if not options.yes and tasks.listed != []:
-        _agree(_quote(session, asker, tasks))
 
 
 def _result(tasks: Tasks, prompts: RowPrompts, options: MapOptions) -> Any:
@@ -227,7 +293,7 @@ def _result(tasks: Tasks, prompts: RowPrompts, options: MapOptions) -> Any:
     if not options.keep:
         return tasks.file.path
     replies = [_with_value(reply, prompts) for reply in tasks.file.replies(tasks.keys)]
-    return outcome.of(tasks.rows.source, replies, parsed=prompts.is_parsed)
+    return with_replies(tasks.rows.source, replies, parsed=prompts.is_parsed)
 
 
 def _replayed(session: SessionState) -> CassetteSetup | None:
@@ -258,30 +324,54 @@ def _refused(tasks: Tasks, cassette: str) -> Iterator[Task]:
     yield from ()
 
 
-def _quote(session: SessionState, asker: RowAsker, tasks: Tasks) -> Quote:
-    """Return what a job will ask."""
-    listed, rate = tasks.listed or [], session.token_rate
-    problems = [task.problem for task in listed if task.problem is not None]
-    sent = [task.request for task in listed if task.problem is None]
-    characters = sum(len(message.content) for request in sent for message in request.messages)
-    cheapest, dearest = asker.costs()
+def quote(tasks: Tasks, asker: RowAsker) -> str:
+    """Return what a job will ask, in one line: its rows, tokens and credits."""
+    listed, file, estimate = tasks.listed, tasks.file.path.name, asker.estimate
+    if listed is None:
+        words = (
+            "The rows are read as they are needed, so how many there are is not known. Answers go "
+            f"to {file}."
+        )
+        each = _credits(estimate, 1)
+        words += "" if each is None else f" A request took {each} lately."
+        problems = []
+    else:
+        problems = [task.problem for task in listed if task.problem is not None]
+        sent = [task.request for task in listed if task.problem is None]
+        failed = f" ({tasks.failed:,} of them failed before and come first)" if tasks.failed else ""
+        words = (
+            f"{counted(tasks.rows.count or 0, 'row')}, {len(sent):,} to ask{failed}; answers go to "
+            f"{file}. {_size(sent, asker)}."
+        )
     credits = asker.credits
-    return Quote(
-        file=tasks.file.path.name,
-        rows=tasks.rows.count,
-        to_ask=len(listed),
-        failed=tasks.failed,
-        unsent=len(problems),
-        problem=problems[0].message if problems else "",
-        characters=characters,
-        tokens=None if rate is None else rate.tokens_of(characters),
-        cheapest=cheapest,
-        dearest=dearest,
-        left=None if credits is None else credits.remaining,
-    )
+    if credits is not None and credits.remaining is not None:
+        words += f" {counted(credits.remaining, 'credit')} left; others may share them."
+    if problems:
+        words += f" {counted(len(problems), 'row')} will not be sent: {problems[0].message}"
+    return words
 
 
-def _agree(quote: Quote) -> None:
+def _size(sent: Sequence[Request], asker: RowAsker) -> str:
+    """Return how long prompts are, and about what they take."""
+    characters = sum(len(message.content) for request in sent for message in request.messages)
+    rate, credits = asker.session.token_rate, _credits(asker.estimate, len(sent))
+    size = f"{counted(characters, 'character')} of prompts"
+    if rate is not None:
+        size = f"About {counted(rate.tokens_of(characters), 'token')} of prompts"
+    if credits is None:
+        return f"{size}; what they take in credits is not known before the first answers"
+    return f"{size} and {credits}, as requests took lately"
+
+
+def _credits(estimate: Estimate, count: int) -> str | None:
+    """Return between what and what so many requests take; ``None`` is unknown."""
+    if estimate.cheapest is None or estimate.dearest is None:
+        return None
+    low, high = estimate.cheapest * count, estimate.dearest * count
+    return counted(high, "credit") if low == high else f"{low:,} to {counted(high, 'credit')}"
+
+
+def _agree(quote: str) -> None:
     """Ask the person whether to start.
 
     Raises:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import _thread
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from libraries import library
 from test_job import PATIENCE, Rig
 
-from chatmagic.batch.handle import MapHandle
+from chatmagic.batch.handle import Bar, MapHandle
+from chatmagic.batch.job import Progress
 from chatmagic.errors import AuthenticationError, ChatInterrupted
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.client.halt import Halt
+
+
+SO_FAR = Progress(answered=2, failed=1, waiting="waiting until noon")
 
 
 class Slow:
@@ -125,9 +131,33 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path, slow: Slow) -> None:
     def rows() -> Any:
         slow.go.set()
         yield "a"
+        assert slow.sent.wait(PATIENCE)
         raise KeyboardInterrupt
 
     rig = Rig(tmp_path / "job.jsonl", slow, workers=1)
     handle = MapHandle(rig.job(rows()), rig.tasks, list)
     with pytest.raises(ChatInterrupted, match=r"Interrupted\. 1 row answered by this run, kept"):
         handle.run(is_watched=False)
+
+
+def test_a_person_sees_rows_and_credits(capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing of it once it is closed."""
+    library("tqdm")
+    bar = Bar(9, is_watched=True)
+    bar.show(SO_FAR, 7)
+    shown = capsys.readouterr().err
+    assert "3/9" in shown
+    assert "7 credits left, waiting until noon" in shown
+    bar.close()
+
+
+def test_nobody_sees_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Headless, and where tqdm is not installed."""
+    for is_watched in (False, True):
+        bar = Bar(9, is_watched=is_watched)
+        bar.show(SO_FAR, 7)
+        bar.close()
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    assert capsys.readouterr() == ("", "")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from chatmagic.batch.pace import Pace, Pause
+from chatmagic.batch.pace import Pace, Pause, waiting_words
 from chatmagic.errors import RateLimitError
 from chatmagic.models import Credits
 from chatmagic.protocol.ratelimit import RequestLimit
@@ -107,3 +107,16 @@ def test_a_refusal(error: RateLimitError, until: float | None) -> None:
     assert pause == Pause("No.", until)
     assert pace.pause(0, 1, 1000.0) == (pause if until and until > 1000 else None)
     assert pace.pause(0, 1, 5000.0) is None
+
+
+@pytest.mark.parametrize(
+    ("pause", "words"),
+    [
+        (None, ""),
+        (Pause("The service refused.", None), ""),
+        (Pause("No credits are left.", 190.0), "waiting until 2026-11-22 12:01:30 UTC"),
+    ],
+)
+def test_until_when_a_job_waits(pause: Pause | None, words: str) -> None:
+    """A pause ends by a clock of its own; a person reads the time of day."""
+    assert waiting_words(pause, datetime(2026, 11, 22, 12, tzinfo=UTC), 100.0) == words

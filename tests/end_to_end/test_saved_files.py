@@ -16,8 +16,7 @@ from project import ROOT
 from chatmagic._json import digest
 from chatmagic.archive import conversation_json, notebook
 from chatmagic.archive.restore import restore
-from chatmagic.batch.job_file import JobFile
-from chatmagic.batch.row_reply import RowReply
+from chatmagic.batch.job_file import JobFile, RowReply
 from chatmagic.cassette import from_notebook
 from chatmagic.cassette.file import from_text, to_text
 from chatmagic.conversation.record import Record, canonical, sealed

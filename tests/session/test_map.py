@@ -18,12 +18,18 @@ from shells import KEY
 import chatmagic
 from chatmagic.cassette.cassette import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     ChatInterrupted,
     InputError,
     NotRecordedError,
     RateLimitError,
+    ReplyFormatError,
+    ServiceError,
 )
+from chatmagic.models import Message, Reply
+from chatmagic.protocol.wire import Request
+from chatmagic.session.map import RowAsker
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -191,6 +197,32 @@ def test_a_person_answers(
         "2 rows, 2 to ask; answers go to rows.jsonl. About 4 tokens of prompts and 2 credits, as "
         "requests took lately. 17 credits left; others may share them.\nAsk them? [y/N] "
     )
+
+
+def test_a_quote_says_what_is_known_and_no_more(asking: Session, service: RowService) -> None:
+    """Rows that failed, a range of costs, and rows of which nothing is known."""
+    service.credits = 9
+    service.refuses = lambda prompt: 500 if prompt == "b" else 200
+    asking.map("{{ it }}", ["a", "b"], yes=True, file="rows.jsonl", workers=1)
+    assert asking.endpoint is not None
+    lately = asking.ledger.meter(asking.endpoint.origin).lately
+    lately.clear()
+    lately.extend([(1, "alone"), (3, "alone")])
+
+    def quoted(rows: object) -> str:
+        with pytest.raises(InputError) as caught:
+            asking.map("{{ it }}", rows, file="rows.jsonl")
+        return caught.value.message
+
+    assert (
+        "3 rows, 2 to ask (1 of them failed before and come first); answers go to rows.jsonl. "
+        "About 4 tokens of prompts and 2 to 6 credits, as requests took lately. 8 credits left; "
+        "others may share them. Nothing"
+    ) in quoted(["a", "b", "c"])
+    assert (
+        "how many there are is not known. Answers go to rows.jsonl. A request took 1 to 3 credits "
+        "lately. 8 credits left; others may share them. Nothing"
+    ) in quoted(iter("ab"))
 
 
 def test_rows_that_are_read_as_they_are_needed(asking: Session) -> None:
@@ -421,9 +453,12 @@ def test_in_a_cell(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
 
 def test_an_interrupt(asking: Session, service: RowService) -> None:
     """One line says how to go on."""
+    is_asked = threading.Event()
+    service.before = lambda _: is_asked.set()
 
     def rows() -> Iterator[str]:
         yield "a"
+        assert is_asked.wait(60.0)
         raise KeyboardInterrupt
 
     with pytest.raises(ChatInterrupted, match=r"Interrupted\. .* the same call goes on\."):
@@ -440,3 +475,60 @@ def test_an_interrupt_of_the_question(
         asking.map("{{ it }}", ["a"])
     assert service.bodies == []
     assert files() == []
+
+
+ASKED = Request((Message("user", "four"),))
+
+
+def asker(service: RowService, check: Callable[[Reply], Reply] = lambda reply: reply) -> RowAsker:
+    """Give what asks a service in a session of its own."""
+    client = chatmagic.Client(transport=service)
+    return RowAsker(Session(client), client, check)
+
+
+def test_each_request_is_a_row_of_the_ledger() -> None:
+    """With what it took; the session knows the credits and the tokens."""
+    made = asker(RowService(credits=9))
+    with made.connect() as client:
+        assert [made.ask(client, ASKED, Halt()).text for _ in range(2)] == ["FOUR", "FOUR"]
+    session = made.session
+    assert [(row.entry, row.each, row.error) for row in session.ledger.rows] == [
+        ("map", None, None),
+        ("map", 1, None),
+    ]
+    assert (made.estimate.cheapest, made.estimate.dearest) == (1, 1)
+    assert made.cost() == 1
+    assert made.credits is not None
+    assert made.credits.remaining == 7
+    assert session.token_rate is not None
+    assert session.token_rate.tokens_of(8) == 4
+
+
+def test_one_that_fails_is_one_too() -> None:
+    """And one whose reply has another form has ended well: it was paid for."""
+    failing = asker(RowService(refuses=lambda _: 500))
+    with failing.connect() as client, pytest.raises(ServiceError):
+        failing.ask(client, ASKED, Halt())
+    assert [row.error for row in failing.session.ledger.rows] == ["ServiceError"]
+    assert (failing.cost(), failing.estimate.costs) == (1, ())
+
+    def refuse(reply: Reply) -> Reply:
+        raise ReplyFormatError("No.", reply=reply)
+
+    other = asker(RowService(), refuse)
+    with other.connect() as client, pytest.raises(ReplyFormatError):
+        other.ask(client, ASKED, Halt())
+    assert [row.error for row in other.session.ledger.rows] == [
+        "ServiceError",
+        None,
+    ]
+
+
+def test_a_transport_of_the_users_own_is_shared() -> None:
+    """It is not closed by a thread that has ended."""
+    closed: list[bool] = []
+    service = RowService()
+    service.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    with asker(service).connect():
+        pass
+    assert closed == []
