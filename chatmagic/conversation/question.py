@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from chatmagic.conversation import chat_line
+from chatmagic.conversation import options
+from chatmagic.conversation.options import COMMENT
 from chatmagic.conversation.request_facts import correction
-from chatmagic.conversation.suggestions import COMMENT
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
 
@@ -99,7 +99,7 @@ def source(prompt: str, *options: str, has_values: bool = False) -> str:
 
 def _asked(magic: re.Match[str], body: str) -> Question | None:
     try:
-        asked = chat_line.parse(magic["line"] or "")
+        asked = options.parse_line(magic["line"] or "")
     except InputError:
         return None
     if asked.dry:

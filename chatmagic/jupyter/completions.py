@@ -15,7 +15,7 @@ from IPython.core.completer import (
 )
 
 from chatmagic._log import swallowed
-from chatmagic.conversation import chat_line, options
+from chatmagic.conversation import options
 from chatmagic.conversation.question import first_line
 
 if TYPE_CHECKING:
@@ -139,13 +139,13 @@ class Completions:
         """Return the end of the text that completions take the place of, and the completions."""
         if not typed.command.is_prompt:
             return self._of_command(typed) if typed.body is None else ("", [])
-        at_end = chat_line.end(typed.line)
+        at_end = options.line_end(typed.line)
         if typed.body is None and not at_end.in_prompt:
             if at_end.option is not None:
                 return at_end.word, self._of_option(at_end.option, at_end.word)
-            return at_end.word, _kind("param", options.flags(at_end.word))
+            return at_end.word, _kind("param", options.flags_starting(at_end.word))
         with swallowed(ValueError):
-            if chat_line.parse(typed.line, self._settings.trait_values(config=True)).raw:
+            if options.parse_line(typed.line, self._settings.trait_values(config=True)).raw:
                 return "", []
         text = f"{typed.line}\n{typed.body or ''}" if typed.body is not None else typed.line
         _, opened, expression = text.rpartition("{{")

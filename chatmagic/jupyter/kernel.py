@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chatmagic._log import log_swallowed
-from chatmagic.conversation.suggestions import refuse_dividing
+from chatmagic.conversation.options import refuse_thread_and_ask
 from chatmagic.errors import InputError
 from chatmagic.jupyter.configuration import ConfiguredEnvironment
 from chatmagic.jupyter.execution import cell_source, running
@@ -74,7 +74,7 @@ class Kernel(ConfiguredEnvironment):
         Raises:
             InputError: the cell begins a thread, and asks as well.
         """
-        refuse_dividing(cell_source(self.shell))
+        refuse_thread_and_ask(cell_source(self.shell))
         execution = running(self.shell)
         return execution.cell, execution.id
 

@@ -12,7 +12,7 @@ from chatmagic import text
 from chatmagic._json import shared
 from chatmagic.cassette.cassette import CASSETTE
 from chatmagic.client.endpoint import SET_AUTH
-from chatmagic.conversation import chat_line
+from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
@@ -101,7 +101,7 @@ class Status:
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
         settings = self.kernel.settings
-        parameters = shared(chat_line.parse("", settings.trait_values()), Parameters)
+        parameters = shared(options.parse_line("", settings.trait_values()), Parameters)
         return {**parameters, "fit": settings.fit}
 
     def streams(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from chatmagic.client import config
-from chatmagic.conversation import suggestions
+from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Part, TokenRate, parts_of
 from chatmagic.conversation.turn import MAIN
 from chatmagic.protocol.auth import refuse_keys
@@ -75,5 +75,5 @@ class Preview:
             None if state.cassette is None else state.cassette.config,
             tuple((state.service and state.service.extra_headers) or ()),
             rate,
-            (*along, *state.ask.notes, *suggestions.merged(state.ask)),
+            (*along, *state.ask.notes, *options.merged_cell_notes(state.ask)),
         )

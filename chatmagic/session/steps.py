@@ -12,7 +12,7 @@ from chatmagic.cassette import reproducibility, transports
 from chatmagic.cassette.cassette import CASSETTE
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
-from chatmagic.conversation import suggestions, template
+from chatmagic.conversation import options, template
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.steering import instructed, instructions_note
 from chatmagic.conversation.turn import MAIN
@@ -233,7 +233,7 @@ class AskSteps:
         if front:
             sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
-        return [*notes, *ask.notes, *suggestions.merged(ask)]
+        return [*notes, *ask.notes, *options.merged_cell_notes(ask)]
 
     def _endpoint(self) -> Endpoint:
         """Return where the service is asked, where that is what answers."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import shared
 from chatmagic.archive.files import folder_lock
-from chatmagic.conversation import chat_line, options
+from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import (
     AuthenticationError,
@@ -167,7 +167,7 @@ def _is_piped() -> bool:
 def _ask(environment: ShellEnvironment, arguments: Mapping[str, Any], text: str) -> Ask:
     """Return the question with its options, as settings and words say."""
     settings = environment.settings
-    parsed = chat_line.parse("", settings.trait_values(config=True))
+    parsed = options.parse_line("", settings.trait_values(config=True))
     fields = {option.dest for option in options.OPTIONS if option.in_shell}
     parsed = replace(parsed, **{name: arguments[name] for name in fields & set(arguments)})
     return Ask(

@@ -1,16 +1,29 @@
-"""The table of options: whole, with its help, and typed as it is read."""
+"""The line of the magics: its table of options, the prompt byte for byte, and what was meant."""
 
 from __future__ import annotations
 
 import dataclasses
+import keyword
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import options
-from chatmagic.conversation.chat_line import ParsedLine, parse
-from chatmagic.conversation.options import OPTIONS
-from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.options import (
+    OPTIONS,
+    ParsedLine,
+    line_end,
+    merged_cell_notes,
+    mistaken_command,
+    nearest_flag,
+    parse_line,
+    refuse_cell_comments,
+    refuse_thread_and_ask,
+)
+from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR, Parameters, RequestFacts
+from chatmagic.errors import InputError
 
 
 def test_the_table_is_whole() -> None:
@@ -69,18 +82,478 @@ def test_the_help_comes_from_the_table() -> None:
 )
 def test_what_is_typed_asks_with_the_same_parameters(parameters: Parameters) -> None:
     """Whatever they are; those that were not set are not typed."""
-    typed = parse(" ".join([*options.typed(parameters), "why?"]))
+    typed = parse_line(" ".join([*options.typed_options(parameters), "why?"]))
     assert typed.parameters == parameters.parameters
     assert typed.prompt == "why?"
-    assert options.typed(Parameters()) == []
+    assert options.typed_options(Parameters()) == []
 
 
 def test_every_flag_is_offered() -> None:
     """In the order of the table, the long ones first; each suggested value is one it takes."""
-    assert options.flags("")[:3] == ["--temperature", "--max-tokens", "--last"]
-    assert options.flags("--his") == ["--history"]
+    assert options.flags_starting("")[:3] == ["--temperature", "--max-tokens", "--last"]
+    assert options.flags_starting("--his") == ["--history"]
     every = {flag for option in OPTIONS for flag in (*option.flags, option.opposite) if flag}
-    assert set(options.flags("-")) == every
+    assert set(options.flags_starting("-")) == every
     for option in OPTIONS:
         for value in option.suggested:
-            parse(f"{option.flags[-1]} {value}")
+            parse_line(f"{option.flags[-1]} {value}")
+
+
+PLAIN = ParsedLine(
+    temperature=None,
+    max_tokens=None,
+    last=None,
+    history=True,
+    stream=True,
+    output=None,
+    raw=False,
+    quiet=False,
+    prompt="",
+)
+anything = st.text() | st.text("-=tnoqr 0.5{}'\"\\\t", max_size=30)
+
+
+def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
+    """Give the error that a line is refused with."""
+    with pytest.raises(InputError) as caught:
+        parse_line(line, defaults or {})
+    error = caught.value
+    assert "\n" not in str(error)
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None
+    return error
+
+
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        ("", {}),
+        (" \t ", {}),
+        ("--", {}),
+        ("-t 0.5", {"temperature": 0.5}),
+        ("-t0.5", {"temperature": 0.5}),
+        ("--temperature 1e-1", {"temperature": 0.1}),
+        ("--temperature=0.5", {"temperature": 0.5}),
+        ("-t -5", {"temperature": -5.0}),
+        ("-n 200", {"max_tokens": 200}),
+        ("--max-tokens=200", {"max_tokens": 200}),
+        ("--last 0", {"last": 0}),
+        ("--no-history", {"history": False}),
+        ("--no-stream", {"stream": False}),
+        ("-o reply", {"output": "reply"}),
+        ("--output=_réponse2", {"output": "_réponse2"}),
+        ("--raw", {"raw": True}),
+        ("-q", {"quiet": True}),
+        ("--no-credits", {"credit_line": False}),
+        ("-o=reply", {"output": "reply"}),
+        ("--format json", {"format": "json"}),
+        ("--format=json --format markdown", {}),
+        ("--schema models.Person", {"schema": "models.Person"}),
+        ("--quiet --no-quiet --raw --no-raw", {}),
+        ("--no-history --history --no-stream --stream", {}),
+        ("-t 1 -n 2 -t 3", {"temperature": 3.0, "max_tokens": 2}),
+    ],
+)
+def test_every_option_sets_its_field(line: str, fields: dict[str, Any]) -> None:
+    """Options are read as argparse would read them, and the prompt after them is whole."""
+    assert parse_line(line) == dataclasses.replace(PLAIN, **fields)
+    separator = "" if line.strip() == "--" else " "
+    asked = parse_line(f"{line}{separator} why  not?")
+    assert asked == dataclasses.replace(PLAIN, **fields, prompt="why  not?")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what does -o do in gcc?",
+        "explain the -m flag of python",
+        "explain --no-history",
+        "Is {x} or $x or {{ x }} \\alpha?",
+        "say 'it\"s",
+        "two  spaces\tand a tab",
+        "-5 + 3 = ?",
+        "-5+3 -o 1 -t x",
+        "-.5 is what?",
+        "-",
+        "- a list item",
+        "---",
+        "-> what is this?",
+        "a -- b --",
+        "\0 control",
+    ],
+)
+def test_a_prompt_needs_no_quotes(prompt: str) -> None:
+    """What is no option begins the prompt, whatever options follow in it."""
+    assert parse_line(prompt) == dataclasses.replace(PLAIN, prompt=prompt)
+    assert parse_line(f"  -q   {prompt}  ").prompt == prompt
+    assert parse_line(f"-t -1 {prompt}") == dataclasses.replace(
+        PLAIN, temperature=-1.0, prompt=prompt
+    )
+
+
+@given(anything)
+def test_after_two_dashes_any_prompt_comes_back(text: str) -> None:
+    """After ``--`` nothing is an option; only the white space around the prompt goes."""
+    assert parse_line(f"-q -- {text}") == dataclasses.replace(
+        PLAIN, quiet=True, prompt=text.strip()
+    )
+
+
+@given(anything)
+def test_any_line_is_read_or_refused(text: str) -> None:
+    """Nothing but an InputError ever leaves, and a prompt is the end of the line."""
+    try:
+        asked = parse_line(text)
+    except InputError:
+        return
+    assert text.rstrip().endswith(asked.prompt)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "--temprature 0.5 hi",
+            "--temprature is not an option: did you mean --temperature? Nothing was sent.",
+        ),
+        (
+            "--temprature=0.5 hi",
+            "--temprature is not an option: did you mean --temperature? Nothing was sent.",
+        ),
+        ("--temp 0.5", "--temp is not an option: did you mean --temperature? Nothing was sent."),
+        ("-T 0.5", "-T is not an option: did you mean -t? Nothing was sent."),
+        ("--Raw x", "--Raw is not an option: did you mean --raw? Nothing was sent."),
+        (
+            "--nohistory x",
+            "--nohistory is not an option: did you mean --no-history? Nothing was sent.",
+        ),
+        ("--max 9", "--max is not an option: did you mean --max-tokens? Nothing was sent."),
+        ("--tokens 9", "--tokens is not an option: did you mean --max-tokens? Nothing was sent."),
+        ("--histroy", "--histroy is not an option: did you mean --history? Nothing was sent."),
+        ("--system x", "--system is not an option. Nothing was sent."),
+        ("--no x", "--no is not an option: did you mean --no-history? Nothing was sent."),
+        ("-m x y", "-m is not an option. Nothing was sent."),
+        ("-x y", "-x is not an option. Nothing was sent."),
+        ("--help", "--help is not an option. Nothing was sent."),
+        (f"--{'z' * 99}", f"--{'z' * 37}… is not an option. Nothing was sent."),
+        ("-t", "-t/--temperature takes a finite number; none was given. Nothing was sent."),
+        ("-t -- 3", "-t/--temperature takes a finite number; none was given. Nothing was sent."),
+        ("-t warm hi", "-t/--temperature takes a finite number, not 'warm'. Nothing was sent."),
+        ("-t nan", "-t/--temperature takes a finite number, not 'nan'. Nothing was sent."),
+        ("-t=1e999", "-t/--temperature takes a finite number, not '1e999'. Nothing was sent."),
+        ("-n 1.5", "-n/--max-tokens takes a whole number, not '1.5'. Nothing was sent."),
+        (
+            f"-n {'9' * 5000}",
+            f"-n/--max-tokens takes a whole number, not '{'9' * 39}…'. Nothing was sent.",
+        ),
+        ("--last -1", "--last takes a whole number, 0 or more, not '-1'. Nothing was sent."),
+        ("--last x", "--last takes a whole number, 0 or more, not 'x'. Nothing was sent."),
+        ("--last", "--last takes a whole number, 0 or more; none was given. Nothing was sent."),
+        ("-o 2x", "-o/--output takes the name of a variable, not '2x'. Nothing was sent."),
+        ("-o a.b", "-o/--output takes the name of a variable, not 'a.b'. Nothing was sent."),
+        ("-o ->", "-o/--output takes the name of a variable, not '->'. Nothing was sent."),
+        ("-o -q", "-o/--output takes the name of a variable; none was given. Nothing was sent."),
+        ("-qx", "-q/--quiet takes no value. Nothing was sent."),
+        ("--raw=yes", "--raw takes no value. Nothing was sent."),
+        ("--no-raw=yes", "--no-raw takes no value. Nothing was sent."),
+    ],
+)
+def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
+    """The message names what is wrong and the nearest right thing, and the hint the way out."""
+    error = refusal(line)
+    assert error.message == message
+    assert error.hint == "A prompt that begins with a dash goes after --; %chat? shows the options."
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("-m gpt x", "model", '"NAME"'),
+        ("--model gpt x", "model", '"NAME"'),
+        ("--Model=gpt x", "model", '"NAME"'),
+        ("--timeout 9 x", "timeout", "VALUE"),
+        ("--extra-body x", "extra_body", "VALUE"),
+    ],
+)
+def test_what_is_a_setting_is_told_to_be_one(line: str, name: str, value: str) -> None:
+    """With the line that sets it."""
+    error = refusal(line, {"model": None, "timeout": None, "extra_body": {}})
+    flag = line.split(maxsplit=1)[0].partition("=")[0]
+    assert error.message == f"{flag} is not an option: {name} is a setting. Nothing was sent."
+    assert error.hint == f"%config ChatMagics.{name} = {value} sets it."
+
+
+def test_an_output_is_a_name_that_python_takes() -> None:
+    """No keyword, and nothing that could not be typed as a variable."""
+    for word in (*keyword.kwlist, "a-b", "", "é!"):
+        assert "the name of a variable" in refusal(f"--output={word}").message
+
+
+def test_an_output_is_found_under_the_name_as_python_reads_it() -> None:
+    """Python folds a ligature in a name, so the variable must be folded too."""
+    assert parse_line("-o \ufb01 x").output == "fi"
+
+
+def test_configured_defaults_hold_until_the_line_says_otherwise() -> None:
+    """Each trait is the default of its option, and each switch can be taken back."""
+    configured = {
+        "temperature": 0.2,
+        "max_tokens": 9,
+        "last": 3,
+        "no_history": True,
+        "no_stream": True,
+        "raw": True,
+        "quiet": True,
+        "no_credits": True,
+        "format": "code",
+        "output": "never",
+        "stream": "auto",
+    }
+    assert parse_line("x", configured) == ParsedLine(
+        temperature=0.2, max_tokens=9, last=3, history=False, stream=False,
+        format="code", output=None, raw=True, quiet=True, credit_line=False, prompt="x",
+    )  # fmt: skip
+    back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet --credits --format markdown x"
+    assert parse_line(back, configured) == ParsedLine(
+        temperature=1.0, max_tokens=2, last=0, output=None, raw=False, quiet=False, prompt="x"
+    )
+    assert parse_line("x", {"no_history": False, "quiet": False}) == parse_line("x")
+
+
+def test_a_question_about_an_error_need_not_be_typed() -> None:
+    """Line and body make the question; without any there is one for an error, and no other."""
+    assert _question("a", "b\n") == "a\nb\n"
+    assert _question("--error a", "") == "a"
+    assert _question("--error", " \n") == ASKED_OF_AN_ERROR
+    assert _question("", "") == ""
+    assert parse_line("--error x").with_error
+    assert options.typed_options(parse_line("--error x")) == ["--error"]
+
+
+def test_cells_are_named_by_place_or_label() -> None:
+    """As typed, so that the cell that asks again says the same."""
+    parsed = parse_line("--above 2 --tag load x")
+    assert (parsed.above, parsed.tag) == (2, "load")
+    assert options.typed_options(parsed) == ["--above 2", "--tag load"]
+    for line in ("--above 0", "--above -1", "--above x"):
+        assert "takes" in refusal(f"{line} y").message
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "dest", "in_prompt"),
+    [
+        ("", "", None, False),
+        (" ", "", None, False),
+        ("-", "-", None, False),
+        ("--", "--", None, False),
+        ("--la", "--la", None, False),
+        ("-t", "-t", None, False),
+        ("-t ", "", "temperature", False),
+        ("-t 0.", "0.", "temperature", False),
+        ("-t0.", "0.", "temperature", False),
+        ("--last=", "", "last", False),
+        ("--last=2", "2", "last", False),
+        ("--last=2 ", "", None, False),
+        ("-t 0.5 --o", "--o", None, False),
+        ("-t --la", "--la", None, False),
+        ("--unknown --ra", "--ra", None, False),
+        ("-q=", "-q=", None, False),
+        ("-q wh", "wh", None, True),
+        ("-q why --la", "--la", None, True),
+        ("-q -- --la", "--la", None, True),
+        ("-q -- ", "", None, True),
+        ("why ", "", None, True),
+    ],
+)
+def test_the_end_of_a_line(line: str, word: str, dest: str | None, *, in_prompt: bool) -> None:
+    """A word of the prompt, an option, or the value of one."""
+    at_end = line_end(line)
+    assert (at_end.word, at_end.in_prompt) == (word, in_prompt)
+    assert (at_end.option and at_end.option.dest) == dest
+
+
+@given(anything, st.sampled_from(["x", "-5", "0.5"]))
+def test_the_end_of_a_line_is_read_as_the_line_is(line: str, word: str) -> None:
+    """Where a line is accepted with one more word, its end says what that word became."""
+    try:
+        parsed = parse_line(f"{line} {word}")
+    except InputError:
+        return
+    assert line_end(f"{line} {word}").in_prompt == parsed.prompt.endswith(word)
+
+
+def _question(line: str, body: str) -> str:
+    parsed = parse_line(line)
+    return parsed.question(parsed.prompt, body)
+
+
+NAMES = [
+    f"chat_{name}"
+    for name in (
+        *("cassette", "connect", "credits", "history", "load", "login", "redo", "reset", "save"),
+        "undo",
+    )
+]
+FLAGS = ["-t", "--temperature", "-n", "--max-tokens", "--no-stream", "--stream", "--last"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "command"),
+    [
+        ("undo", "chat_undo"),
+        ("  Undo ", "chat_undo"),
+        ("history", "chat_history"),
+        ("redo", "chat_redo"),
+        ("RESET", "chat_reset"),
+        ("credits", "chat_credits"),
+        ("login", "chat_login"),
+        ("connect", "chat_connect"),
+        ("connect emulator", "chat_connect"),
+        ("connect https://chat.example.org/v1", "chat_connect"),
+        ("cassette talk.jsonl", "chat_cassette"),
+        ("chat_cassette 'Talk.JSONL' --record", "chat_cassette"),
+        ("cassette --off", "chat_cassette"),
+        ("cassette paper.ipynb --else emulator", "chat_cassette"),
+        ("save talk.json --force", "chat_save"),
+        ("chat save ../notes/talk.md", "chat_save"),
+        ("load paper.ipynb", "chat_load"),
+        ("history 2", "chat_history"),
+        ("history all", "chat_history"),
+        ("login --forget", "chat_login"),
+        ("credits --live", "chat_credits"),
+        ("chat_undo", "chat_undo"),
+        ("%chat_undo", "chat_undo"),
+        ("chat undo", "chat_undo"),
+        ("chat-undo", "chat_undo"),
+        ("chat_histroy", "chat_history"),
+        ("chat", None),
+        ("", None),
+        ("%", None),
+        ("undo it", None),
+        ("undo?", "chat_undo"),
+        ("history of Rome", None),
+        ("connect the dots", None),
+        ("please connect emulator", None),
+        ("emulator", None),
+        ("chat_something_else", None),
+        ("chat_histroy now", None),
+        ("chat_undo x", None),
+        ("histroy", None),
+        ("load balancing explained", None),
+        ("load data.json into a data frame", None),
+        ("save energy", None),
+        ("cassette", "chat_cassette"),
+        ("connect https://chat.example.org --model a-b/c", "chat_connect"),
+        ("connect --model", "chat_connect"),
+        ("cassette --prune --yes", "chat_cassette"),
+        ("load talk.json --force", "chat_load"),
+        ("cassette tapes", None),
+        ("cassette emulators", None),
+        ("connect https://chat.example.org to my notebook", None),
+        ("history all over the world", None),
+        ("undo 2", "chat_undo"),
+        ("undo 2 turns", None),
+    ],
+)
+def test_a_command_typed_as_a_prompt_is_known(prompt: str, command: str | None) -> None:
+    """A prompt that is only a command's name is caught; a sentence never is."""
+    assert mistaken_command(prompt, NAMES) == command
+
+
+@pytest.mark.parametrize(
+    ("typed", "option"),
+    [
+        ("--temp", "--temperature"),
+        ("--temprature", "--temperature"),
+        ("--tokens", "--max-tokens"),
+        ("-t", "-t"),
+        ("--steam", "--stream"),
+        ("--system", None),
+        ("--list", None),
+        ("-m", None),
+        ("-x", None),
+    ],
+)
+def test_only_what_is_near_is_offered(typed: str, option: str | None) -> None:
+    """A beginning, a word of the name, or a slip of the fingers; not what only looks a bit so."""
+    assert nearest_flag(typed, FLAGS) == option
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("# NBVAL_IGNORE_OUTPUT\nWhy?", "# NBVAL_IGNORE_OUTPUT"),
+        ("#NBVAL_SKIP", "#NBVAL_SKIP"),
+        ("## NBVAL_SKIP", "## NBVAL_SKIP"),
+        ("\n \n  # NBVAL_RAISES_EXCEPTION\n", "# NBVAL_RAISES_EXCEPTION"),
+        ("# PYTEST_VALIDATE_IGNORE_OUTPUT", "# PYTEST_VALIDATE_IGNORE_OUTPUT"),
+        ("#| echo: false\nWhy?", "#| echo: false"),
+    ],
+)
+def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
+    """The message shows the comment; the hint names the tags, and how to send it."""
+    with pytest.raises(InputError) as caught:
+        refuse_cell_comments(body)
+    assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
+    assert caught.value.hint is not None
+    assert "nbval-" in caught.value.hint
+    assert "--raw" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "\n",
+        "# A heading\nWhy?",
+        "Why?\n# NBVAL_SKIP",
+        "What does # NBVAL_SKIP do?",
+        "# What is NBVAL_SKIP?",
+        "#include <stdio.h>",
+        "# | a table |",
+    ],
+)
+def test_any_other_body_is_sent(body: str) -> None:
+    """A heading is a heading, and a question about a comment is a question."""
+    refuse_cell_comments(body)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_both"),
+    [
+        ("%chat_thread a", False),
+        ("%chat_thread a\n%chat Why?", True),
+        ("  %chat Why?\n  %chat_thread --fork 2 a", True),
+        ("x = %chat Why?\n%chat_thread a", True),
+        ("%chat_fix\n%chat_thread a", True),
+        ("session.ask('Why?')\n%chat_thread a", True),
+        ("%chat_thread a\n%chat", False),
+        ("%chat_thread\n%chat Why?", False),
+        ("%chat_thread a --delete\n%chat Why?", False),
+        ("%%chat\n%chat_thread a\n%chat Why?", False),
+    ],
+)
+def test_a_cell_that_divides_and_asks(source: str, *, is_both: bool) -> None:
+    """Neither a list nor a deletion divides, and what is below %%chat is text."""
+    if not is_both:
+        refuse_thread_and_ask(source)
+        return
+    with pytest.raises(InputError, match="begins a thread asks nothing beside it"):
+        refuse_thread_and_ask(source)
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (RequestFacts("one\n\n%%chat\ntwo"), "%%chat"),
+        (RequestFacts("one\n%chat_undo"), "%chat_undo"),
+        (RequestFacts("one\n%chat two", typed="one\n{{ cell }}"), None),
+        (RequestFacts("What does %%chat do?\n    %chat\n%chat-like\n%%chatter"), None),
+        (RequestFacts("one\n%%chat\ntwo", entry="panel"), None),
+        (RequestFacts("one\n%%chat\ntwo", entry="python"), None),
+    ],
+)
+def test_a_command_within_a_prompt_is_told(asked: RequestFacts, named: str | None) -> None:
+    """Where a page has merged two cells: the first such line, as typed in a cell."""
+    note = f"a line with {named} is sent as text; split the cell if it is to run by itself"
+    assert merged_cell_notes(asked) == ([note] if named else [])

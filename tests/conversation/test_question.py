@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import question
+from chatmagic.conversation.options import refuse_cell_comments
 from chatmagic.conversation.question import Question, each, of
 from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
-from chatmagic.conversation.suggestions import refuse_cell_comments
 
 
 @pytest.mark.parametrize(

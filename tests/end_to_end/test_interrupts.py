@@ -468,7 +468,7 @@ def struck(path: str, *, late: bool) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("path", "late"),
     [
-        ("chatmagic.conversation.chat_line.parse", False),
+        ("chatmagic.conversation.options.parse_line", False),
         ("chatmagic.conversation.template.fill", True),
         ("chatmagic.jupyter.views.Once", True),
         ("chatmagic.session.session.Session.run", True),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._json import shared
-from chatmagic.conversation import attachments, chat_line, options, suggestions, template
+from chatmagic.conversation import attachments, options, template
 from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
@@ -22,7 +22,7 @@ from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from chatmagic.client.halt import Halt
-    from chatmagic.conversation.chat_line import ParsedLine
+    from chatmagic.conversation.options import ParsedLine
     from chatmagic.jupyter.cell_run import CellRun
     from chatmagic.jupyter.commands.command import Arguments
     from chatmagic.jupyter.execution import Execution
@@ -59,7 +59,7 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
     body = _body(given, parsed)
     text = parsed.question(parsed.prompt, body)
     names = kernel.shell.magics_manager.magics["line"]
-    command = suggestions.mistaken_command(text, [name for name in names if "chat_" in name])
+    command = options.mistaken_command(text, [name for name in names if "chat_" in name])
     if command is not None:
         raise InputError(
             f"Did you mean %{command}? Nothing was sent.",
@@ -82,7 +82,7 @@ def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
 
 
 def _parsed(kernel: Kernel, given: Arguments) -> ParsedLine:
-    parsed = chat_line.parse(given.line, kernel.settings.trait_values(config=True))
+    parsed = options.parse_line(given.line, kernel.settings.trait_values(config=True))
     if parsed.background and given.cell is None:
         raise InputError(NO_BACKGROUND, hint="%%chat --background -o NAME names the variable.")
     return parsed
@@ -92,13 +92,13 @@ def _body(given: Arguments, parsed: ParsedLine) -> str:
     """Return the body without its last line end; one that begins with a comment is refused."""
     body = (given.cell or "").removesuffix("\n")
     if not parsed.raw:
-        suggestions.refuse_cell_comments(body)
+        options.refuse_cell_comments(body)
     return body
 
 
 def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     """Return the reply to what a line asks; ``None`` where the request is only shown."""
-    suggestions.refuse_dividing(cell_source(kernel.shell))
+    options.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     # The reply that comes there may be in a value of this prompt.
     settle(kernel, execution, shown=not parsed.quiet)
@@ -175,7 +175,7 @@ def _send(
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply
-        if execution.audience == "machine" and (notes := suggestions.merged(ask)):
+        if execution.audience == "machine" and (notes := options.merged_cell_notes(ask)):
             error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
         raise
     finally:

@@ -67,7 +67,7 @@ class Command:
         text = self.usage or inspect.getdoc(self.run) or ""
         if self.is_prompt or not self.options:
             return text
-        return "\n".join([text, "", *options.listed(self.options)])
+        return "\n".join([text, "", *options.help_lines(self.options)])
 
     def read(self, line: str, cell: str | None = None) -> Arguments:
         """Return what a person typed, read by what the command declares.

@@ -10,10 +10,9 @@ from chatmagic._json import shared
 from chatmagic.archive import output
 from chatmagic.conversation import continuation
 from chatmagic.conversation.history import IN_NOTEBOOK
-from chatmagic.conversation.options import Option
+from chatmagic.conversation.options import Option, refuse_thread_and_ask
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.slots import Replies
-from chatmagic.conversation.suggestions import refuse_dividing
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells, transcript, views
@@ -65,7 +64,7 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
     if "--list" in given.options:
         _list(kernel.session.conversation, number, turn)
         return None
-    refuse_dividing(cell_source(kernel.shell))
+    refuse_thread_and_ask(cell_source(kernel.shell))
     if "--pick" in given.options:
         return _pick(kernel, turn, given.options["--pick"])
     return send(kernel, *_asked_of(kernel, turn))
@@ -80,7 +79,7 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
     """
     settle(kernel, running(kernel.shell))
     number, turn = _turn_above(kernel, CONTINUE, given.words)
-    refuse_dividing(cell_source(kernel.shell))
+    refuse_thread_and_ask(cell_source(kernel.shell))
     part = _part(kernel, turn)
     if not continuation.is_incomplete(part.reply):
         raise InputError(

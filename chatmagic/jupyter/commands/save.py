@@ -187,7 +187,7 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
             cells += [(id, item.source, output.of_steering(item))] if item.source else []
             continue
         record = records[item.number]
-        flags = options.typed(item)
+        flags = options.typed_options(item)
         has_values = any(value.kind is None for value in record.values)
         source = question.source(record.prompt, *flags, has_values=has_values)
         cells.append((id, source, output.of(item.reply, record)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic._json import exact_count
 from chatmagic.archive import files, output
-from chatmagic.conversation import suggestions
+from chatmagic.conversation import options
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import A_NAME, thread_name
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart, instructions_note
@@ -61,7 +61,7 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
             f"The instructions stand in the cell and are to be read from a file. {_UNCHANGED}",
             hint="Leave the cell empty below --from FILE, or leave --from out.",
         )
-    suggestions.refuse_cell_comments(body, "")
+    options.refuse_cell_comments(body, "")
     text = _read(file) if file else body
     _refuse_secrets(kernel, text, file)
     execution = running(kernel.shell)
@@ -141,7 +141,7 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
     if "--delete" in given.options:
         _delete(kernel, name)
         return
-    suggestions.refuse_dividing(cell_source(kernel.shell))
+    options.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     fork = _count(given.options["--fork"]) if "--fork" in given.options else None
     start = ThreadStart(name, fork, owner=execution.cell, execution=execution.id)

@@ -66,7 +66,7 @@ def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
     return {
         "cell_type": "code",
         "id": own,
-        "source": question.source(turn.as_typed, *options.typed(turn)),
+        "source": question.source(turn.as_typed, *options.typed_options(turn)),
         "metadata": {},
         "outputs": [{"output_type": "display_data", "data": data, "metadata": metadata}],
         "execution_count": None,
