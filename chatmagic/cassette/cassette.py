@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette import from_notebook, mode
-from chatmagic.cassette.file import CassetteFile, numbered
+from chatmagic.cassette import mode
+from chatmagic.cassette.file import CassetteFile, by_identity, from_notebook
 from chatmagic.cassette.match import Matcher, difference, nearest
 from chatmagic.cassette.mode import MAGIC
 from chatmagic.client.endpoint import Endpoint
@@ -88,7 +88,7 @@ class Cassette:
                 f"There is no cassette {config.path} to replay. Nothing was sent.",
                 hint="Record it first: %chat_cassette FILE --record, or CHATMAGIC_MODE=record.",
             )
-        return from_notebook.recorded(config.path) if config.is_notebook else self._file.read()
+        return from_notebook(config.path) if config.is_notebook else self._file.read()
 
     @property
     def interactions(self) -> tuple[Interaction, ...]:
@@ -100,8 +100,10 @@ class Cassette:
         """The interactions that were recorded and could not be saved in the file."""
         if self.trouble is None:
             return ()
-        saved = numbered(self._file.held)
-        return tuple(item for key, item in numbered(self.interactions).items() if key not in saved)
+        saved = by_identity(self._file.held)
+        return tuple(
+            item for key, item in by_identity(self.interactions).items() if key not in saved
+        )
 
     @property
     def is_recording(self) -> bool:

@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic.cassette.file import numbered
+from chatmagic.cassette.file import by_identity
 from chatmagic.text import counted
 
 if TYPE_CHECKING:
@@ -209,8 +209,8 @@ class Matcher:
             Those that may not be recorded here (rule 5).
         """
         fit = [recorded for recorded in interactions if self.admits(recorded)]
-        present = numbered(self.interactions)
-        new = [item for key, item in numbered(fit).items() if key not in present]
+        present = by_identity(self.interactions)
+        new = [item for key, item in by_identity(fit).items() if key not in present]
         self._items += [Item(recorded, outcome="new") for recorded in new]
         return [recorded for recorded in interactions if recorded not in fit]
 
@@ -245,10 +245,10 @@ class Matcher:
         Returns:
             How many of ``base`` it holds no more.
         """
-        known = numbered(base)
-        here = dict(zip(numbered(self.interactions), self._items, strict=True))
+        known = by_identity(base)
+        here = dict(zip(by_identity(self.interactions), self._items, strict=True))
         merged = []
-        for key, recorded in numbered(now).items():
+        for key, recorded in by_identity(now).items():
             item = here.pop(key, None)
             if item is not None:
                 item.recorded = recorded

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 Mode = Literal["live", "record", "replay", "refresh"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-_Setting = tuple[str | None, str]
-"""A value, and the source that sets it, as a message names it."""
-
 MAGIC: Final = "%chat_cassette"
 NOTEBOOK: Final = ".ipynb"
 
@@ -101,20 +98,25 @@ def resolve(
     """
     magic, config = magic or CassetteOptions(), config or CassetteOptions()
     if magic.off:
-        config = _after_off(config, changed_later)
-    file, file_from = _first(
-        (environ.get(FILE_VARIABLE), FILE_VARIABLE),
-        (magic.file, MAGIC),
-        (config.file, "ChatMagics.cassette"),
-        config_is_later="cassette" in changed_later,
-    )
-    word, mode_from = _first(
-        (environ.get(MODE_VARIABLE), MODE_VARIABLE),
-        (magic.mode, MAGIC),
-        (config.mode, "ChatMagics.mode"),
-        config_is_later="mode" in changed_later,
-    )
-    mode = _known(word, mode_from)
+        # What was configured later counts; an earlier replay stays, so that nothing is sent.
+        is_replay = (config.mode or "").strip().lower() == "replay"
+        config = CassetteOptions(
+            config.file if "cassette" in changed_later else None,
+            config.mode if changed_later or is_replay else None,
+        )
+
+    def setting(name: str, variable: str, typed: str | None, set_: str | None) -> tuple[str, str]:
+        sources = [(typed, MAGIC), (set_, f"ChatMagics.{name}")]
+        sources = sources[::-1] if name in changed_later else sources
+        given = [(environ.get(variable), variable), *sources]
+        values = ((value.strip(), source) for value, source in given if value)
+        return next((each for each in values if each[0]), ("", ""))
+
+    file, file_from = setting("cassette", FILE_VARIABLE, magic.file, config.file)
+    word, mode_from = setting("mode", MODE_VARIABLE, magic.mode, config.mode)
+    mode = cast("Mode | Literal['']", word.lower())
+    if mode and mode not in MODES:
+        raise InputError(f"{mode_from} is one of {', '.join(MODES)}, not {word[:20]!r}.")
     if mode == "live" or not (mode or file):
         return None
     if not file:
@@ -122,65 +124,22 @@ def resolve(
             f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
             hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; mode live asks the service.",
         )
-    path = _path(file, file_from)
-    mode, mode_from = _mode_for(path, file_from, (mode, mode_from), magic, interactive=interactive)
-    return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
-
-
-def _mode_for(
-    path: Path,
-    file_from: str,
-    given: tuple[Mode | None, str],
-    magic: CassetteOptions,
-    *,
-    interactive: bool,
-) -> tuple[Mode, str]:
-    """Return the mode for a file and its source: the one that was set, or the default."""
-    mode, mode_from = given
+    try:
+        path = Path(file).expanduser()
+    except RuntimeError:
+        raise InputError(f"{file_from} names a home folder that does not exist.") from None
     is_notebook = path.suffix.lower() == NOTEBOOK
     if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
         # The environment's notebook can only be replayed: a mode set elsewhere is another file's.
-        mode = None
-    if mode is None:
+        mode = ""
+    if not mode:
         mode, mode_from = _default_mode(magic, is_notebook=is_notebook, interactive=interactive)
-    if is_notebook and mode != "replay":
+    elif is_notebook and mode != "replay":
         raise InputError(
             f"A notebook can only be replayed, but {mode_from} says {mode}. Nothing was sent.",
             hint=f"Record into a file of its own: {path.stem}.jsonl.",
         )
-    return mode, mode_from
-
-
-def _first(
-    environment: _Setting, magic: _Setting, config: _Setting, *, config_is_later: bool
-) -> tuple[str, str]:
-    """Return the value that counts and its source; two empty strings without a value."""
-    others = (config, magic) if config_is_later else (magic, config)
-    given = ((value.strip(), source) for value, source in (environment, *others) if value)
-    return next(((value, source) for value, source in given if value), ("", ""))
-
-
-def _known(word: str, source: str) -> Mode | None:
-    """Return the mode of a word; ``None`` for an empty one."""
-    if word and word.lower() not in MODES:
-        raise InputError(f"{source} is one of {', '.join(MODES)}, not {word[:20]!r}.")
-    return cast("Mode", word.lower()) if word else None
-
-
-def _after_off(config: CassetteOptions, changed_later: AbstractSet[str]) -> CassetteOptions:
-    """Return what of the configuration counts after ``--off``, which ends no replay mode."""
-    is_replay = (config.mode or "").strip().lower() == "replay"
-    return CassetteOptions(
-        config.file if "cassette" in changed_later else None,
-        config.mode if changed_later or is_replay else None,
-    )
-
-
-def _path(file: str, source: str) -> Path:
-    try:
-        return Path(file).expanduser()
-    except RuntimeError:
-        raise InputError(f"{source} names a home folder that does not exist.") from None
+    return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
 
 
 def _default_mode(

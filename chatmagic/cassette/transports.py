@@ -59,32 +59,23 @@ def through(
 
 
 class ReplayTransport:
-    """A transport that answers from one recorded interaction, and sends nothing."""
+    """A transport and its one exchange: it answers from an interaction, and sends nothing."""
+
+    origin: Origin = "replay"
 
     def __init__(self, interaction: Interaction) -> None:
         """Send nothing."""
+        self.status = interaction.status
+        self.headers = interaction.headers
         self._interaction = interaction
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
         """Return the recorded answer, whatever the body."""
         del body
-        return _ReplayedExchange(self._interaction, stream=stream, halt=halt)
-
-    def close(self) -> None:
-        """Do nothing, as no connection is open."""
-
-
-class _ReplayedExchange:
-    """A recorded answer (see :class:`chatmagic.client.transport.Exchange`)."""
-
-    origin: Origin = "replay"
-
-    def __init__(self, interaction: Interaction, *, stream: bool, halt: Halt) -> None:
-        self.status = interaction.status
-        self.headers = interaction.headers
+        is_stream = stream and self._interaction.is_reply
+        self._pieces = (_stream if is_stream else _document)(self._interaction)
         self._halt = halt
-        is_stream = stream and interaction.is_reply
-        self._pieces = _stream(interaction) if is_stream else _document(interaction)
+        return self
 
     def read(self) -> bytes:
         """Return the next line of the reply; empty at the end.
@@ -96,7 +87,7 @@ class _ReplayedExchange:
             raise ChatInterrupted("Interrupted.")
         return next(self._pieces, b"")
 
-    def close(self, *, ended: bool) -> None:
+    def close(self, *, ended: bool = True) -> None:
         """Do nothing, as no connection is open."""
 
 

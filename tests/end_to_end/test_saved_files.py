@@ -17,8 +17,7 @@ from chatmagic._json import digest
 from chatmagic.archive import conversation_json, notebook
 from chatmagic.archive.restore import restore
 from chatmagic.batch.job_file import JobFile, RowReply
-from chatmagic.cassette import from_notebook
-from chatmagic.cassette.file import from_text, to_text
+from chatmagic.cassette.file import from_notebook, from_text, to_text
 from chatmagic.conversation.record import Record, canonical, sealed
 from chatmagic.conversation.steering import STEERING
 
@@ -103,7 +102,7 @@ def test_a_notebook_is_restored() -> None:
         *((), (1,), (1, 2), (1, 2, 4), (1, 2, 4, 6), (7,), ()),
         *(below_the_hidden, (*below_the_hidden, 13)),
     ]
-    assert len(from_notebook.recorded(NOTEBOOK)) == 14
+    assert len(from_notebook(NOTEBOOK)) == 14
 
 
 def test_a_conversation_is_written_back_byte_for_byte() -> None:
