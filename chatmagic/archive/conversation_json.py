@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import CarriedTurns, turn_of
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.prefix import Digests, Prefix
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, check_seal, sealed
 from chatmagic.conversation.request_facts import Entry
-from chatmagic.conversation.standings import Above
-from chatmagic.conversation.steering import STEERING, Hiding, Instructions, ThreadStart
+from chatmagic.conversation.steering import STEERING, Instructions, ThreadStart, TurnMark
 from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.conversation.window import Place
 from chatmagic.text import fence, open_fence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from chatmagic.conversation.slots import Item
-    from chatmagic.conversation.standings import Standing
+    from chatmagic.conversation.steering import Item
+    from chatmagic.conversation.window import Window
 
 KIND: Final = "conversation"
 _ENTRIES: Final = {entry: entry for entry in get_args(Entry)}
@@ -51,7 +50,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
         }
         if isinstance(item, Turn)
         else {"owner": owner, item.kind: item.facts}
-        | ({"turn": places.get(item.turn, 0)} if isinstance(item, Hiding) else {})
+        | ({"turn": places.get(item.turn, 0)} if isinstance(item, TurnMark) else {})
         for owner, held in conversation.slots
         for item in held
     ]
@@ -85,15 +84,20 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         keep_values: whether they keep what ``{{ }}`` put in.
     """
     turns = {turn.number: turn for turn in conversation}
-    shown = frozenset(turn.digest for turn in conversation)
+    shown = frozenset(turn.recorded_digest for turn in conversation)
     records: dict[int, Record] = {}
     for number, turn in turns.items():
         # A turn that Python put there by itself has no record yet.
-        record = turn.record or _record(turn, [turns[n] for n in turn.carried if n in turns])
+        record = turn.record
+        if record is None:
+            above = (turns[each] for each in turn.carried if each in turns)
+            request = turn.request([message for each in above for message in each.messages])
+            record = turn.to_record(request.digest())
+
         record = replace(record, values=turn.values) if keep_values else record.bare
         # What is saved is the turn as it is now, without its earlier replies.
         record = replace(record, in_place_of=(), continues=None, picked=False)
-        records[number] = record.listing(shown)
+        records[number] = record.listing(turn.carried, shown)
     return records
 
 
@@ -103,26 +107,27 @@ def markdown(conversation: Conversation) -> str:
     Args:
         conversation: which. A prompt stands as typed, so no value of ``{{ }}`` is in it.
     """
-    parts, standings, here = ["# Conversation"], iter(conversation.standings), MAIN
+    parts, windows, here = ["# Conversation"], iter(conversation.windows), MAIN
     for _, held in conversation.slots:
         for item in held:
-            match item:
-                case Instructions():
-                    parts += ["## Instructions", _fenced(item.text)]
-                case ThreadStart(here):
-                    parts += [f"## Thread {here}", item.in_words]
-                case Hiding():
-                    parts += [item.in_words] if item.number else []
-                case _:
-                    parts += _turn(next(standings), here)
+            if isinstance(item, Turn):
+                parts += _turn(*next(windows), here)
+                continue
+            if isinstance(item, ThreadStart):
+                here = item.name
+            if isinstance(item, TurnMark) and not item.number:
+                continue
+            heading = [f"## {item.heading}"] if item.heading else []
+            is_text = isinstance(item, Instructions)
+            parts += [*heading, _fenced(item.text) if is_text else item.in_words]
     return "\n\n".join(parts) + "\n"
 
 
-def _turn(standing: Standing, here: str) -> list[str]:
+def _turn(turn: Turn, window: Window, here: str) -> list[str]:
     """Return a turn's question and reply, numbered in their thread."""
-    turn, number = standing.turn, standing.index + 1
+    number = window.index + 1
     state = "" if turn.state == "complete" else f" ({turn.state})"
-    state += "" if standing.thread == here else f" (thread {standing.thread})"
+    state += "" if window.thread == here else f" (thread {window.thread})"
     question = [f"## {number}. You", _fenced(turn.as_typed)]
     return [*question, f"## {number}. Reply{state}", _closed(turn.reply.text.strip("\n"))]
 
@@ -139,34 +144,19 @@ def _closed(text: str) -> str:
     return text if opened is None else f"{text}\n{opened[1]}"
 
 
-def _record(turn: Turn, carried: Sequence[Turn]) -> Record:
-    messages = [message for other in carried for message in other.messages]
-    request = turn.request(messages)
-    return turn.to_record([other.digest for other in carried], request.digest())
-
-
 def _placed(items: Sequence[Item]) -> Iterator[Item]:
-    """Yield the items, each turn with its number and the numbers of those that it carried."""
+    """Yield the items, each turn with its number and with what it carried."""
     carried = CarriedTurns(item for item in items if isinstance(item, Turn))
-    place, number = Above(), 0
-    lists: dict[str, tuple[Prefix[int], Digests]] = {}
+    place, number = Place(), 0
     for item in items:
-        placed = item
         if isinstance(item, Turn):
             number += 1
-            thread = item.thread or place.thread
-            numbers = place.numbers(thread)
-            before, above = lists.get(thread, (numbers.first(0), carried.none))
-            if not numbers.shares(before) or len(before) > len(numbers):
-                before, above = numbers.first(0), Digests()
-            above = above.followed_by(carried.digests(numbers[len(before) :]))
-            placed = carried.carrying(item, numbers, above, number)
-            listed = None if placed.record is None else placed.record.carried
-            if isinstance(listed, Digests) and listed == above:
-                above = listed  # the list that records share
-            lists[thread] = numbers, above
-        place.take(placed)
-        yield placed
+            placed = carried.carrying(item, place.window(item.thread).visible, number)
+            place.add(placed)
+            yield placed
+        else:
+            item.steer(place)
+            yield item
 
 
 def _item(value: object) -> Item:
@@ -178,7 +168,7 @@ def _item(value: object) -> Item:
         if isinstance(owner, str | None) and value.get(kind) is not None:
             item = steering.from_json({**value, "version": VERSION, "kind": kind})
             turn = whole_number(value.get("turn")) or 0
-            item = replace(item, turn=turn) if isinstance(item, Hiding) else item
+            item = replace(item, turn=turn) if isinstance(item, TurnMark) else item
             return replace(item, owner=owner, execution=owner)
     entry = _ENTRIES.get(entry) if isinstance(entry, str) else None
     if not isinstance(owner, str | None) or entry is None:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from chatmagic import _json, text
 from chatmagic._json import shared
 from chatmagic.conversation import attachments, continuation, template
+from chatmagic.conversation.carried import NOTHING, Carried
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.prefix import Digests, Prefix, grown
-from chatmagic.conversation.steering import Hiding, ThreadStart
-from chatmagic.conversation.turn import Turn, newest
+from chatmagic.conversation.steering import ThreadStart, TurnMark
+from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from chatmagic.archive.notebook import Notebook
     from chatmagic.conversation.record import Record
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class CarriedTurns:
-    """Numbers of the turns that saved turns carried.
+    """Turns that saved turns carried, known by the digests that their records list.
 
     Args:
         turns: those that are added, in their order, each with its record; they are numbered in
@@ -39,65 +39,49 @@ class CarriedTurns:
 
     def __init__(self, turns: Iterable[Turn]) -> None:
         """Know the digests of all, and of no list yet."""
-        self._digests = dict(enumerate((turn.recorded_digest for turn in turns), 1))
-        self._numbers = {digest: number for number, digest in reversed(self._digests.items())}
-        self.none = Digests()
-        """The empty list, which the others go on from."""
-        self._lists: dict[str | None, Digests] = {None: self.none}
-        self._last = Digests()
+        digests = [turn.recorded_digest for turn in turns]
+        self._numbers = {digest: at for at, digest in reversed([*enumerate(digests, 1)])}
+        self._known: dict[str | None, Carried] = {None: NOTHING}
 
-    def digests(self, numbers: Iterable[int]) -> Digests:
-        """Return the digests of turns by their numbers."""
-        digests = [self._digests[number] for number in numbers]
-        # What goes on from the last ones shares their chain digests.
-        self._last = grown(self._last, digests, Digests)
-        return self._last
-
-    def carrying(self, turn: Turn, context: Sequence[int], above: Digests, number: int = 0) -> Turn:
-        """Return a turn with the numbers of those that it carried; 0 is one that is not known.
-
-        Args:
-            turn: the turn.
-            context: numbers of those that stand above it.
-            above: their digests.
-            number: its own number, if it has one.
-        """
-        now, stand = newest(context, turn.last), newest(above, turn.last)
-        record = self.listed(cast("Record", turn.record))
-        if record.carried != above:
-            for each in (above,) if turn.last is None else (above, Digests(stand)):
-                self._lists[each.chain(len(each))] = each
-            record = self.listed(record)
-        carried = now if record.carried == stand else self._known(record.carried, stand, now)
-        # One 0 stands for all those that no digest tells.
-        carried = (0, *carried) if record.earlier else carried
-        return replace(turn, number=number, carried=carried, record=record)
-
-    def listed(self, record: Record) -> Record:
-        """Return a record with all turns that its request carried, where these can be known.
+    def carrying(self, turn: Turn, above: Carried, number: int = 0) -> Turn:
+        """Return a turn with those that it carried.
 
         Most requests carried what stands above their turn, or what the first turn that the
         record lists carried itself.
 
         Args:
-            record: as it was saved.
+            turn: the turn.
+            above: those that stand above it.
+            number: its own number, if it has one.
         """
-        chain, carried = _json.chain_of(record.carried, record.chain), record.carried
-        if chain not in self._lists:
-            if record.chain not in self._lists:
-                return record
-            self._lists[chain] = self._lists[record.chain].followed_by(carried)
-        return replace(record, carried=self._lists[chain], earlier=0, chain=None)
+        record, stand = cast("Record", turn.record), above.newest(turn.last)
+        chain = chain_of(record)
+        self._known |= {above.chain: above, stand.chain: stand}
+        carried = stand
+        if chain != stand.chain:
+            known = self._known.get(chain)
+            if known is None:
+                unknown = Carried.unknown(record.earlier, record.chain)
+                known = self._known.get(record.chain, unknown)
+                for digest in record.carried:
+                    known = known.followed_by(0, digest)
+            self._known[chain] = known
+            carried = self._located(known, stand)
+        return replace(turn, number=number, carried=carried)
 
-    def _known(
-        self, carried: Sequence[str], stand: Sequence[str], now: Sequence[int]
-    ) -> tuple[int, ...]:
-        """Return the numbers of turns by their digests: those above where they fit, else any."""
-        here = dict(zip(_occurrences(stand), now, strict=True))
-        return tuple(
-            here.get((digest, count)) or self._numbers.get(digest, 0)
-            for digest, count in _occurrences(carried)
-        )
+    def _located(self, carried: Carried, stand: Carried) -> Carried:
+        """Return turns with their numbers: of those above where they fit, else of any."""
+        here = dict(zip(_occurrences(stand.digests), stand, strict=True))
+        located = carried.root
+        for digest, count in _occurrences(carried.digests):
+            number = here.get((digest, count)) or self._numbers.get(digest, 0)
+            located = located.followed_by(number, digest)
+        return located
+
+
+def chain_of(record: Record) -> str | None:
+    """Return the chain digest of all turns that the request of a record carried."""
+    return _json.chain_of(record.carried, record.chain)
 
 
 def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -140,7 +124,7 @@ class Restored:
     numbers: Mapping[int, int]
     cells: Mapping[int, int]
     threads: Mapping[int, str]
-    above: Mapping[int, Sequence[Turn]]
+    above: Mapping[int, Carried]
     problems: tuple[str, ...]
 
 
@@ -225,12 +209,11 @@ class Replay:
         self.conversation = Conversation()
         self.threads: dict[int, str] = {}
         """The threads in which turns were asked, by the turns' numbers."""
-        self.above: dict[int, Sequence[Turn]] = {}
+        self.above: dict[int, Carried] = {}
         """The turns that stood above each turn when it was added."""
         self.lost: list[int] = []
         """The numbers of the turns that were left out: what they continued is not there."""
         self._carried = CarriedTurns(turns)
-        self._shared: Prefix[Turn] = Prefix()
 
     def add(self, turn: Turn) -> None:
         """Add a turn, with the numbers of those that it carried; 0 is one that is not known.
@@ -248,16 +231,15 @@ class Replay:
             alike = (each.as_typed == turn.as_typed for each in self.conversation.turns)
             earlier = earlier if any(alike) else ()  # No output holds the reply that it replaced.
         stand = (
-            self.conversation.context_of(old)
+            self.conversation.window_of(old)
             if old
-            else self.conversation.context(turn.owner, turn.execution, thread=turn.thread)
+            else self.conversation.window(turn.owner, turn.execution, thread=turn.thread)
         )
-        numbers = stand.numbers
-        turn = self._carried.carrying(turn, numbers, self._carried.digests(numbers))
+        turn = self._carried.carrying(turn, stand.visible)
         if record.continues is not None:
             turn, old = self._joined(turn, old)
         number = self.conversation.added + 1
-        self.above[number] = self._shared = grown(self._shared, stand.turns, Prefix)
+        self.above[number] = stand.visible
         self.threads[number] = stand.thread
         if not earlier and record.continues is None:
             self.conversation.add(turn)
@@ -282,15 +264,14 @@ class Replay:
 
     def _likeness(self, live: Turn, turn: Turn) -> int:
         """Return in how much a live turn is asked as one from an output was; 2 is in all."""
-        now = self.conversation.context_of(live.number, last=turn.last).numbers
-        carried = self._carried.listed(cast("Record", turn.record)).carried
-        is_below = carried == self._carried.digests(now)
+        now = self.conversation.window_of(live.number, last=turn.last).carried
+        is_below = now.chain == chain_of(cast("Record", turn.record))
         return is_below + (live.parameters == turn.parameters)
 
     def steer(self, item: Steering) -> None:
-        """Add what steers the turns below it; a hiding names one of those above."""
-        if isinstance(item, Hiding):
-            item = item.among(self.conversation.context(item.owner, item.execution).line)
+        """Add what steers the turns below it; a mark of a turn names one of those above."""
+        if isinstance(item, TurnMark):
+            item = item.among(self.conversation.window(item.owner, item.execution).above)
         self.conversation.add(item)
 
 

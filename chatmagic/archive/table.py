@@ -198,12 +198,12 @@ def _places(conversation: Conversation) -> dict[int, dict[str, Any]]:
     """Return by the turns' numbers where each stands, and whether it is stale."""
     stale = {turn.number for turn in conversation.stale_turns()}
     return {
-        standing.turn.number: {
-            "thread": standing.thread,
-            "number": standing.index + 1,
-            "is_stale": standing.turn.number in stale,
+        turn.number: {
+            "thread": window.thread,
+            "number": window.index + 1,
+            "is_stale": turn.number in stale,
         }
-        for standing in conversation.standings
+        for turn, window in conversation.windows
     }
 
 

@@ -19,7 +19,7 @@ from chatmagic.audit.findings import Audit, Row
 from chatmagic.cassette.file import CassetteFile
 from chatmagic.conversation import question
 from chatmagic.conversation.steering import Instructions
-from chatmagic.conversation.turn import MAIN, carries_others, is_instructed_otherwise
+from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts, ReplyFacts
 from chatmagic.protocol import credits as crediting
@@ -145,13 +145,12 @@ def _instructed_otherwise(read: Notebook, restored: Restored) -> list[str]:
     # What a load brings, no output of this notebook tells.
     first_load = min((cell.number for cell in read.asking if cell.loads), default=None)
     conversation = restored.conversation
-    held = zip(conversation, conversation.instructions, strict=False)
     return lines + [
         f"cell {restored.cells[turn.number]}: it was asked with other instructions than those "
         "that stand above it."
-        for turn, now in held
+        for turn, window in conversation.windows
         if (first_load is None or restored.cells[turn.number] < first_load)
-        and is_instructed_otherwise(turn, now)
+        and not window.instructs_as(turn)
     ]
 
 
@@ -228,15 +227,14 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
         if cell.loads or (cell.is_quiet and not _shows(cell, read))
     ]
     in_order: dict[int, bool | None] = {}
-    for each in restored.conversation.standings:
-        turn = each.turn
+    for turn in restored.conversation:
         # A cell below may have brought another reply to what stands above it since.
-        turns = restored.above[turn.number]
-        fits = not carries_others(turn, turns)
+        stood = restored.above[turn.number]
+        fits = turn.carried == stood.newest(turn.last)
         own = cells[turn.number]
         # A load puts what it brings in place of all above it, or brings the same again.
         above = (
-            [other for other in turns if cells[other.number] >= begin]
+            [number for number in stood if cells[number] >= begin]
             for begin in (0, *(cell for cell in loads if cell <= own))
         )
         untold = not fits and any(_is_untold(some, turn, cells, quiet) for some in above)
@@ -245,7 +243,7 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
 
 
 def _is_untold(
-    above: Sequence[Turn],
+    above: Sequence[int],
     turn: Turn,
     cells: Mapping[int, int],
     quiet: Sequence[int],
@@ -253,9 +251,9 @@ def _is_untold(
     """Return whether a turn carried those above it, and others of cells that do not show them."""
     known = [number for number in turn.carried if number]
     # Of those that no digest tells, some may stand above.
-    is_part = turn.last is not None or (turn.record is not None and turn.record.earlier)
+    is_part = turn.last is not None or turn.carried.root.total > 0
     newest = len(known) if is_part else len(above)
-    if known != [other.number for other in above[len(above) - newest :]]:
+    if known != above[len(above) - newest :]:
         return False
     gaps: set[tuple[int, int]] = set()
     begin, is_gap = 0, False

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.turn import Context, Turn
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.window import Window
 
 
 def warnings(
-    conversation: Conversation, context: Context, below: Sequence[Turn], put_in: str
+    conversation: Conversation, context: Window, below: Sequence[Turn], put_in: str
 ) -> tuple[str, ...]:
     """Return why a rerun will not send a request as it is sent now, a line each.
 

@@ -65,21 +65,16 @@ class Layout:
     """Order of a page's cells, for a conversation to follow.
 
     Args:
-        order: hashes of one page's cells from top to bottom; ``None`` asks for the order
-            in which the cells asked first.
+        order: hashes of one page's cells from top to bottom.
         present: hashes of the cells of all pages.
         gone: hashes of the cells that some page had, and none has now.
         named: for a cell whose outputs hold a record, the hash of the cell that it names.
     """
 
-    order: tuple[str, ...] | None
+    order: tuple[str, ...]
     present: Collection[str] = ()
     gone: frozenset[str] = frozenset()
     named: Mapping[str, str] = field(default_factory=dict)
-
-
-AS_RUN: Final = Layout(None)
-"""Whatever the page says, the cells stand in the order in which they asked first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
  5. A new cell's slot is at the end or, where the page's order is given, where the page has
     the cell. The page's order also moves the other slots; one that the page does not list
     stays right behind the slot that it stood behind. Order is not a change to undo.
-    Where the order as run is asked for, the slots stand as they came to be.
  6. A turn that is undone, reset or set aside leaves its slot behind, empty; there the
     cell's next turn will stand.
  7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load), restoring
@@ -80,78 +79,55 @@ and a reader in another thread sees one of the two. Changes come from one thread
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Self
 
-from chatmagic.conversation import alternatives, history
-from chatmagic.conversation.changes import Snapshot
-from chatmagic.conversation.contents import ConversationContents
-from chatmagic.conversation.slots import Replies, Slot, live
+from chatmagic.conversation.slots import (
+    Change,
+    Replies,
+    Slot,
+    State,
+    arranged,
+    live,
+    ordered,
+    place_below,
+    with_slot,
+)
+from chatmagic.conversation.staleness import Causes, marks
+from chatmagic.conversation.steering import Item, ThreadStart
+from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import Place, Window
+from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from chatmagic.conversation.carried import Carried
     from chatmagic.conversation.cell_order import Layout
-    from chatmagic.conversation.changes import Change
-    from chatmagic.conversation.slots import Item
-    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.slots import Kind
+
+IN_NOTEBOOK: Final = "a cell of the notebook"
 
 
-class Conversation(ConversationContents):
+def _in_notebook(_cell: str) -> str:
+    return IN_NOTEBOOK
+
+
+class Conversation:
     """An ordered list of turns, by the rules at the top of this module."""
 
-    def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
-        """Put an item where it belongs; in its cell's slot it replaces older executions' items.
-
-        Args:
-            item: what steers the turns below; or a turn, with the numbers that its
-                :class:`Context` gave as ``carried``.
-            order: hashes of the page's cells from top to bottom, where the page tells them.
-
-        Returns:
-            The change; its ``came`` holds a turn with its number.
-        """
-        self._all, change = history.added(self._all, item, order)
-        return change
-
-    def replace_reply(
-        self,
-        turn: Turn,
-        number: int,
-        *,
-        asker: str | None = None,
-        order: Sequence[str] | None = None,
-    ) -> Change:
-        """Put another reply in the place of a live turn; a change in any case (rules 8, 20, 21).
-
-        Args:
-            turn: one of its :meth:`replies`, or a new turn, with the numbers that its
-                :meth:`context_of` gave as ``carried``.
-            number: of the live turn.
-            asker: hash of the cell that asks for it; ``None`` without one.
-            order: hashes of the page's cells from top to bottom, where the page tells them.
-        """
-        self._all, change = alternatives.replaced(self._all, turn, number, asker, order)
-        return change
-
-    def reset(self) -> Change:
-        """Take every live turn out; all else stays. Counts as a change in any case (rule 8)."""
-        self._all, change = history.reset(self._all)
-        return change
-
-    def delete(self, thread: str) -> Change:
-        """Take out the turns that a thread has of its own; a change in any case (rules 8, 18)."""
-        self._all, change = history.deleted(self._all, thread)
-        return change
-
-    def load(self, other: Conversation) -> Change:
-        """Put another conversation's items in place of the live ones (rule 11).
-
-        Args:
-            other: the other one, which stays as it is.
-        """
-        self._all, change = history.loaded(self._all, other._all)
-        return change
+    def __init__(self) -> None:
+        """Start without any turn."""
+        self._now = State()
+        self.cells: Mapping[str, str] = {}
+        """For each cell that has run, the digest of what would go along of it now."""
+        self.label: Callable[[str], str] = _in_notebook
+        """Returns a cell's name for people by its hash."""
+        self._whole: State | None = None
+        self._passed: tuple[tuple[Slot, ...], Place] = (), Place()
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> Self:
@@ -167,25 +143,342 @@ class Conversation(ConversationContents):
             Slot(key, each[0].owner, tuple(each)) for key, each in enumerate(held.values())
         )
         conversation = cls()
-        conversation._all = Snapshot(slots, next_number=len(live(slots)) + 1)
+        conversation._now = State(slots, next_number=len(live(slots)) + 1)
         conversation.forget_changes()
         return conversation
+
+    # --- what it holds ---------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        """Return the counts, and nothing that differs from run to run."""
+        return f"<Conversation: turns: {len(self)}, stale: {len(self.stale_turns())}>"
+
+    def __len__(self) -> int:
+        """Count the live turns."""
+        return len(self.turns)
+
+    def __iter__(self) -> Iterator[Turn]:
+        """Go through the live turns in their order."""
+        return iter(self.turns)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The live turns in their order."""
+        return tuple(self._below().turns)
+
+    @property
+    def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
+        """The owner and the live items of each slot, in order; some hold none (rule 6).
+
+        A hiding has the number that its turn has there now; 0 where it is not there.
+        """
+        place, slots = Place(), []
+        for slot in self._now.slots:
+            items: list[Item] = []
+            for item in slot.items:
+                if isinstance(item, Turn):
+                    items.append(item)
+                    place.add(item)
+                else:
+                    items.append(item.numbered(place))
+                    item.steer(place)
+            slots.append((slot.owner, tuple(items)))
+        return tuple(slots)
+
+    @property
+    def windows(self) -> tuple[tuple[Turn, Window], ...]:
+        """The live turns in order, each with what a request in its place carries (rule 16)."""
+        return tuple(self._now.windows())
+
+    @property
+    def threads(self) -> dict[str, tuple[Turn, ...]]:
+        """The turns of each thread, with those that it begins with, by its name; main is first."""
+        return {name: tuple(line) for name, line in self._below().lines.items()}
+
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The numbers of the turns that are hidden below all (rule 19)."""
+        return self._below().hidden
+
+    @property
+    def instructions(self) -> Value | None:
+        """The instructions that hold below all (rule 15)."""
+        return self._below().instructions
+
+    @property
+    def added(self) -> int:
+        """How many turns were ever added."""
+        return self._now.next_number - 1
+
+    @property
+    def undo_depth(self) -> int:
+        """How many changes :meth:`undo` can take back."""
+        return len(self._now.done)
+
+    @property
+    def redo_depth(self) -> int:
+        """How many changes :meth:`redo` can bring back, however many steps it needs (rule 8)."""
+        return len(self._now.undone)
+
+    def of_thread(self, name: str) -> Self:
+        """Return one thread as a conversation of its own, to read.
+
+        Args:
+            name: the thread's.
+        """
+        numbers = {turn.number for turn in self._below().lines.get(name, ())}
+
+        def kept(item: Item) -> tuple[Item, ...]:
+            if not isinstance(item, Turn):
+                return () if isinstance(item, ThreadStart) else (item,)
+            if item.number not in numbers:
+                return ()
+            # What was asked by name in the thread that this one begins with is of this one here.
+            return (item if item.thread in {None, name} else replace(item, thread=name),)
+
+        begin = Slot(-1, None, (ThreadStart(name),))
+        slots = (
+            replace(slot, items=tuple(chain.from_iterable(map(kept, slot.items))))
+            for slot in self._now.slots
+        )
+        thread = copy(self)
+        vars(thread).update(_whole=self._now, _now=replace(self._now, slots=(begin, *slots)))
+        return thread
+
+    def known_turns(self) -> dict[int, Turn]:
+        """Return by number the turns that are live, and those that can still be brought back."""
+        return self._now.known_turns()
+
+    def known_instructions(self) -> dict[str, Value]:
+        """Return by digest the instructions that are live, or can still be brought back."""
+        return self._now.known_instructions()
+
+    def all_replies(self) -> dict[int, Replies]:
+        """Return the replies to the question of each live turn, by its number (rule 21)."""
+        known = (self._whole or self._now).replies_by_number()
+        return {turn.number: replies for turn, replies in known.values()}
+
+    def replies(self, number: int) -> Replies:
+        """Return the replies to the question of a live turn (rule 21).
+
+        Args:
+            number: the turn's; there are none of one that is not live.
+        """
+        return self.all_replies().get(number, Replies())
+
+    def in_force(self, owner: str) -> Turn | None:
+        """Return the live turn with a reply to the question whose reply a cell shows, if any.
+
+        Args:
+            owner: hash of the cell.
+        """
+        newest = next((slot.newest for slot in self._now.slots if slot.owner == owner), None)
+        number = newest.number if isinstance(newest, Turn) else 0
+        turn, _ = self._now.replies_by_number().get(number, (None, None))
+        return turn
+
+    # --- what a request carries, and what is stale -----------------------------------------------
+
+    def window(
+        self,
+        owner: str | None = None,
+        execution: str | None = None,
+        *,
+        last: int | None = None,
+        order: Sequence[str] | None = None,
+        thread: str | None = None,
+    ) -> Window:
+        """Return what a request would carry; nothing is changed.
+
+        Args:
+            owner: hash of the cell that asks; ``None`` without one.
+            execution: which execution of the cell this is.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+            thread: name of the thread; ``None`` is that of the place.
+
+        Raises:
+            InputError: ``last`` is not a whole number from 0 up.
+        """
+        if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
+            raise InputError(
+                f"last is a whole number, 0 or more, not {last!r}.",
+                hint="Leave it out to send all turns.",
+            )
+        slots, index = with_slot(self._now.slots, owner, order)
+        own = replace(slots[index], items=slots[index].of_execution(execution))
+        return place_below((own,), self._below(slots[:index])).window(thread, last)
+
+    def window_of(self, number: int, *, last: int | None = None) -> Window:
+        """Return what a request would carry that asks the question of a live turn again (rule 20).
+
+        Args:
+            number: the turn's number.
+            last: carry only so many turns, the newest; ``None`` is all of them.
+
+        Raises:
+            InputError: it is not live.
+        """
+        for turn, window in self._now.windows():
+            if turn.number == number:
+                return replace(window, last=last)
+        raise InputError("That turn is not in the conversation any more. Nothing was sent.")
+
+    def marks(self, layout: Layout | None = None) -> dict[str, str]:
+        """Return what is to be known of what cells show, by their hashes (rules 9 and 14).
+
+        Args:
+            layout: how the cells stand, for what would be if the conversation followed it,
+                which it does not yet.
+        """
+        causes = self.causes(layout)
+        return marks(self._now if layout is None else causes.now, causes)
+
+    def causes(self, layout: Layout | None = None) -> Causes:
+        """Return what made live turns stale (rule 9).
+
+        Args:
+            layout: as :meth:`marks` has it.
+        """
+        now = self._whole or self._now
+        now = now if layout is None else _followed(now, layout)[0]
+        return Causes(now, self.cells, self.label)
+
+    def stale_turns(self) -> tuple[Turn, ...]:
+        """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
+        causes = self.causes()
+        return tuple(turn for turn in self.turns if causes.of(turn.number) is not None)
+
+    def _below(self, slots: tuple[Slot, ...] | None = None) -> Place:
+        """Return the place below slots, to read; ``None`` is all of them.
+
+        What stood in the first of them before is kept.
+        """
+        slots = self._now.slots if slots is None else slots
+        before, place = self._passed
+        if slots[: len(before)] != before:
+            before, place = (), Place()
+        if len(slots) > len(before):
+            place = place_below(slots[len(before) :], place)
+            self._passed = slots, place
+        return place
+
+    # --- what changes it -------------------------------------------------------------------------
+
+    def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
+        """Put an item where it belongs; in its cell's slot it replaces older executions' items.
+
+        Args:
+            item: what steers the turns below; or a turn, with what its :class:`Window` gave as
+                ``carried``.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+
+        Returns:
+            The change; its ``came`` holds a turn with its number.
+        """
+        now = self._now
+        slots, index = with_slot(now.slots, item.owner, order)
+        slot = slots[index]
+        kept = slot.of_execution(item.execution)
+        kind: Kind
+        if isinstance(item, Turn):
+            item = replace(item, number=now.next_number)
+            kind = "ask" if kept == slot.items else "re-run"
+            replies, next_number = slot.asked(item, kept), now.next_number + 1
+        else:
+            kind, replies, next_number = item.kind, slot.replies, now.next_number
+        slot = replace(slot, newest=item, replies=replies)
+        now = replace(now, slots=(*slots[:index], slot, *slots[index + 1 :]))
+        then, change = now.changed(kind, {slot.key: (*kept, item)})
+        self._now = replace(then, next_number=next_number)
+        return change
+
+    def replace_reply(
+        self,
+        turn: Turn,
+        number: int,
+        *,
+        asker: str | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Change:
+        """Put another reply in the place of a live turn; a change in any case (rules 8, 20, 21).
+
+        Args:
+            turn: one of its :meth:`replies`; or a new turn, which has no number yet, with what its
+                :meth:`window_of` gave as ``carried``.
+            number: of the live turn; of one that is not live nothing is replaced.
+            asker: hash of the cell that asks for it, which gets a place, too; ``None`` without one.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+        """
+        now = self._now
+        kind: Kind = "pick" if turn.number else "retry"
+        old = next((each for each in live(now.slots) if each.number == number), turn)
+        # What the cell that owns the place asks on in this execution carries it (rule 3).
+        turn = replace(turn, number=turn.number or now.next_number, execution=old.execution)
+        slots = now.slots
+        if asker is not None:
+            slots, index = with_slot(slots, asker, order)
+            slots = (*slots[:index], replace(slots[index], newest=turn), *slots[index + 1 :])
+        if kind == "retry":
+            slots = tuple(
+                replace(slot, replies=tuple(each.joined_by(turn, number) for each in slot.replies))
+                for slot in slots
+            )
+        after = {
+            slot.key: tuple(
+                turn if isinstance(item, Turn) and item.number == number else item
+                for item in slot.items
+            )
+            for slot in slots
+            if any(each.number == number for each in slot.turns)
+        }
+        then, change = replace(now, slots=slots).changed(kind, after)
+        self._now = replace(then, next_number=now.next_number + 1)
+        return change
+
+    def reset(self) -> Change:
+        """Take every live turn out; all else stays. Counts as a change in any case (rule 8)."""
+        numbers = {turn.number for turn in live(self._now.slots)}
+        self._now, change = self._now.without("reset", numbers)
+        return change
+
+    def delete(self, thread: str) -> Change:
+        """Take out the turns that a thread has of its own; a change in any case (rules 8, 18).
+
+        Args:
+            thread: its name.
+        """
+        own = {turn.number for turn, window in self.windows if window.thread == thread}
+        self._now, change = self._now.without("deletion", own)
+        return change
+
+    def load(self, other: Conversation) -> Change:
+        """Put another conversation's items in place of the live ones (rule 11).
+
+        Args:
+            other: the other one, which stays as it is.
+        """
+        self._now, change = _loaded(self._now, other._now)
+        return change
 
     def forget_changes(self) -> None:
         """Keep what is live alone: no change can be taken back, and no cell shows any of them."""
         kept = tuple(
             replace(slot, newest=None, replies=tuple(Replies((), (turn,)) for turn in slot.turns))
-            for slot in self._all.slots
+            for slot in self._now.slots
         )
-        self._all = Snapshot(kept, next_number=self._all.next_number)
+        self._now = State(kept, next_number=self._now.next_number)
 
     def set_aside(self, owners: Collection[str]) -> Change | None:
         """Take out what is live of cells that are gone from the page; their slots stay.
 
+        Args:
+            owners: hashes of the cells.
+
         Returns:
             The change, or ``None`` if nothing of theirs is live: then nothing changed.
         """
-        self._all, change = history.set_aside(self._all, owners)
+        self._now, change = _set_aside(self._now, owners)
         return change
 
     def undo(self) -> Change | None:
@@ -195,7 +488,15 @@ class Conversation(ConversationContents):
             What went and what came back, or ``None`` if there was nothing to take back; that
             counts as a step, which :meth:`redo` goes over first (rule 8).
         """
-        self._all, change = history.undone(self._all)
+        now = self._now
+        if not now.done:
+            self._now = replace(now, void=now.void + 1)
+            return None
+        step = now.done[-1]
+        if step.orders is not None:
+            now = replace(now, slots=ordered(now.slots, step.orders[0]))
+        then, change = now.moved(step.kind, step.before)
+        self._now = replace(then, done=now.done[:-1], undone=(*now.undone, step))
         return change
 
     def redo(self) -> Change | None:
@@ -205,7 +506,15 @@ class Conversation(ConversationContents):
             What went and what came back, or ``None`` if that undo had nothing to take back
             or there was none; :attr:`redo_depth` tells the two apart.
         """
-        self._all, change = history.redone(self._all)
+        now = self._now
+        if now.void or not now.undone:
+            self._now = replace(now, void=max(0, now.void - 1))
+            return None
+        step = now.undone[-1]
+        if step.orders is not None:
+            now = replace(now, slots=ordered(now.slots, step.orders[1]))
+        then, change = now.moved(step.kind, step.after)
+        self._now = replace(then, done=(*now.done, step), undone=now.undone[:-1])
         return change
 
     def hand_over(self, number: int, owner: str) -> None:
@@ -218,13 +527,120 @@ class Conversation(ConversationContents):
             number: the turn's number; one that is not live is left alone.
             owner: hash of the cell.
         """
-        self._all = history.handed_over(self._all, number, owner)
+
+        def handed(turn: Turn) -> Turn:
+            if turn.number != number:
+                return turn
+            return replace(turn, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
+
+        now = self._now
+        slots = tuple(
+            # The cell has asked nothing yet.
+            replace(slot.with_turns(handed), owner=owner, newest=None)
+            if any(turn.number == number for turn in slot.turns)
+            else slot
+            for slot in now.slots
+        )
+        done, undone = (
+            tuple(step.with_turns(handed) for step in steps) for steps in (now.done, now.undone)
+        )
+        self._now = replace(now, slots=slots, done=done, undone=undone)
 
     def follow(self, layout: Layout) -> Change | None:
         """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
 
+        Args:
+            layout: how the cells stand.
+
         Returns:
             The change, if turns were set aside.
         """
-        self._all, change = history.followed(self._all, layout)
+        self._now, change = _followed(self._now, layout)
         return change
+
+
+def _loaded(now: State, other: State) -> tuple[State, Change]:
+    """Put another conversation's turns and instructions in place of the live ones (rule 11)."""
+    if now == State() and other.done:
+        return other, Change("load", (), live(other.slots))
+    keys: dict[str | None, int] = {
+        slot.owner: slot.key for slot in now.slots if slot.owner is not None
+    }
+    held = {slot.key: slot for slot in now.slots}
+    after: dict[int, tuple[Item, ...]] = {slot.key: () for slot in now.slots if slot.items}
+    known: dict[int, Carried] = {}
+
+    def new(number: int) -> int:
+        # 0 stands for a turn that is not known.
+        return number + now.next_number - 1 if number else 0
+
+    is_first = now.next_number == 1
+    for slot in (each if is_first else each.renumbered(new, known) for each in other.slots):
+        key = keys.get(slot.owner, len(held))
+        mine = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
+        # Its own order counts, so what was there before moves behind it; and its replies.
+        held[key] = replace(mine, replies=slot.replies + mine.replies)
+        after[key] = slot.items
+    moved = len(held) - len(other.slots)
+    slots = tuple(held.values())
+    slots = (*slots[moved:], *slots[:moved])
+    orders = tuple(slot.key for slot in now.slots), tuple(slot.key for slot in slots)
+    then, change = replace(now, slots=slots).changed("load", after, orders)
+    then = replace(then, next_number=now.next_number + other.next_number - 1)
+    return then, replace(change, went=live(now.slots))
+
+
+def _set_aside(now: State, owners: Collection[str]) -> tuple[State, Change | None]:
+    """Take out what is live of cells that are gone; without any, nothing has changed."""
+    after: dict[int, tuple[Item, ...]] = {
+        slot.key: () for slot in now.slots if slot.items and slot.owner in owners
+    }
+    return now.changed("set aside", after) if after else (now, None)
+
+
+def _followed(now: State, layout: Layout) -> tuple[State, Change | None]:
+    """Follow the pages: rules 13, 12 and 5, in this order."""
+    now = _taken_over(now, layout)
+    owners = {slot.owner for slot in now.slots if slot.owner is not None}
+    for owner in (now.away - layout.gone) & owners:
+        now = _brought_back(now, owner)
+    now, change = _set_aside(now, layout.gone - now.away)
+    return replace(now, slots=arranged(now.slots, layout.order), away=layout.gone), change
+
+
+def _taken_over(now: State, layout: Layout) -> State:
+    """Return slots of cells that are gone to the cells whose records name them (rule 13)."""
+    slots, away = list(now.slots), now.away
+    taken = {slot.owner for slot in slots}
+    for cell, named in layout.named.items():
+        if cell in taken:
+            continue
+        for index, slot in enumerate(slots):
+            owner = slot.owner
+            if owner is None or owner in layout.present or named not in {owner, *slot.earlier}:
+                continue
+            slots[index] = replace(slot, owner=cell, earlier=slot.earlier | {owner})
+            # What was set aside with the cell that is gone comes back with this one.
+            away = away | {cell} if owner in away else away
+            break
+    return replace(now, slots=tuple(slots), away=away)
+
+
+def _brought_back(now: State, owner: str) -> State:
+    """Return a cell back what was set aside when it went (rule 12)."""
+    slot = next(slot for slot in now.slots if slot.owner == owner)
+    index = next(
+        (
+            index
+            for index in reversed(range(len(now.done)))
+            if now.done[index].kind == "reset" or slot.key in now.done[index].after
+        ),
+        None,
+    )
+    if index is None or now.done[index].kind != "set aside":
+        return now
+    step = now.done[index]
+    others = tuple(each for each in step.held if each[0] != slot.key)
+    left = (replace(step, held=others),) if others else ()
+    then, _ = now.moved(step.kind, {slot.key: step.before[slot.key]})
+    return replace(then, done=(*now.done[:index], *left, *now.done[index + 1 :]))

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, replace
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
-from chatmagic import _json
 from chatmagic._json import (
     digest,
     exact_count,
@@ -31,12 +30,13 @@ from chatmagic._json import (
     whole_number,
     word_of,
 )
-from chatmagic.conversation.prefix import Digests
 from chatmagic.conversation.request_facts import NO_PARAMETERS, Parameters, Value
 from chatmagic.models import Origin, ReplyFacts, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from chatmagic.conversation.carried import Carried
 
 VERSION: Final = 1
 """The version of records and of saved conversations that this release writes and reads."""
@@ -82,8 +82,8 @@ class Record(ReplyFacts):
             values are kept.
         state: ``complete``, ``interrupted`` or ``cut off``.
         owner: hash of the cell that owns the turn; ``None`` without one.
-        carried: digests of the turns that the request carried, oldest first. Of a record that
-            was read, only the newest: the last one that a cell showed, and those since.
+        carried: digests of the newest turns that the request carried, oldest first: the last one
+            that a cell showed, and those since.
         request: digest of the canonical request.
         reply: digest of the reply's text.
         parameters: the fields of :class:`Parameters` that were set.
@@ -104,7 +104,7 @@ class Record(ReplyFacts):
 
     prompt: str = json_field(exact_text, default=MISSING, required=True)
     state: State = json_field(word_of(State), default=MISSING, required=True)
-    carried: Sequence[str] = json_field(_items(exact_digest), list, ())
+    carried: tuple[str, ...] = json_field(_items(exact_digest), list, ())
     request: str = json_field(exact_digest, default=MISSING, required=True)
     reply: str = json_field(exact_digest, default=MISSING, required=True)
     origin: Origin = json_field(word_of(Origin), default=MISSING, required=True)
@@ -153,22 +153,16 @@ class Record(ReplyFacts):
         """The same without the text of any value."""
         return replace(self, values=tuple(value.bare for value in self.values))
 
-    def listing(self, shown: Collection[str]) -> Self:
-        """Return the same record with the newest turns alone listed, so that it stays short.
+    def listing(self, carried: Carried, shown: Collection[str]) -> Self:
+        """Return the same record for an output, in which the newest turns alone are listed.
 
         Args:
+            carried: the turns that the request carried.
             shown: digests of the turns that a cell shows; the newest of them that the request
                 carried is the first that is listed.
         """
-        carried = self.carried
-        newest = range(len(carried))[::-1] if shown else ()
-        start = next((n for n in newest if carried[n] in shown), 0)
-        if isinstance(carried, Digests) and self.chain is None:
-            chain = carried.chain(start)
-        else:
-            chain = _json.chain_of(carried[:start], self.chain)
-        earlier = self.earlier + start
-        return replace(self, carried=carried[start:], earlier=earlier, chain=chain)
+        digests, earlier, chain = carried.listed(shown)
+        return replace(self, carried=digests, earlier=earlier, chain=chain)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as an output's metadata keep it."""

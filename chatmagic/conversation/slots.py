@@ -1,20 +1,30 @@
-"""The slots of a conversation, where its turns and what steers them stand, and their order."""
+"""Slots of a conversation: what stands where, in order, and the changes that can be taken back.
+
+The rules that are named are those of :mod:`chatmagic.conversation.conversation`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic.conversation.prefix import Known, Prefix
-from chatmagic.conversation.steering import Hiding, Steering
+from chatmagic.conversation.steering import STEERING, Instructions, Item, Steering
 from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import Place, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-Item = Turn | Steering
-"""What may stand in a slot: a turn, or what steers the turns below without being one."""
+    from chatmagic.conversation.carried import Carried
+    from chatmagic.conversation.request_facts import Value
+    from chatmagic.conversation.steering import Kind as Steers
+
+    _Asking = Literal["ask", "re-run", "retry", "pick"]
+    Kind = Literal[_Asking, "reset", "deletion", "set aside", "load", Steers]
+
+UNDO_DEPTH: Final = 1000
+"""How many changes can be taken back; older ones are final."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +33,7 @@ class Replies:
 
     Args:
         earlier: those from before the slot's own cell asked the question last.
-        latest: that cell's last one, and those since.
+        latest: that cell's last one, and those since, of which people know the numbers, from 1.
     """
 
     earlier: tuple[Turn, ...] = ()
@@ -37,15 +47,16 @@ class Replies:
         """Count all of them."""
         return len(self.earlier) + len(self.latest)
 
-    @property
-    def by_place(self) -> dict[int, Turn]:
-        """The turns by their numbers for people: from 1 those since, and up to -1 the earlier."""
-        return dict(enumerate(self.earlier, -len(self.earlier))) | dict(enumerate(self.latest, 1))
-
     def name(self, number: int) -> str:
-        """Return which one the turn of a number is, in words."""
-        place = next(place for place, turn in self.by_place.items() if turn.number == number)
-        return f"reply {place} of {len(self.latest)}" if place > 0 else f"earlier reply {place}"
+        """Return in words which one a turn is.
+
+        Args:
+            number: the turn's number in its conversation.
+        """
+        numbers = [turn.number for turn in self.latest]
+        if number not in numbers:
+            return "an earlier reply"
+        return f"reply {numbers.index(number) + 1} of {len(numbers)}"
 
     def joined_by(self, turn: Turn, number: int) -> Replies:
         """Return them with one more that was asked again, if they have the turn of a number.
@@ -60,11 +71,16 @@ class Replies:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot: its key for life, the cell it belongs to, and what is live there, in order.
+    """Slot of a cell, or of a turn that no cell owns.
 
-    ``earlier`` are the cells that it belonged to before (rule 13); ``newest`` is what its cell
-    put there last, live or not (rule 14); ``replies`` are all turns that ever stood there, by
-    their questions, which no undo takes away (rule 21).
+    Args:
+        key: its key for life.
+        owner: hash of the cell that it belongs to; ``None`` for none.
+        items: what is live there, in order.
+        earlier: hashes of the cells that it belonged to before (rule 13).
+        newest: what its cell put there last, live or not (rule 14).
+        replies: all turns that ever stood there, by their questions, which no undo takes away
+            (rule 21).
     """
 
     key: int
@@ -73,6 +89,16 @@ class Slot:
     earlier: frozenset[str] = frozenset()
     newest: Item | None = None
     replies: tuple[Replies, ...] = ()
+
+    def of_execution(self, execution: str | None) -> tuple[Item, ...]:
+        """Return the items that belong to an execution (rule 3).
+
+        Args:
+            execution: the execution's identity; an unknown one (``None``) has none.
+        """
+        if execution is None:
+            return ()
+        return tuple(item for item in self.items if item.execution == execution)
 
     def asked(self, turn: Turn, kept: Sequence[Item]) -> tuple[Replies, ...]:
         """Return the replies with a turn that the slot's own cell has asked.
@@ -103,6 +129,28 @@ class Slot:
         items = with_turns(self.items, change)
         return replace(self, items=items, newest=newest, replies=replies)
 
+    def renumbered(self, new: Callable[[int], int], known: dict[int, Carried]) -> Slot:
+        """Return the same for a conversation in which the turns have other numbers.
+
+        Args:
+            new: returns the number that takes the place of a turn's.
+            known: as :meth:`chatmagic.conversation.carried.Carried.renumbered` has it.
+        """
+        # The same turn may be live, the newest and among the replies.
+        done: dict[int, Turn] = {}
+
+        def renumber(turn: Turn) -> Turn:
+            if id(turn) not in done:
+                carried = turn.carried.renumbered(new, known)
+                done[id(turn)] = replace(turn, number=new(turn.number), carried=carried)
+            return done[id(turn)]
+
+        slot = self.with_turns(renumber)
+        items = (
+            item.renumbered(new) if isinstance(item, Steering) else item for item in slot.items
+        )
+        return replace(slot, items=tuple(items))
+
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The turns among its items."""
@@ -116,56 +164,213 @@ class Slot:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Effect of one step on the live turns, for a message about it.
+
+    Args:
+        kind: the kind of change that was done, taken back, or done again.
+        went: the turns that were live before the step and are not now, in their order.
+        came: the turns that are live since the step, in their order.
+        steered: the kinds of what steers the turns of which other items are live since the step.
+    """
+
+    kind: Kind
+    went: tuple[Turn, ...]
+    came: tuple[Turn, ...]
+    steered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change that can be gone back over.
+
+    Args:
+        kind: the kind of change.
+        held: the keys of the slots that it touched, each with its items before and after it.
+        orders: the slots' keys before and after it, of a load, which also changes the order.
+    """
+
+    kind: Kind
+    held: tuple[tuple[int, tuple[Item, ...], tuple[Item, ...]], ...]
+    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+
+    @property
+    def before(self) -> dict[int, tuple[Item, ...]]:
+        """The slots' items before it, by key."""
+        return {key: before for key, before, _ in self.held}
+
+    @property
+    def after(self) -> dict[int, tuple[Item, ...]]:
+        """The slots' items after it, by key."""
+        return {key: after for key, _, after in self.held}
+
+    def with_turns(self, change: Callable[[Turn], Turn]) -> Step:
+        """Return the same with each turn changed.
+
+        Args:
+            change: returns what takes the place of a turn.
+        """
+        held = (
+            (key, with_turns(before, change), with_turns(after, change))
+            for key, before, after in self.held
+        )
+        return replace(self, held=tuple(held))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """State of a conversation, whole; each change makes another one.
+
+    Args:
+        slots: the slots, in order.
+        done: the changes that can be taken back, oldest first.
+        undone: those that can be done again, the next one last.
+        void: how many undos had nothing to take back and await a redo (rule 8).
+        next_number: the number of the next turn.
+        away: hashes of the cells that are gone, and whose turns have been set aside (rule 12).
+    """
+
+    slots: tuple[Slot, ...] = ()
+    done: tuple[Step, ...] = ()
+    undone: tuple[Step, ...] = ()
+    void: int = 0
+    next_number: int = 1
+    away: frozenset[str] = frozenset()
+
+    def windows(self) -> Iterator[tuple[Turn, Window]]:
+        """Yield the live turns in their order, each with what a request in its place carries."""
+        place = Place()
+        for slot in self.slots:
+            yield from go_past(place, slot.items)
+
+    def known_turns(self) -> dict[int, Turn]:
+        """Return by number the turns that are live, and all replies to choose from."""
+        replies = (turn for slot in self.slots for each in slot.replies for turn in each)
+        return {turn.number: turn for turn in (*replies, *live(self.slots))}
+
+    def known_instructions(self) -> dict[str, Value]:
+        """Return by digest the instructions that are live, and those of the changes kept."""
+        sides = [side for step in (*self.done, *self.undone) for side in (step.before, step.after)]
+        lists = [*(items for side in sides for items in side.values())]
+        lists += [slot.items for slot in self.slots]
+        given = (each.value for items in lists for each in items if isinstance(each, Instructions))
+        return {value.sha256: value for value in given}
+
+    def replies_by_number(self) -> dict[int, tuple[Turn, Replies]]:
+        """Return by each reply's number the live turn with its question, and all its replies.
+
+        Those to a question without a live turn are left out (rule 21).
+        """
+        known: dict[int, tuple[Turn, Replies]] = {}
+        for slot in self.slots:
+            turns = {turn.number: turn for turn in slot.turns}
+            for replies in slot.replies:
+                numbers = [each.number for each in replies]
+                turn = next((turns[each] for each in numbers if each in turns), None)
+                if turn is not None:
+                    known |= dict.fromkeys(numbers, (turn, replies))
+        return known
+
+    def changed(
+        self,
+        kind: Kind,
+        after: Mapping[int, tuple[Item, ...]],
+        orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+    ) -> tuple[State, Change]:
+        """Put items into slots, as a new change to undo.
+
+        Args:
+            kind: the kind of change.
+            after: the slots' items, by key.
+            orders: as :class:`Step` has them.
+        """
+        indexes = _indexes(self.slots, after).items()
+        held = tuple((key, self.slots[at].items, after[key]) for key, at in indexes)
+        then, change = self.moved(kind, after)
+        done = (*self.done, Step(kind, held, orders))[-UNDO_DEPTH:]
+        return replace(then, done=done, undone=(), void=0), change
+
+    def moved(self, kind: Kind, items: Mapping[int, tuple[Item, ...]]) -> tuple[State, Change]:
+        """Put items into slots, and tell which turns went and which came.
+
+        Args:
+            kind: the kind of change.
+            items: the slots' items, by key.
+        """
+        then = [*self.slots]
+        for key, at in (indexes := _indexes(self.slots, items)).items():
+            then[at] = replace(self.slots[at], items=items[key])
+        # Of many turns, few are in slots that a change touches.
+        touched = range(len(then)) if len(indexes) > 1 else [*indexes.values()]
+        old, new = ([each[at] for at in touched] for each in (self.slots, then))
+        before, after = live(old), live(new)
+        was, now = ({turn.number for turn in each} for each in (before, after))
+        went = tuple(turn for turn in before if turn.number not in now)
+        came = tuple(turn for turn in after if turn.number not in was)
+        steered = tuple(each for each in STEERING if _of(each, old) != _of(each, new))
+        return replace(self, slots=tuple(then)), Change(kind, went, came, steered)
+
+    def without(self, kind: Kind, numbers: Collection[int]) -> tuple[State, Change]:
+        """Take live turns out, as a change to undo.
+
+        Args:
+            kind: the kind of change.
+            numbers: of the turns.
+        """
+        after = {
+            slot.key: tuple(
+                item
+                for item in slot.items
+                if not isinstance(item, Turn) or item.number not in numbers
+            )
+            for slot in self.slots
+            if not {turn.number for turn in slot.turns}.isdisjoint(numbers)
+        }
+        return self.changed(kind, after)
+
+
+def go_past(place: Place, items: Iterable[Item]) -> Iterator[tuple[Turn, Window]]:
+    """Go past items; yield the turns among them, each with what a request there carries.
+
+    Args:
+        place: the place above them, which is the one below them in the end.
+        items: in their order.
+    """
+    for item in items:
+        if isinstance(item, Turn):
+            yield item, place.add(item)
+        else:
+            item.steer(place)
+
+
+def place_below(slots: Iterable[Slot], above: Place | None = None) -> Place:
+    """Return the place below slots.
+
+    Args:
+        slots: in their order.
+        above: the place above them, which stays as it is; ``None`` is the beginning.
+    """
+    place = Place() if above is None else above.copy()
+    for slot in slots:
+        for _ in go_past(place, slot.items):
+            pass
+    return place
+
+
 def with_turns(items: tuple[Item, ...], change: Callable[[Turn], Turn]) -> tuple[Item, ...]:
-    """Return the items with each turn changed."""
+    """Return items with each turn changed.
+
+    Args:
+        items: the items.
+        change: returns what takes the place of a turn.
+    """
     return tuple(change(item) if isinstance(item, Turn) else item for item in items)
 
 
-def renumbered(slot: Slot, new: Callable[[int], int], known: Known[int]) -> Slot:
-    """Return a slot of another conversation.
-
-    Args:
-        slot: the slot.
-        new: returns the number that takes the place of a turn's.
-        known: lists of numbers that were changed with the slots before; empty at first.
-    """
-    # The same turn may be live, the newest and among the replies.
-    done: dict[int, Turn] = {}
-
-    def renumber(turn: Turn) -> Turn:
-        if id(turn) in done:
-            return done[id(turn)]
-        carried = turn.carried
-        if isinstance(carried, Prefix):
-            carried = carried.mapped(new, known)
-        else:
-            carried = tuple(map(new, carried))
-        done[id(turn)] = replace(turn, number=new(turn.number), carried=carried)
-        return done[id(turn)]
-
-    slot = slot.with_turns(renumber)
-    items = (
-        replace(item, turn=new(item.turn)) if isinstance(item, Hiding) else item
-        for item in slot.items
-    )
-    return replace(slot, items=tuple(items))
-
-
-def live(slots: Sequence[Slot]) -> tuple[Turn, ...]:
-    """Return the turns that are live in these slots, in their order."""
+def live(slots: Iterable[Slot]) -> tuple[Turn, ...]:
+    """Return the turns that are live in slots, in their order."""
     return tuple(turn for slot in slots for turn in slot.turns)
-
-
-def of_execution(slot: Slot, execution: str | None) -> tuple[Item, ...]:
-    """Return the slot's items that belong to an execution (rule 3).
-
-    Args:
-        slot: the slot.
-        execution: the execution's identity; an unknown one (``None``) has none.
-    """
-    if execution is None:
-        return ()
-    return tuple(item for item in slot.items if item.execution == execution)
 
 
 def with_slot(
@@ -219,3 +424,19 @@ def _sorted(slots: tuple[Slot, ...], given: Sequence[int | None]) -> tuple[Slot,
     for slot, rank in zip(slots, given, strict=True):
         last = ranks[slot.key] = last if rank is None else rank
     return tuple(sorted(slots, key=lambda slot: ranks[slot.key]))
+
+
+def _indexes(slots: Sequence[Slot], keys: Collection[int]) -> dict[int, int]:
+    """Return where the slots with these keys stand, in their order, by the keys."""
+    if len(keys) == 1:
+        (key,) = keys
+        # Most stand where they came to be.
+        if key < len(slots) and slots[key].key == key:
+            return {key: key}
+    return {slot.key: at for at, slot in enumerate(slots) if slot.key in keys}
+
+
+def _of(kind: str, slots: Sequence[Slot]) -> list[Item]:
+    """Return the items of a kind that are live in these slots, in their order."""
+    items = (item for slot in slots for item in slot.items)
+    return [item for item in items if not isinstance(item, Turn) and item.kind == kind]

@@ -1,4 +1,7 @@
-"""What made a live turn stale: the change above it, and the cell that made it (rule 9)."""
+"""What made a live turn stale, and the marks of cells (rules 9, 14 and 20).
+
+The rules are those of :mod:`chatmagic.conversation.conversation`.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
-from chatmagic.conversation import history
-from chatmagic.conversation.standings import standings
-from chatmagic.conversation.turn import (
-    changed_cell,
-    is_instructed_otherwise,
-    newest,
-)
+from chatmagic.conversation.slots import live
+from chatmagic.conversation.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from chatmagic.conversation.changes import Snapshot
-    from chatmagic.conversation.standings import Standing
-    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.slots import Replies, Slot, State
+    from chatmagic.conversation.window import Window
 
 Kind = Literal[
     "run again",
@@ -83,31 +80,28 @@ class Causes:
         label: returns a cell's name for people by its hash.
     """
 
-    def __init__(
-        self, now: Snapshot, cells: Mapping[str, str], label: Callable[[str], str]
-    ) -> None:
+    def __init__(self, now: State, cells: Mapping[str, str], label: Callable[[str], str]) -> None:
         """Work out nothing yet."""
-        self._now = now
+        self.now = now
         self._cells = cells
         self._label = label
 
     def of(self, number: int) -> Cause | None:
         """Return what made a live turn stale; ``None`` for one that is not, or is not live."""
-        standing = self._standings.get(number)
-        if standing is None:
+        if number not in self._windows:
             return None
-        turn = standing.turn
-        if standing.carries_others:
-            return self._by_turns(standing)
-        if is_instructed_otherwise(turn, standing.instructions):
-            return Cause("instructions", owner=standing.instructed_by)
-        cell = changed_cell(turn, self._cells)
+        turn, window = self._windows[number]
+        if not window.carries_as(turn):
+            return self._by_turns(turn, window)
+        if not window.instructs_as(turn):
+            return Cause("instructions", owner=window.instructed_by)
+        cell = turn.changed_cell(self._cells)
         return None if cell is None else Cause("cell", self._label(cell), cell)
 
     def by_cell(self) -> dict[str, Cause]:
         """Return for each cell with a stale turn what made the first of them stale."""
         causes: dict[str, Cause] = {}
-        for slot in self._now.slots:
+        for slot in self.now.slots:
             for turn in slot.turns:
                 # Another cell may have asked for the reply that stands there.
                 owners = [each for each in (slot.owner, turn.owner) if each not in causes]
@@ -117,49 +111,103 @@ class Causes:
         return causes
 
     @cached_property
-    def _standings(self) -> dict[int, Standing]:
-        return {each.turn.number: each for each in standings(self._now.slots)}
+    def _windows(self) -> dict[int, tuple[Turn, Window]]:
+        return {turn.number: (turn, window) for turn, window in self.now.windows()}
 
     @cached_property
     def _known(self) -> dict[int, Turn]:
-        return history.known_turns(self._now)
+        return self.now.known_turns()
 
-    def _by_turns(self, standing: Standing) -> Cause:
+    def _by_turns(self, turn: Turn, window: Window) -> Cause:
         """Return the first turn that came or went, as a cause."""
-        turn = standing.turn
-        now = newest(standing.above, turn.last)
+        now = window.turns
         carries, carried = {each.number for each in now}, frozenset(turn.carried)
         gone = [number for number in turn.carried if number not in carries]
         came = next((each for each in now if each.number not in carried), None)
         if came is not None:
-            asked = [self._known[number] for number in gone if number in self._known]
-            before = [each.owner for each in asked]
-            old = next((each for each in asked if each.as_typed == came.as_typed), None)
-            if old is not None and came.owner not in before:
-                if came.number < turn.number:
-                    return self._cause("put back", came)
-                more = came.record is not None and came.record.continues is not None
-                what: Kind = "continued" if more else "asked again"
-                return replace(self._cause(what, old), owner=came.owner)
-            is_replaced = came.owner is not None and came.owner in before
-            if not is_replaced:
-                return self._cause("came", came)
-            again: Kind = "run again" if came.entry == "cell" else "asked again"
-            return self._cause(again if came.number > turn.number else "put back", came)
+            return self._by_new(turn, came, gone)
         if not gone:
             return Cause("order")
         went = self._known.get(gone[0])
-        return Cause("unknown") if went is None else self._cause(self._where(went, standing), went)
+        if went is None:
+            return Cause("unknown")
+        return self._cause(self._where(went, window), went)
 
-    def _where(self, went: Turn, standing: Standing) -> Kind:
+    def _by_new(self, turn: Turn, came: Turn, gone: list[int]) -> Cause:
+        """Return a turn that goes along now as a cause, by what it came in place of.
+
+        Args:
+            turn: the stale turn.
+            came: the one that it did not carry.
+            gone: numbers of those that it carried, and would not carry now.
+        """
+        asked = [self._known[number] for number in gone if number in self._known]
+        before = [each.owner for each in asked]
+        old = next((each for each in asked if each.as_typed == came.as_typed), None)
+        if old is not None and came.owner not in before:
+            if came.number < turn.number:
+                return self._cause("put back", came)
+            more = came.record is not None and came.record.continues is not None
+            return replace(
+                self._cause("continued" if more else "asked again", old), owner=came.owner
+            )
+        if came.owner is None or came.owner not in before:
+            return self._cause("came", came)
+        if came.number < turn.number:
+            return self._cause("put back", came)
+        return self._cause("run again" if came.entry == "cell" else "asked again", came)
+
+    def _where(self, went: Turn, window: Window) -> Kind:
         """Return what became of a turn that went along and would not go along now."""
-        if went.number not in self._standings:
+        if went.number not in self._windows:
             return "taken back"
-        line = [turn.number for turn in standing.line]
+        line = [turn.number for turn in window.line]
         if went.number not in line:
             return "parted"
-        return "moved" if line.index(went.number) > standing.index else "hidden"
+        return "moved" if line.index(went.number) > window.index else "hidden"
 
     def _cause(self, kind: Kind, turn: Turn) -> Cause:
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))
         return Cause(kind, place or "a cell", turn.owner)
+
+
+def marks(now: State, causes: Causes) -> dict[str, str]:
+    """Return the marks of cells, by their hashes.
+
+    Args:
+        now: the conversation.
+        causes: what made its turns stale.
+
+    Returns:
+        ``stale``, ``held back``, ``at its limit``, ``replaced``, ``taken back``, or for what steers
+        the turns below its kind with the last.
+    """
+    turns = live(now.slots)
+    marks: dict[str | None, str] = {
+        turn.owner: "held back" for turn in turns if turn.reply.held_back
+    }
+    marks |= {turn.owner: "at its limit" for turn in turns if turn.reply.finish_reason == "length"}
+    marks |= dict.fromkeys(causes.by_cell(), "stale")
+    numbers = {turn.number for turn in turns}
+    lacking = [slot for slot in now.slots if _lacks(slot, numbers)]
+    others = now.replies_by_number() if lacking else {}
+    lost = {slot.owner: _lost(slot, others) for slot in lacking}
+    marks |= {owner: mark for owner, mark in lost.items() if mark is not None}
+    return {owner: mark for owner, mark in marks.items() if owner is not None}
+
+
+def _lacks(slot: Slot, numbers: set[int]) -> bool:
+    """Return whether what a cell put there last is live neither here nor, a turn, elsewhere."""
+    newest = slot.newest
+    return slot.lacks_newest and not (isinstance(newest, Turn) and newest.number in numbers)
+
+
+def _lost(slot: Slot, others: Mapping[int, tuple[Turn, Replies]]) -> str | None:
+    """Return the mark of a cell whose newest item is not live; ``None`` where its like is."""
+    newest = slot.newest
+    if newest is None or isinstance(newest, Turn):
+        if newest is not None and newest.number in others:
+            other, _ = others[newest.number]
+            return None if other.reads == newest.reads else "replaced"
+        return "taken back"
+    return f"{newest.kind} taken back"

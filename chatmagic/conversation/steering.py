@@ -25,15 +25,16 @@ from chatmagic.conversation import template
 from chatmagic.conversation.question import first_line
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
 from chatmagic.conversation.request_facts import Value, switch, thread_name, where_on
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Literal
 
-    from chatmagic.conversation.turn import Context, Turn
+    from chatmagic.conversation.window import Place, Window
 
     Kind = Literal["instructions", "thread", "hiding"]
 
@@ -90,6 +91,22 @@ class Steering(ABC):
         """Return what a cell's source gives; ``None`` where that cannot be told."""
         return None
 
+    @abstractmethod
+    def steer(self, place: Place) -> None:
+        """Let what it does hold in a place, which stands just below its own."""
+
+    def numbered(self, place: Place) -> Self:  # noqa: ARG002 - for kinds that name a turn
+        """Return the same as it reads in a place."""
+        return self
+
+    def renumbered(self, new: Callable[[int], int]) -> Self:  # noqa: ARG002 - the same
+        """Return the same for a conversation in which the turns have other numbers.
+
+        Args:
+            new: returns the number that takes the place of a turn's.
+        """
+        return self
+
     @property
     @abstractmethod
     def reads(self) -> tuple[str, ...]:
@@ -108,6 +125,11 @@ class Steering(ABC):
     @property
     def text(self) -> str:
         """A text that it holds, which its output shows below the words; empty for none."""
+        return ""
+
+    @property
+    def heading(self) -> str:
+        """The heading of what it does in a conversation as Markdown; empty for none."""
         return ""
 
     def to_json(self, kind: str = "") -> dict[str, Any]:
@@ -178,6 +200,15 @@ class Instructions(Steering):
         if first is None or not re.match(_CELL, lines[first].rstrip("\r\n")):
             return None
         return cls.of("".join(lines[first + 1 :]).removesuffix("\n"))
+
+    @property
+    def heading(self) -> str:
+        """One word."""
+        return "Instructions"
+
+    def steer(self, place: Place) -> None:
+        """Hold in place of those above; an empty text ends them (rule 15)."""
+        place.instructions, place.instructed_by = self.in_force, self.owner
 
     @property
     def in_force(self) -> Value | None:
@@ -255,6 +286,15 @@ class ThreadStart(Steering):
         )
         return line and cls(line[2], None if line[1] is None else int(line[1]))
 
+    def steer(self, place: Place) -> None:
+        """Begin the thread, or go on with it (rules 16 and 17)."""
+        place.begin(self.name, self.fork)
+
+    @property
+    def heading(self) -> str:
+        """Its name."""
+        return f"Thread {self.name}"
+
     @property
     def reads(self) -> tuple[str, ...]:
         """What its cell shows of it."""
@@ -278,7 +318,7 @@ class ThreadStart(Steering):
         return f"{words} It begins with the first {first} of the thread above."
 
 
-def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
+def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
     """Refuse a fork of turns that are not there, or of a name that has turns already.
 
     Args:
@@ -289,13 +329,13 @@ def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
     Raises:
         InputError: it is such a fork.
     """
-    if start.fork is not None and start.fork > len(here.line):
+    if start.fork is not None and start.fork > here.index:
         raise InputError(
-            f"The thread {here.thread} has {counted(len(here.line), 'turn')} above this cell. "
+            f"The thread {here.thread} has {counted(here.index, 'turn')} above this cell. "
             "Nothing was changed.",
             hint="--fork takes the number of the last turn to begin with: %chat_history.",
         )
-    if start.fork is not None and own.line:
+    if start.fork is not None and own.index:
         raise InputError(
             f"The thread {start.name} has turns above this cell already. Nothing was changed.",
             hint=f"Take another name, or go on with it: %chat_thread {start.name}.",
@@ -303,23 +343,56 @@ def refuse_fork(start: ThreadStart, here: Context, own: Context) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Hiding(Steering):
-    """Hiding of a turn in the slot of a cell, or its end; it holds for the requests below.
+class TurnMark(Steering):
+    """What holds of one turn for the requests below a cell.
+
+    It names the turn itself: asked again, its cell has a new turn, of which it does not hold.
 
     Args:
         number: the turn's number for people, which counts in the thread where the cell stands; 0
             is a turn that is not there.
         digest: the digest by which records name the turn.
-        show: whether it is carried again.
         turn: the turn's number in its conversation; 0 is a turn that is not known.
     """
 
     number: int = json_field(exact_count, default=0, required=True)
     digest: str = json_field(exact_digest, default="", required=True)
-    show: bool = json_field(switch, where_on, default=False)
     turn: int = 0
 
+    def numbered(self, place: Place) -> Self:
+        """Return the same with the number that its turn has in a place."""
+        return replace(self, number=place.number_of(self.turn))
+
+    def renumbered(self, new: Callable[[int], int]) -> Self:
+        """Return the same for a conversation in which the turns have other numbers."""
+        return replace(self, turn=new(self.turn))
+
+    def among(self, line: Sequence[Turn]) -> Self:
+        """Return the same with the turn that its digest names: at its number, else elsewhere.
+
+        Args:
+            line: the turns of the thread above it.
+        """
+        turns = (*line[self.number - 1 : self.number], *line) if self.number else ()
+        named = (turn.number for turn in turns if turn.recorded_digest == self.digest)
+        return replace(self, turn=next(named, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding(TurnMark):
+    """Hiding of a turn in the slot of a cell, or its end (rule 19).
+
+    Args:
+        show: whether the turn is carried again.
+    """
+
+    show: bool = json_field(switch, where_on, default=False)
+
     kind = "hiding"
+
+    def steer(self, place: Place) -> None:
+        """Leave the turn out, or carry it again."""
+        place.hidden = place.hidden - {self.turn} if self.show else place.hidden | {self.turn}
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -337,15 +410,9 @@ class Hiding(Steering):
         does = "goes along again" if self.show else "is hidden: it does not go along"
         return f"Turn {self.number:,} {does} with the questions below."
 
-    def among(self, line: Sequence[Turn]) -> Self:
-        """Return the same with the turn that its digest names: at its number, else elsewhere.
 
-        Args:
-            line: the turns of the thread above it.
-        """
-        turns = (*line[self.number - 1 : self.number], *line) if self.number else ()
-        named = (turn.number for turn in turns if turn.recorded_digest == self.digest)
-        return replace(self, turn=next(named, 0))
+Item = Turn | Steering
+"""What may stand in a slot: a turn, or what steers the turns below without being one."""
 
 
 STEERING: Final[dict[str, type[Steering]]] = {

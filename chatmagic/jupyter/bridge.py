@@ -19,7 +19,7 @@ from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # i
 from traitlets import Bool, List, Unicode, dlink
 
 from chatmagic.conversation.cell_order import Pages, report_from
-from chatmagic.conversation.history import IN_NOTEBOOK
+from chatmagic.conversation.conversation import IN_NOTEBOOK
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import assets, stale_cells
 from chatmagic.jupyter.page_widget import PageWidget
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.cell_order import PageReport
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.marks import Mark
     from chatmagic.conversation.staleness import Cause
     from chatmagic.jupyter.bridge_messages import (
         CodeCell,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
-MARKS: Final[Mapping[Mark, str]] = {
+MARKS: Final[Mapping[str, str]] = {
     "stale": "Stale, {}. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
     "reset or a load. Run the cell again to ask anew.",

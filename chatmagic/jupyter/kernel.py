@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.conversation.cell_order import Layout, Pages
-    from chatmagic.conversation.turn import Context
+    from chatmagic.conversation.window import Window
     from chatmagic.jupyter.background import Background
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.models import Reply
@@ -117,7 +117,7 @@ class Kernel(ConfiguredEnvironment):
 
     # --- What the commands show and change -----------------------------------------------------
 
-    def context(self, last: int | None = None, *, owns: bool = False) -> Context:
+    def context(self, last: int | None = None, *, owns: bool = False) -> Window:
         """Return what a question of the running cell would carry, once the page is followed.
 
         Where no page tells an order, a cell that owns no place stands below all turns of the
@@ -134,9 +134,9 @@ class Kernel(ConfiguredEnvironment):
         order = None if layout is None else layout.order
         conversation, thread = self.session.conversation, None
         if not (owner is None or owns or order is not None or owner in dict(conversation.slots)):
-            thread = self.threads_read.setdefault(owner, conversation.context().thread)
+            thread = self.threads_read.setdefault(owner, conversation.window().thread)
             thread = thread if thread in conversation.threads else None
-        return conversation.context(owner, execution, last=last, order=order, thread=thread)
+        return conversation.window(owner, execution, last=last, order=order, thread=thread)
 
     @property
     def pages(self) -> Pages | None:

@@ -171,7 +171,7 @@ class Status:
         """Return the instructions that hold for a question of the panel, below all cells."""
         layout = self.kernel.layout(None)
         order = None if layout is None else layout.order
-        return self.kernel.session.conversation.context(order=order).instructions
+        return self.kernel.session.conversation.window(order=order).instructions
 
     def _asks(self) -> list[str]:
         """Return the lines on the service: address, key, model."""

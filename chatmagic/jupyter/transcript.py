@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.request_facts import Part, Value
-    from chatmagic.conversation.standings import Standing
-    from chatmagic.conversation.turn import Context, Turn
+    from chatmagic.conversation.slots import Change
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.window import Window
     from chatmagic.models import Credits
     from chatmagic.protocol.auth import Auth
     from chatmagic.protocol.wire import Request
@@ -82,7 +82,7 @@ def table(
     conversation: Conversation,
     order: str = AS_RUN,
     notebooks: Mapping[str, str] | None = None,
-    here: Context | None = None,
+    here: Window | None = None,
     listed: tuple[int, int] | None = None,
 ) -> tuple[str, str]:
     """Return a table of turns, as HTML and as text.
@@ -110,7 +110,7 @@ def _more(first: int, last: int, count: int) -> str:
     return f" Turns {first:,} to {last:,} are listed{shows}."
 
 
-def _carried(here: Context, count: int) -> str:
+def _carried(here: Window, count: int) -> str:
     """Return in words what a question would carry, where that is not all of so many turns."""
     if len(here.turns) == count:
         return ""
@@ -300,7 +300,7 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     """
     turns = conversation.turns
     kept = _kept(turns)
-    parts = [_turn(each) for each in conversation.standings if each.turn.number in kept]
+    parts = [_turn(*each) for each in conversation.windows if each[0].number in kept]
     if more := len(turns) - len(parts):
         what = "turn is" if more == 1 else "turns are"
         line = f"{more:,} earlier {what} not saved here; %chat_save keeps all of them."
@@ -327,10 +327,10 @@ def _kept(turns: Sequence[Turn]) -> frozenset[int]:
     return frozenset(turn.number for turn in mine + others)
 
 
-def _turn(standing: Standing) -> tuple[str, str]:
-    turn, thread = standing.turn, standing.thread
+def _turn(turn: Turn, window: Window) -> tuple[str, str]:
+    thread = window.thread
     # Not the number of the cell, which is another one at each run.
-    asked = f"{standing.index + 1}. You, in {_PLACES[turn.entry]}"
+    asked = f"{window.index + 1}. You, in {_PLACES[turn.entry]}"
     asked += "" if thread == MAIN else f", in the thread {thread}"
     if turn.entry != "panel":
         line = f"{asked}: {one_line(turn.as_typed, EXCERPT)}"

@@ -10,7 +10,8 @@ from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic.conversation import continuation
 from chatmagic.conversation.request_facts import RequestFacts
-from chatmagic.conversation.turn import Context, Turn
+from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import Window
 from chatmagic.errors import GOES_ON, ChatError, ChatInterrupted, ReplyFormatError, TooLongError
 from chatmagic.session import forms
 from chatmagic.session.events import Answer
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
-    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
+    from chatmagic.conversation.slots import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask, View
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _UNSENT: Final = "Nothing was sent."
 _NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
-NOTHING: Final = Context(turns=(), total=0)
+NOTHING: Final = Window()
 """What an ask without history carries."""
 
 
@@ -68,7 +69,7 @@ class AskState:
     cassette: CassetteSetup | None = None
     service: ServiceSetup | None = None
     order: tuple[str, ...] | None = None
-    context: Context = NOTHING
+    context: Window = NOTHING
     left_out: int = 0
     request: Request = field(init=False, repr=False)
     digest: str = ""
@@ -95,7 +96,7 @@ class AskState:
         while self.left_out < len(turns) and (not self.left_out or left > size // 2):
             left -= sum(len(message.content) for message in turns[self.left_out].messages)
             self.left_out += 1
-        self.context = replace(self.context, turns=turns[self.left_out :])
+        self.context = replace(self.context, last=len(turns) - self.left_out)
 
     @contextlib.contextmanager
     def sending_again(self) -> Iterator[None]:
@@ -144,7 +145,7 @@ class AskState:
                 hints = [self.problem.hint, GOES_ON]
                 self.problem.hint = " ".join(filter(None, hints))
         whole = None if ask.part is None else kept.reply
-        answer = Answer(turn.reply, record.listing(self.context.shown), whole)
+        answer = Answer(turn.reply, record, whole)
         if ask.history and session.conversation.added == self.added:
             self._put_into(session.conversation, kept)
         self.answer = answer
@@ -161,13 +162,13 @@ class AskState:
         return Turn(
             **facts,
             reply=reply,
-            carried=self.context.numbers,
+            carried=self.context.carried,
             instructions=instructions and instructions.bare,
         )
 
     def _record_of(self, turn: Turn, conversation: Conversation) -> Record:
         """Return the record of the turn that the ask makes."""
-        record = turn.to_record(self.context.digests, self.digest)
+        record = turn.to_record(self.digest, self.context.shown)
         again = self.ask.again
         earlier = () if again is None else conversation.replies(again).latest
         digests = dict.fromkeys(other.recorded_digest for other in earlier)

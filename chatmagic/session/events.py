@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.request_facts import Entry
-    from chatmagic.conversation.turn import Context, Turn
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.window import Window
     from chatmagic.models import Reply
 
 EMPTY: Final = "The prompt is empty. Nothing was sent."
@@ -97,7 +98,7 @@ class Ask(RequestFacts):
 
     def context_in(
         self, conversation: Conversation, order: Sequence[str] | None, *, last: int | None = None
-    ) -> Context:
+    ) -> Window:
         """Return what of a conversation the request carries.
 
         Args:
@@ -106,12 +107,12 @@ class Ask(RequestFacts):
             last: carry only so many turns, the newest; ``None`` is all of them.
         """
         if self.again is not None:
-            return conversation.context_of(self.again, last=last)
+            return conversation.window_of(self.again, last=last)
         return self.place_in(conversation, order, last=last)
 
     def place_in(
         self, conversation: Conversation, order: Sequence[str] | None, *, last: int | None = None
-    ) -> Context:
+    ) -> Window:
         """Return what of a conversation stands above the cell that asks.
 
         Args:
@@ -119,11 +120,11 @@ class Ask(RequestFacts):
             order: as :meth:`context_in` has it.
             last: as :meth:`context_in` has it.
         """
-        return conversation.context(
+        return conversation.window(
             self.owner, self.execution, last=last, order=order, thread=self.thread
         )
 
-    def as_sent(self, context: Context) -> tuple[Ask, Context]:
+    def as_sent(self, context: Window) -> tuple[Ask, Window]:
         """Return what the request asks, and what it carries: to continue a reply, the turn, too.
 
         Args:
@@ -132,7 +133,7 @@ class Ask(RequestFacts):
         if self.part is None:
             return self, context
         ask = replace(self, prompt=ASKED_FOR_THE_REST, typed=None, values=())
-        return ask, replace(context, turns=(*context.turns, self.part))
+        return ask, context.with_turn(self.part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ class Preview:
         context = state.context
         sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in context.places]
         along = [] if context.thread == MAIN else [f"it is asked in the thread {context.thread}"]
-        if context.hidden:
-            along.append(f"{counted(context.hidden, 'hidden turn')} left out")
+        if context.hidden_above:
+            along.append(f"{counted(context.hidden_above, 'hidden turn')} left out")
         if len(context.turns) < context.total:
             along.append(f"the last {len(context.turns):,} of {context.total:,} turns go along")
         return cls(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.turn import Context
+    from chatmagic.conversation.window import Window
     from chatmagic.protocol.known_secrets import SecretVariable
     from chatmagic.protocol.wire import Request
     from chatmagic.session.events import Ask
@@ -44,7 +44,7 @@ class SecretCheck:
         """Hashes of the texts that passed; a set of texts would hold each as long as the kernel."""
 
     def refuse(
-        self, asked: Ask, above: Context, request: Request, endpoint: Endpoint, *, is_sent: bool
+        self, asked: Ask, above: Window, request: Request, endpoint: Endpoint, *, is_sent: bool
     ) -> None:
         """Refuse an ask whose request holds a secret.
 
@@ -93,7 +93,7 @@ class SecretCheck:
         self._passed.add(hash(text))
 
 
-def _place(text: str, ask: Ask, above: Context, variables: Iterable[SecretVariable]) -> str:
+def _place(text: str, ask: Ask, above: Window, variables: Iterable[SecretVariable]) -> str:
     """Return the place of a text that holds a secret, as the beginning of a sentence."""
     if text == ask.prompt:
         for value in ask.values:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.request_facts import Format
     from chatmagic.conversation.schema_text import Schema
+    from chatmagic.conversation.slots import Change
     from chatmagic.conversation.steering import Steering
     from chatmagic.models import Credits, Reply
     from chatmagic.session.events import Event, View
@@ -282,7 +282,7 @@ class Session(SessionState):
             if layout is not None:
                 conversation.follow(layout)
             if isinstance(item, ThreadStart):
-                where = partial(conversation.context, item.owner, item.execution, order=order)
+                where = partial(conversation.window, item.owner, item.execution, order=order)
                 refuse_fork(item, where(), where(thread=item.name))
             return conversation.add(item, order=order)
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
-    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.slots import Change
     from chatmagic.conversation.turn import Turn
     from chatmagic.session.events import Ask, View
     from chatmagic.session.state import SessionState
@@ -130,7 +130,7 @@ class AskSteps:
         above: tuple[Turn, ...] = ()
         if state.ask.history:
             state.context = state.ask.context_in(conversation, state.order, last=state.ask.last)
-            above = state.ask.context_in(conversation, state.order).turns
+            above = replace(state.context, last=None).turns
         self._ask_for_form(above)
         self._make_request()
         return aside
@@ -193,11 +193,13 @@ class AskSteps:
         asked = Interaction.asked(
             state.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
         )
-        above = state.ask.place_in(conversation, state.order)
+        again = ask.again is not None
+        place = ask.place_in(conversation, state.order) if again else context
+        above = {turn.number for turn in place.above}
         below = [
             turn
-            for turn in conversation.threads.get(above.thread, ())
-            if ask.owner is not None and turn.owner != ask.owner and turn not in above.line
+            for turn in conversation.threads.get(place.thread, ())
+            if ask.owner is not None and turn.owner != ask.owner and turn.number not in above
         ]
         warnings = reproducibility.warnings(
             conversation,
@@ -221,8 +223,8 @@ class AskSteps:
             notes.append(f"{does}: {one_line(ask.as_typed)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
-        if context.hidden:
-            notes.append(f"sent without {counted(context.hidden, 'hidden turn')}")
+        if context.hidden_above:
+            notes.append(f"sent without {counted(context.hidden_above, 'hidden turn')}")
         if context.thread != MAIN:
             notes.append(f"in the thread {context.thread}")
         if context.instructions is not None:

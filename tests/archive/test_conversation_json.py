@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from talks import ask, prompts
+from talks import ask, instructions_of, prompts
 
 from chatmagic._json import digest
 from chatmagic.archive import conversation_json
+from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError, sealed
 from chatmagic.conversation.request_facts import Value
@@ -23,7 +24,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
-    from chatmagic.conversation.slots import Item
+    from chatmagic.conversation.steering import Item
 
 texts = st.text(max_size=12)
 replies = st.builds(
@@ -91,10 +92,10 @@ def talked(given: list[Item]) -> Conversation:
         if not isinstance(turn, Turn):
             talk.add(turn)
             continue
-        context = talk.context(turn.owner, turn.execution, last=turn.last, thread=turn.thread)
+        context = talk.window(turn.owner, turn.execution, last=turn.last, thread=turn.thread)
         held = context.instructions and context.instructions.bare
-        asked = replace(turn, carried=context.numbers, instructions=held)
-        talk.add(replace(asked, record=asked.to_record(context.digests, "0" * 64)))
+        asked = replace(turn, carried=context.carried, instructions=held)
+        talk.add(replace(asked, record=asked.to_record("0" * 64)))
     return talk
 
 
@@ -121,11 +122,12 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
         )
         assert before.record == after.record
     assert [owner for owner, held in talk.slots if held] == [owner for owner, _ in again.slots]
-    assert again.instructions == talk.instructions
-    assert [each.thread for each in again.standings] == [each.thread for each in talk.standings]
+    assert instructions_of(again) == instructions_of(talk)
+    threads = [[window.thread for _, window in each.windows] for each in (talk, again)]
+    assert threads[0] == threads[1]
     lines = [[[turn.digest for turn in line] for line in t.threads.values()] for t in (talk, again)]
     assert lines[0] == lines[1]
-    carried = [[t.context(thread=name).digests for name in t.threads] for t in (talk, again)]
+    carried = [[t.window(thread=name).carried.digests for name in t.threads] for t in (talk, again)]
     assert carried[0] == carried[1]
     assert again.undo_depth == 0
     assert conversation_json.dump(again) == conversation_json.dump(talk)
@@ -136,10 +138,10 @@ def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Ite
     """A turn that was asked again, and answered with the same words, makes none stale."""
     talk = talked(given)
     stale = []
-    for index, standing in enumerate(talk.standings):
-        turn, now = standing.turn, standing.instructions
+    for index, (turn, window) in enumerate(talk.windows):
+        now = window.instructions
         assert turn.record is not None
-        above = [other.digest for other in standing.above]
+        above = [other.digest for other in window.above if other.number not in window.hidden]
         above = above if turn.last is None else above[max(0, len(above) - turn.last) :]
         is_same = list(turn.record.carried) == above and turn.instructions == (now and now.bare)
         stale += [] if is_same else [index]
@@ -226,7 +228,7 @@ def test_a_turn_knows_those_of_its_own_thread() -> None:
     same = [Turn(prompt="p", reply=Reply("r"), thread=thread) for thread in ("main", "x")]
     talk = talked([*same, Turn(prompt="q", reply=Reply("r"), thread="x")])
     again = conversation_json.load(conversation_json.dump(talk))
-    assert (again.turns[-1].carried, again.stale_turns()) == ((2,), ())
+    assert (tuple(again.turns[-1].carried), again.stale_turns()) == ((2,), ())
 
 
 def test_threads_are_numbered_apart() -> None:
@@ -329,7 +331,7 @@ def test_a_hidden_turn_is_found_by_its_place() -> None:
     talk.add(Hiding(9, digest("any"), turn=2, owner="i", execution="1"))
     ask(talk, "d", "a", "again")
     again = conversation_json.load(conversation_json.dump(talk))
-    assert prompts(again.context().turns) == prompts(talk.context().turns) == ["d", "c"]
+    assert prompts(again.window().turns) == prompts(talk.window().turns) == ["d", "c"]
     assert "Turn 2 is hidden: it does" in conversation_json.markdown(talk)
 
 
@@ -338,9 +340,9 @@ def test_a_turn_that_carried_one_that_is_gone_as_well_as_those_above() -> None:
     talk = Conversation()
     ask(talk, "a")
     above = talk.turns[0].digest
-    asked = Turn("b", reply=Reply("r"), carried=(0, 1))
-    record = replace(asked.to_record([above], digest("request")), earlier=1, chain=digest("gone"))
-    talk.add(replace(asked, record=record))
+    carried = Carried.unknown(1, digest("gone")).followed_by(1, above)
+    asked = Turn("b", reply=Reply("r"), carried=carried)
+    talk.add(replace(asked, record=asked.to_record(digest("request"))))
     ask(talk, "c")
     again = conversation_json.load(conversation_json.dump(talk))
     assert [tuple(turn.carried) for turn in again] == [(), (0, 1), (1, 2)]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from chatmagic.archive import output
+from chatmagic.conversation.carried import NOTHING, Carried
 from chatmagic.conversation.record import Record, check_seal
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
@@ -20,7 +21,7 @@ REQUEST = "0" * 64
 
 def test_an_output_holds_the_reply_and_its_sealed_record() -> None:
     """The exact text, safe HTML, the record and the versions that rendered it."""
-    record = TURN.to_record((), REQUEST)
+    record = TURN.to_record(REQUEST)
     data, metadata = output.of(TURN.reply, record)
     assert data["text/plain"] == "*r*"
     assert "<em>r</em>" in data["text/html"]
@@ -35,16 +36,16 @@ def test_a_value_that_is_kept_is_shown() -> None:
     """Nothing in the record is hidden; one that is not kept is not there."""
     kept = Value.of("x", "<secret>")
     turn = replace(TURN, prompt="p <secret>", typed="p {{ x }}", values=(kept,))
-    shown = output.bundle(turn.reply, turn.to_record((), REQUEST))["text/html"]
+    shown = output.bundle(turn.reply, turn.to_record(REQUEST))["text/html"]
     assert "&lt;secret&gt;" in shown
-    assert "secret" not in output.bundle(turn.reply, turn.to_record((), REQUEST).bare)["text/html"]
+    assert "secret" not in output.bundle(turn.reply, turn.to_record(REQUEST).bare)["text/html"]
 
 
 def test_paper_shows_what_a_page_shows() -> None:
     """Safe Markdown: the reply, how it ended, the values that are kept, and the gauge in words."""
     reply = Reply("*a* <b>", refusal="No *b*", usage=Usage(1, 2, 3))
     turn = replace(TURN, prompt="x", typed="{{ y }}", values=(Value.of("y", "x"),), reply=reply)
-    record = replace(turn.to_record((), REQUEST), in_place_of=("0" * 64,))
+    record = replace(turn.to_record(REQUEST), in_place_of=("0" * 64,))
     assert output.bundle(reply, record)["text/markdown"] == (
         "*Asked again: “&#123;&#123; y &#125;&#125;”*\n\n"
         "*a* &#60;b&#62;\n\n"
@@ -62,8 +63,8 @@ def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
         credits = Credits(10, left, None, None, datetime(2026, 1, 1, tzinfo=UTC))
         reply = replace(TURN.reply, credits=credits, usage=Usage(1, left, 1 + left))
         turn = replace(TURN, reply=reply, credit_line=False, temperature=0.5)
-        runs.append(output.of(reply, turn.to_record((), REQUEST)))
-        assert output.credit_line(reply, turn.to_record((), REQUEST)) == ""
+        runs.append(output.of(reply, turn.to_record(REQUEST)))
+        assert output.credit_line(reply, turn.to_record(REQUEST)) == ""
         assert runs[-1][1]["chatmagic"]["credits"]["remaining"] == left
     (first, _), (second, _) = runs
     assert first == second
@@ -89,8 +90,12 @@ def test_what_is_particular_about_a_turn() -> None:
     """In the order in which a list of turns shows it; an ordinary turn needs no words."""
     assert output.turn_notes(TURN, None) == []
     reply = replace(TURN.reply, origin="replay", recorded="emulator", by_order=True)
-    turn = replace(TURN, reply=reply, max_tokens=7, last=1, carried=(1,), asked_model="big")
-    lacking = replace(turn, typed="{{ x }}", values=(Value.of("x", "1").bare,), last=0, carried=())
+    turn = replace(
+        TURN, reply=reply, max_tokens=7, last=1, carried=Carried.of([(1, "")]), asked_model="big"
+    )
+    lacking = replace(
+        turn, typed="{{ x }}", values=(Value.of("x", "1").bare,), last=0, carried=NOTHING
+    )
     assert output.turn_notes(turn, Cause("run again", "cell [3]")) == [
         "stale, because cell [3] was run again",
         "max 7 · model big",

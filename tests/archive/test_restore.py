@@ -10,14 +10,14 @@ from unittest.mock import Mock
 
 from pages import cell, output
 from saved_notebooks import page, read, record
-from talks import ask, prompts
+from talks import ask, instructions_of, prompts
 
 from chatmagic._json import chain_digest
 from chatmagic.archive import conversation_json, notebook, restore
 from chatmagic.archive.restore import CarriedTurns, Replay
-from chatmagic.conversation import prefix
+from chatmagic.conversation import carried as carried_turns
+from chatmagic.conversation.carried import NOTHING, Carried
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.prefix import Prefix
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
@@ -62,7 +62,7 @@ def test_a_thread_stands_where_its_cell_stands() -> None:
     asked, more = page("p", id="a"), page("q", id="b", parameters={"thread": "other"})
     talk = restored(asked, cell("%chat_thread sql", [began], id="s"), page("r", id="c"), more)
     assert [owner for owner, _ in talk.slots] == [owner_of(id) for id in "ascb"]
-    assert [each.thread for each in talk.standings] == ["main", "sql", "other"]
+    assert [window.thread for _, window in talk.windows] == ["main", "sql", "other"]
     assert [turn.prompt for turn in talk.of_thread("sql")] == ["p", "r"]
     again = restored(asked, cell("%chat_thread --delete main", [gone], id="d"), more)
     assert [turn.prompt for turn in again] == ["q"]
@@ -77,11 +77,11 @@ def test_instructions_stand_where_their_cell_stands() -> None:
     asked = page("p", id="c", instructions=terse.value.bare)
     talk = restored(given, copied, asked, page("q", id="d"))
     assert [owner for owner, _ in talk.slots] == [owner_of(id) for id in "abcd"]
-    assert talk.instructions == (*[terse.value] * 3,)
+    assert instructions_of(talk) == [terse.value] * 3
     assert [turn.prompt for turn in talk.stale_turns()] == ["q"]
     assert [turn.prompt for turn in restored(asked).stale_turns()] == ["p"]
     talk.add(Instructions.of("", owner=owner_of("b"), execution="new"))
-    assert talk.instructions == (None, None, None)
+    assert instructions_of(talk) == [None] * 3
 
 
 def test_what_a_request_carried_is_known_by_its_digests() -> None:
@@ -107,8 +107,9 @@ def shown(talk: Conversation) -> list[dict[str, Any]]:
     made = []
     for turn in talk:
         names = [find(talk, number) for number in turn.carried]
-        full = turn.to_record([name.digest for name in names], "0" * 64)
-        told = full.listing({name.digest for name in names if name.entry == "cell"}).to_json()
+        told = turn.to_record(
+            "0" * 64, {name.digest for name in names if name.entry == "cell"}
+        ).to_json()
         if turn.entry == "cell":
             made.append(
                 cell(
@@ -307,9 +308,9 @@ def test_a_hidden_turn_is_hidden_again() -> None:
 
 def ask_recorded(talk: Conversation, prompt: str, last: int | None = None) -> Turn:
     """Put a turn with its record at the end of a conversation; return it with its number."""
-    context = talk.context(last=last)
-    turn = Turn(prompt, reply=Reply(f"to {prompt}"), carried=context.numbers, last=last)
-    record = turn.to_record(context.digests, "0" * 64)
+    context = talk.window(last=last)
+    turn = Turn(prompt, reply=Reply(f"to {prompt}"), carried=context.carried, last=last)
+    record = turn.to_record("0" * 64)
     return talk.add(replace(turn, record=record)).came[0]
 
 
@@ -347,13 +348,7 @@ def test_loaded_turns_share_their_lists() -> None:
     for number in range(20):
         ask_recorded(talk, str(number))
     *_, before, last = again(talk).turns
-    for longer, shorter in (
-        (last.carried, before.carried),
-        (last.record and last.record.carried, before.record and before.record.carried),
-    ):
-        assert isinstance(longer, Prefix)
-        assert isinstance(shorter, Prefix)
-        assert longer.shares(shorter)
+    assert last.carried.parent is before.carried
 
 
 def test_what_no_digest_tells_is_one_0() -> None:
@@ -361,11 +356,11 @@ def test_what_no_digest_tells_is_one_0() -> None:
     talk = Conversation()
     first, second, third = (ask_recorded(talk, prompt) for prompt in "abc")
     assert third.record is not None
-    alone = replace(third, record=third.record.listing({second.digest}))
+    alone = replace(third, record=third.record.listing(third.carried, {second.digest}))
     known = CarriedTurns([alone])
-    assert known.carrying(alone, (), known.digests(())).carried == (0, 0)
+    assert known.carrying(alone, NOTHING).carried == (0, 0)
     both = CarriedTurns([first, third])
-    turn = both.carrying(third, (1,), both.digests([1]))
+    turn = both.carrying(third, Carried.of([(1, first.digest)]))
     assert turn.carried == (1, 0)
 
 
@@ -376,9 +371,8 @@ def test_each_chain_digest_is_worked_out_a_few_times(monkeypatch: pytest.MonkeyP
         turn = Turn(
             prompt, reply=Reply(""), owner="a" if prompt in "ab" else None, execution=prompt
         )
-        context = talk.context(turn.owner, prompt)
-        record = turn.to_record(context.digests, "0" * 64)
-        talk.add(replace(turn, carried=context.numbers, record=record))
+        turn = replace(turn, carried=talk.window(turn.owner, prompt).carried)
+        talk.add(replace(turn, record=turn.to_record("0" * 64)))
     saved = json.loads(json.dumps(conversation_json.dump(talk)))
     turns = [
         replace(turn, record=record)
@@ -387,7 +381,7 @@ def test_each_chain_digest_is_worked_out_a_few_times(monkeypatch: pytest.MonkeyP
         )
     ]
     counted = Mock(side_effect=chain_digest)
-    monkeypatch.setattr(prefix, "chain_digest", counted)
+    monkeypatch.setattr(carried_turns, "chain_digest", counted)
     assert len(conversation_json.load(saved).stale_turns()) == 60
     replay = Replay(turns)
     for turn in turns:

@@ -24,8 +24,8 @@ from rows import OURS, Row, by_turns, cpu
 
 from chatmagic import Client, Session
 from chatmagic.archive import conversation_json
+from chatmagic.conversation.carried import NOTHING
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.prefix import Digests, Prefix
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
 
@@ -64,16 +64,16 @@ def talk(count: int, letters: int = len(PROMPT + REPLY)) -> Conversation:
         letters: about how many characters a turn has; a tenth of them is its question.
     """
     prompt, reply = PROMPT[: letters // 10], (REPLY * 3)[: letters - letters // 10]
-    turns, numbers, digests = [], Prefix[int](), Digests()
+    turns, carried = [], NOTHING
     for number in range(1, count + 1):
         turn = Turn(
             f"{number}. {prompt}",
             reply=Reply(f"{number}. {reply}"),
             number=number,
-            carried=numbers,
+            carried=carried,
         )
-        turns.append(replace(turn, record=turn.to_record(digests, "0" * 64)))
-        numbers, digests = numbers.followed_by((number,)), digests.followed_by((turn.digest,))
+        turns.append(replace(turn, record=turn.to_record("0" * 64)))
+        carried = carried.followed_by(number, turn.digest)
     return Conversation.of(turns)
 
 

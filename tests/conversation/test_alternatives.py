@@ -24,7 +24,7 @@ def test_another_cell_asks_a_turn_again_in_its_place() -> None:
     new = again(talk, "r", "1", number=first.number)
     assert [turn.number for turn in talk] == [1, new.number, 3]
     assert prompts(talk.stale_turns()) == ["c"]
-    assert (new.owner, new.carried) == ("r", (1,))
+    assert (new.owner, tuple(new.carried)) == ("r", (1,))
     assert carries(talk, "r") == ["a", "b", "c"]
     assert talk.marks() == {"b": "replaced", "c": "stale"}
     assert talk.in_force("b") == new
@@ -98,12 +98,12 @@ def test_replies_are_counted_since_the_own_cell_asked() -> None:
         ask(talk, "q", "b", str(run))
         replies = talk.replies(own.number)
         assert [turn.number for turn in replies.latest] == [own.number, new.number]
-        assert [*replies.by_place] == [*range(2 - 2 * run, 0), 1, 2]
-        assert talk.replace_reply(replies.by_place[2], own.number, asker="p").came == (new,)
+        assert len(replies.earlier) == 2 * run - 2
+        assert talk.replace_reply(replies.latest[1], own.number, asker="p").came == (new,)
         assert replies.name(new.number) == "reply 2 of 2"
     assert talk.turns[0] == new
     first = next(iter(replies))
-    assert (replies.name(first.number), first.number) == ("earlier reply -4", 1)
+    assert (replies.name(first.number), first.number) == ("an earlier reply", 1)
 
 
 def test_a_reply_that_comes_too_late_is_kept_beside_the_others() -> None:
@@ -165,6 +165,6 @@ def test_a_turn_that_is_not_live_is_not_asked_again() -> None:
     talk.undo()
     talk.undo()
     with pytest.raises(InputError, match="not in the conversation any more"):
-        talk.context_of(gone.number)
+        talk.window_of(gone.number)
     assert talk.replace_reply(gone, gone.number).came == ()
     assert (prompts(talk), talk.undo_depth) == (["a"], 2)

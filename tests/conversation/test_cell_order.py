@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chatmagic.conversation.cell_order import AS_RUN, PageCell, PageReport, Pages, report_from
+from chatmagic.conversation.cell_order import PageCell, PageReport, Pages, report_from
 from chatmagic.conversation.record import owner_of
 
 A, B, C, D = (owner_of(name) for name in "abcd")
@@ -34,7 +34,6 @@ def test_without_a_word_there_is_no_layout() -> None:
     """Nobody's order is known, and nobody's cell is missed."""
     assert Pages().layout(A) is None
     assert A not in Pages().cells
-    assert AS_RUN.order is None
 
 
 def test_the_last_word_of_a_page_holds() -> None:

@@ -12,6 +12,7 @@ from talks import abc, ask, carries, go_on, prompts
 
 from chatmagic._json import digest
 from chatmagic.conversation import continuation
+from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 
@@ -100,7 +101,7 @@ def test_the_block_is_that_which_is_open() -> None:
 def part(first: Turn, text: str, **facts: Any) -> Turn:
     """Give the turn with the second part of a reply, as it is asked for."""
     turn = replace(first, reply=Reply(text, **facts), owner="c", record=None)
-    record = replace(turn.to_record((), digest("later")), continues=first.recorded_digest)
+    record = replace(turn.to_record(digest("later")), continues=first.recorded_digest)
     return replace(turn, record=record)
 
 
@@ -110,13 +111,13 @@ def test_the_turn_with_both_parts() -> None:
         prompt="p",
         reply=Reply("a", usage=Usage(1, 2, 3), took=4, model="m", finish_reason="length"),
         owner="a",
-        carried=(7,),
+        carried=Carried.of([(7, digest("above"))]),
         asker="cell [1]",
     )
-    first = replace(first, record=first.to_record([digest("above")], digest("first")))
+    first = replace(first, record=first.to_record(digest("first")))
     turn = continuation.joined(first, part(first, "b", usage=Usage(10, None, 30), took=5))
     assert turn.reply == Reply("ab", usage=Usage(11, None, 33), took=9, model="m")
-    assert (turn.owner, turn.carried) == ("c", (7,))
+    assert (turn.owner, tuple(turn.carried)) == ("c", (7,))
     assert turn.record is not None
     assert turn.record.continues == first.digest
     assert (turn.record.request, turn.record.carried) == (digest("first"), (digest("above"),))

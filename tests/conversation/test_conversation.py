@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from talks import abc, again, ask, carries, go_on, layout, prompts
+from talks import abc, again, ask, carries, go_on, instructions_of, layout, prompts
 
-from chatmagic.conversation import contents, conversation, history
-from chatmagic.conversation import slots as standing
-from chatmagic.conversation.cell_order import AS_RUN
+from chatmagic.conversation import conversation, slots
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
@@ -60,7 +58,7 @@ def test_stale_is_derived() -> None:
     assert talk.stale_turns() == ()
 
 
-OURS = (history.__file__, conversation.__file__, standing.__file__, contents.__file__)
+OURS = (conversation.__file__, slots.__file__)
 
 
 def _steps() -> list[Callable[[Conversation], object]]:
@@ -333,7 +331,7 @@ class Machine(RuleBasedStateMachine):
         """Ask, in a new execution or in the last one."""
         self.executions += not again
         execution = str(self.executions)
-        total = self.talk.context(owner, execution, order=order, thread=thread).total
+        total = self.talk.window(owner, execution, order=order, thread=thread).total
         given: dict[str, Any] = {"last": last, "order": order, "thread": thread, "hide": hide}
         turn = ask(self.talk, "p", owner, execution, **given)
         self.named[turn.number], self.hides[turn.number] = thread, hide
@@ -533,7 +531,7 @@ class Machine(RuleBasedStateMachine):
         live, instructed = self.live(), self.instructed()
         assert [turn.number for turn in self.talk] == live
         assert len(self.talk) == len(live)
-        assert [each and each.text for each in self.talk.instructions] == instructed
+        assert [each and each.text for each in instructions_of(self.talk)] == instructed
         stale = []
         for (number, above), words in zip(self.before().items(), instructed, strict=False):
             carried, last = self.asked[number]
@@ -622,14 +620,14 @@ def run_cell(
         elif command in (RETRY, PICK, PICK_2, GO_ON):
             sent += run_retry(talk, command, (owner, execution), order, says)
         elif command[0] == "hide":
-            line = talk.context(owner, execution, order=order).line
+            line = talk.window(owner, execution, order=order).line
             turn = line[command[1] - 1].number if command[1] <= len(line) else 0
             place = {"owner": owner, "execution": execution}
             talk.add(Hiding(1, "", show=command[2], turn=turn, **place), order=order)
         else:
             _, prompt, last, thread, hide = command
             given = {"last": last, "order": order, "thread": thread}
-            carried = talk.context(owner, execution, **given)
+            carried = talk.window(owner, execution, **given)
             ask(talk, prompt, owner, execution, hide=hide, says=next(says), **given)
             turns = tuple((turn.prompt, turn.reply.text) for turn in carried.turns)
             held = "" if carried.instructions is None else str(carried.instructions.text)
@@ -645,7 +643,7 @@ def run_retry(
     says: Says,
 ) -> Sent:
     """Ask the last turn above again, continue it, or put one of its replies back; what it sent."""
-    above = talk.context(*place, order=order).turns
+    above = talk.window(*place, order=order).turns
     if not above:
         reject()  # its cell fails
     old = above[-1]
@@ -654,7 +652,7 @@ def run_retry(
         picked = replies[command[1] % len(replies)]
         talk.replace_reply(picked, old.number, asker=place[0], order=order)
         return []
-    carried = talk.context_of(old.number, last=old.last).turns
+    carried = talk.window_of(old.number, last=old.last).turns
     if command == GO_ON:
         asked = go_on(talk, *place, order=order)
     else:
@@ -794,18 +792,6 @@ def test_no_turn_is_ever_lost(runs: list[tuple[str | None, int]], data: st.DataO
     assert talk.turns == final
 
 
-def test_the_order_as_run_can_be_asked_for() -> None:
-    """Rule 5: the places stand as they came to be; nothing is set aside or brought back."""
-    talk = abc()
-    talk.follow(layout("ca", gone="b"))
-    assert prompts(talk) == ["c", "a"]
-    assert talk.follow(AS_RUN) is None
-    assert prompts(talk) == ["a", "c"]
-    talk.follow(layout("ca", gone="b"))
-    talk.undo()
-    assert prompts(talk) == ["c", "a", "b"]
-
-
 def test_a_cell_takes_a_turn_over() -> None:
     """Its place is the cell's: run, the cell replaces it; no request carries both."""
     talk = Conversation()
@@ -816,7 +802,7 @@ def test_a_cell_takes_a_turn_over() -> None:
     talk.hand_over(99, "nobody")
     owners = [(turn.owner, turn.entry, turn.number) for turn in talk]
     assert owners == [("a", "cell", 1), ("new", "cell", 2), ("b", "cell", 3)]
-    assert talk.context("b", "2").from_panel == 0
+    assert talk.window("b", "2").from_panel == 0
     assert talk.stale_turns() == ()
     assert carries(talk, "new") == ["a"]
     ask(talk, "p", "new", "2")

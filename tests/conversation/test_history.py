@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from talks import abc, ask, carries, layout, prompts
+from talks import abc, ask, carries, carrying, layout, prompts
 
-from chatmagic.conversation import history
-from chatmagic.conversation.cell_order import AS_RUN
-from chatmagic.conversation.changes import Change
+from chatmagic.conversation import slots
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.prefix import Prefix
+from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
@@ -137,8 +135,8 @@ def test_an_undo_of_nothing_counts() -> None:
 
 def test_undo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many changes can be taken back; the older ones are final."""
-    assert history.UNDO_DEPTH == 1000
-    monkeypatch.setattr(history, "UNDO_DEPTH", 2)
+    assert slots.UNDO_DEPTH == 1000
+    monkeypatch.setattr(slots, "UNDO_DEPTH", 2)
     talk = abc()
     assert talk.undo_depth == 2
     while talk.undo():
@@ -189,19 +187,6 @@ def test_a_loaded_conversation_stands_in_for_the_live_one(
     assert ask(talk, "next").carried == tuple(turn.number for turn in loaded)
 
 
-def test_a_turn_that_is_loaded_has_its_number_once() -> None:
-    """Of many turns, each would be kept three times: in the turn, in a list, and as a key."""
-    numbers, talk = Prefix(range(1, 401)), abc()
-    turns = [
-        Turn(prompt="p", reply=Reply("r"), number=number, carried=numbers.first(number - 1))
-        for number in numbers
-    ]
-    talk.load(Conversation.of(turns))
-    loaded = talk.turns
-    assert loaded[-1].carried == tuple(turn.number for turn in loaded[:-1])
-    assert loaded[-1].carried[300] is loaded[300].number
-
-
 def test_where_nothing_has_happened_a_loaded_conversation_brings_its_changes() -> None:
     """Rule 11: what it undid can be done again; elsewhere there would be two pasts."""
     other = abc()
@@ -222,7 +207,7 @@ def test_where_nothing_has_happened_a_loaded_conversation_brings_its_changes() -
 def test_a_turn_that_is_not_known_stays_so() -> None:
     """A number of 0 among those carried is no turn's, also after loading."""
     other = Conversation()
-    other.add(Turn(prompt="p", reply=Reply("r"), carried=(0,)))
+    other.add(Turn(prompt="p", reply=Reply("r"), carried=carrying(0)))
     talk = abc()
     (turn,) = talk.load(other).came
     assert turn.carried == (0,)
@@ -338,20 +323,6 @@ def test_a_record_of_nobody_here_changes_nothing() -> None:
     ask(talk, "panel")
     talk.follow(layout("abcx", x="other"))
     assert prompts(talk) == ["a", "b", "c", "panel"]
-
-
-def test_the_order_of_what_was_loaded_counts_as_run() -> None:
-    """Rules 5 and 11: until the load is taken back."""
-    talk = abc()
-    other = Conversation()
-    for name in "dca":
-        ask(other, name.upper(), name, "1")
-    talk.load(other)
-    talk.follow(AS_RUN)
-    assert prompts(talk) == ["D", "C", "A"]
-    talk.undo()
-    talk.follow(AS_RUN)
-    assert prompts(talk) == ["a", "b", "c"]
 
 
 @given(st.lists(st.sets(st.sampled_from("abc")), max_size=6))

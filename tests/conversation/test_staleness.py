@@ -1,4 +1,4 @@
-"""What made a turn stale, as the marks, the history and the panel say it."""
+"""What made a turn stale, and the marks of cells, as the history and the panel say it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from talks import abc, again, ask, go_on, layout
+from talks import abc, again, ask, carrying, go_on, layout
 
 from chatmagic._json import digest
-from chatmagic.conversation.changes import Snapshot
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.slots import Replies, Slot
-from chatmagic.conversation.staleness import Cause, Causes
+from chatmagic.conversation.slots import Replies, Slot, State
+from chatmagic.conversation.staleness import Cause, Causes, marks
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,8 +115,8 @@ def test_an_earlier_reply_that_was_put_back_is_a_cause() -> None:
     a, b, _ = talk.turns
     later = replace(a, number=4)
     replies = (Replies((a,), (later,)),)
-    below = Slot(1, "b", (replace(b, number=5, carried=(4,)),))
-    now = Snapshot((Slot(0, "a", (a,), replies=replies), below))
+    below = Slot(1, "b", (replace(b, number=5, carried=carrying(4)),))
+    now = State((Slot(0, "a", (a,), replies=replies), below))
     causes = Causes(now, {}, "cell [{}]".format)
     assert causes.by_cell() == {"b": Cause("put back", "cell [a]", "a")}
 
@@ -124,7 +125,7 @@ def test_a_turn_that_is_not_known_is_a_cause() -> None:
     """As where an output above was lost before the conversation was restored."""
     talk = Conversation()
     turn = ask(talk, "a", "a", "1a")
-    talk.add(replace(turn, owner="b", execution="1b", carried=(0, 1)))
+    talk.add(replace(turn, owner="b", execution="1b", carried=carrying(0, 1)))
     assert told(talk) == {"b": "because a turn went along that is not known here"}
 
 
@@ -133,7 +134,7 @@ def test_a_cell_that_went_along_is_a_cause() -> None:
     talk = Conversation()
     turn = ask(talk, "a", "a", "1a")
     values = (Value.of("load", "1", "cell", "load"),)
-    talk.add(replace(turn, values=values, execution="2a", carried=()))
+    talk.add(replace(turn, values=values, execution="2a", carried=carrying()))
     talk.cells = {"load": digest("2")}
     talk.label = lambda _: "cell [7]"
     cause = talk.causes().by_cell()["a"]
@@ -166,3 +167,39 @@ def test_the_thread_alone_has_the_causes_of_the_whole() -> None:
     cause = other.causes().of(other.turns[0].number)
     assert cause == Cause("parted", "a cell of the notebook", "a")
     assert other.causes().of(99) is None
+
+
+def test_a_cell_wears_the_mark_that_matters_most() -> None:
+    """Taken back before stale; each kind of what was taken back has its own."""
+    a, b, c = abc().turns
+    terse = Instructions.of("Be terse.", owner="i")
+    slots = (
+        Slot(0, "i", (), newest=terse),
+        Slot(1, "a", (), newest=a),
+        Slot(2, "b", (b,), newest=a),
+        Slot(3, "c", (c,), newest=c),
+    )
+    now = State(slots)
+    assert marks(now, Causes(now, {}, str)) == {
+        "i": "instructions taken back",
+        "a": "taken back",
+        "b": "taken back",
+        "c": "stale",
+    }
+
+
+def test_what_is_as_it_was_asked_wears_none() -> None:
+    """Nor does a turn that no cell owns."""
+    talk = abc()
+    ask(talk, "panel", entry="panel")
+    assert talk.marks() == {}
+
+
+def test_a_reply_at_its_limit_wears_one_where_it_ended() -> None:
+    """The continuing cell instead, if that reached it, too."""
+    talk = Conversation()
+    turn = Turn(prompt="a", reply=Reply("a", finish_reason="length"), owner="a", execution="1")
+    talk.add(turn)
+    assert talk.marks() == {"a": "at its limit"}
+    go_on(talk, "c", "1")
+    assert talk.marks() == {"a": "replaced"}

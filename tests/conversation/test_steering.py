@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from talks import abc, ask, carries, layout, prompts
+from talks import abc, ask, carries, instructions_of, layout, prompts
 
 from chatmagic._json import digest
 from chatmagic.conversation import steering
-from chatmagic.conversation.cell_order import AS_RUN
-from chatmagic.conversation.changes import Change
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import STEERING, Hiding, Instructions, ThreadStart, instructed
 from chatmagic.errors import InputError
 from chatmagic.models import Message
@@ -108,7 +107,7 @@ HELLO = (Message("user", "hello"), Message("assistant", "hi"), Message("user", "
 
 def held(talk: Conversation, owner: str | None = None, **given: Any) -> str | None:
     """Give the text of the instructions that a request would carry."""
-    value = talk.context(owner, "next", **given).instructions
+    value = talk.window(owner, "next", **given).instructions
     return None if value is None else value.text
 
 
@@ -124,15 +123,12 @@ def test_they_hold_for_the_turns_below_up_to_the_next() -> None:
     for name, text in (("i", "one"), ("j", "two"), ("k", " \n")):
         talk.add(Instructions.of(text, owner=name), order=order)
     talk.follow(layout("".join(order)))
-    assert [value and value.text for value in talk.instructions] == [None, "one", "two", None]
+    assert [value and value.text for value in instructions_of(talk)] == [None, "one", "two", None]
     assert [held(talk, name, order=order) for name in "abcd"] == [None, "one", "two", None]
     assert held(talk, "c", order=order, last=0) == "two"
     talk.follow(layout("aibckdj"))
     assert [held(talk, name) for name in "abc"] == [None, "one", "one"]
     assert (held(talk, "d", order=list("aibckdj")), held(talk)) == (None, "two")
-    talk.follow(AS_RUN)
-    assert [held(talk, name) for name in "abc"] == [None] * 3
-    assert prompts(talk) == ["a", "b", "c"]
 
 
 def test_those_of_no_cell_hold_from_the_end_on() -> None:
@@ -199,7 +195,7 @@ def test_a_reset_leaves_them() -> None:
     give(both, "one", "i", "1")
     ask(both, "p", "i", "1")
     assert held(both, "i", order=None) is None
-    assert both.context("i", "1").instructions == Value.of("", "one", "instructions")
+    assert both.window("i", "1").instructions == Value.of("", "one", "instructions")
     assert prompts(both.reset().went) == ["p"]
     assert held(both) == "one"
 
@@ -298,11 +294,11 @@ def test_a_turn_is_in_the_thread_of_the_start_above_it() -> None:
     ask(talk, "by name", "t", "1", order=order, thread="other")
     lines = {name: prompts(turns) for name, turns in talk.threads.items()}
     assert lines == {"main": ["a", "c"], "sql": ["b"], "other": ["by name"]}
-    assert [each.thread for each in talk.standings] == ["main", "other", "sql", "main"]
+    assert [window.thread for _, window in talk.windows] == ["main", "other", "sql", "main"]
     assert carries(talk, "d", order=order) == ["a", "c"]
     assert carries(talk, "d", order=order, thread="sql") == ["b"]
     assert carries(talk, "d", order=order, thread="new") == []
-    assert (talk.context("b").thread, talk.context().thread) == ("sql", "main")
+    assert (talk.window("b").thread, talk.window().thread) == ("sql", "main")
     assert prompts(talk.stale_turns()) == ["b", "c"]
     talk.follow(layout("abcmsd"))
     assert prompts(talk.threads["main"]) == ["a", "b", "c"]
@@ -319,7 +315,7 @@ def test_it_can_be_read_alone() -> None:
     ask(talk, "D", "d", "2")
     alone = talk.of_thread("sql")
     assert prompts(alone) == ["D", "e"]
-    assert [held and held.text for held in alone.instructions] == ["Be terse."] * 3
+    assert [held and held.text for held in instructions_of(alone)] == ["Be terse."] * 3
     assert (prompts(alone.stale_turns()), len(talk)) == (["e"], 5)
     assert alone.turns[1] in alone.stale_turns()
     assert prompts(talk.of_thread("none")) == []
@@ -373,13 +369,13 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | No
     """Of turns that are not there, or of a thread that has some; numbers count in the thread."""
     talk = abc()
     ask(talk, "d", "d", "1", thread="sql")
-    here = talk.context(last=1)
+    here = talk.window(last=1)
     assert [(place, turn.prompt) for place, turn in here.places] == [(3, "c")]
     if words is None:
-        steering.refuse_fork(start, here, talk.context(thread=start.name))
+        steering.refuse_fork(start, here, talk.window(thread=start.name))
         return
     with pytest.raises(InputError, match=words):
-        steering.refuse_fork(start, here, talk.context(thread=start.name))
+        steering.refuse_fork(start, here, talk.window(thread=start.name))
 
 
 def test_each_change_can_be_undone() -> None:
@@ -387,16 +383,16 @@ def test_each_change_can_be_undone() -> None:
     talk = abc()
     assert talk.add(SQL) == Change("thread", (), (), ("thread",))
     ask(talk, "d", "d", "1")
-    assert (prompts(talk.delete("sql").went), talk.context().thread) == (["d"], "sql")
+    assert (prompts(talk.delete("sql").went), talk.window().thread) == (["d"], "sql")
     assert talk.delete("sql") == Change("deletion", (), ())
     talk.undo()
     assert talk.undo() == Change("deletion", (), (talk.turns[-1],))
     assert prompts(talk.reset().went) == ["a", "b", "c", "d"]
-    assert talk.context().thread == "sql"
+    assert talk.window().thread == "sql"
     talk.undo()
     talk.undo()
     assert talk.undo() == Change("thread", (), (), ("thread",))
-    assert (talk.context().thread, talk.marks()["s"]) == ("main", "thread taken back")
+    assert (talk.window().thread, talk.marks()["s"]) == ("main", "thread taken back")
 
 
 def test_a_cell_that_is_gone_takes_its_start_along() -> None:
@@ -405,7 +401,7 @@ def test_a_cell_that_is_gone_takes_its_start_along() -> None:
     talk.add(SQL)
     change = talk.follow(layout("abc", gone="s"))
     assert change == Change("set aside", (), (), ("thread",))
-    assert talk.context().thread == "main"
+    assert talk.window().thread == "main"
     talk.follow(layout("sabc"))
     assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
     talk.follow(layout("nabc", gone="s", n="s"))
@@ -461,8 +457,8 @@ def test_requests_below_leave_a_hidden_turn_out() -> None:
     assert carries(talk) == ["b", "c", "d"]
     assert carries(talk, "c") == ["a", "b"]
     assert carries(talk, last=3) == ["b", "c", "d"]
-    assert [place for place, _ in talk.context(last=2).places] == [3, 4]
-    assert (talk.context().total, talk.context().hidden, talk.hidden) == (3, 1, frozenset([1]))
+    assert [place for place, _ in talk.window(last=2).places] == [3, 4]
+    assert (talk.window().total, talk.window().hidden_above, talk.hidden) == (3, 1, frozenset([1]))
     assert talk.stale_turns() == ()
     talk.add(dataclasses.replace(FIRST, show=True, owner="s"))
     assert carries(talk) == ["a", "b", "c", "d"]
@@ -478,7 +474,7 @@ def test_a_turn_may_be_asked_as_hidden() -> None:
     talk = abc()
     ask(talk, "d", "d", "1", hide=True)
     assert carries(talk) == ["a", "b", "c"]
-    assert prompts(talk.context().line) == ["a", "b", "c", "d"]
+    assert prompts(talk.window().above) == ["a", "b", "c", "d"]
     talk.add(Hiding(4, digest("any"), show=True, turn=4))
     assert carries(talk) == ["a", "b", "c", "d"]
 

@@ -52,7 +52,7 @@ def replied(notebook: NotebookNode, *, credits_left: int) -> NotebookNode:
     made = deepcopy(notebook)
     credits = Credits(10, credits_left, None, None, datetime(2026, 1, 1, tzinfo=UTC))
     reply = Reply("*yes*", model="m", finish_reason="stop", credits=credits)
-    record = Turn(prompt="p", reply=reply, credit_line=False).to_record((), "0" * 64)
+    record = Turn(prompt="p", reply=reply, credit_line=False).to_record("0" * 64)
     data, metadata = of(reply, record)
     shown = {"output_type": "display_data", "data": data, "metadata": metadata}
     code(made)[-1].outputs = [from_dict(shown)]  # type: ignore[no-untyped-call]

@@ -69,10 +69,10 @@ WATCHED: Final = {
         "client/credit_tracker",
         "protocol/wire",
         "session/events",
-        "conversation/history",
         "conversation/steering",
         "conversation/conversation",
         "conversation/slots",
+        "conversation/window",
         "conversation/turn",
         "session/ask",
         "session/steps",
@@ -263,8 +263,8 @@ def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
     old, new = (command + name for name in names)
 
     def held() -> object:
-        here = session.conversation.context()
-        return here.thread, here.instructions, here.numbers
+        here = session.conversation.window()
+        return here.thread, here.instructions, here.carried
 
     states = []
     for cell in (new, old, new, old):

@@ -40,7 +40,7 @@ def test_a_record_and_a_cassette_keep_them() -> None:
     reply = Reply("text", **FACTS, took=3, recorded="live", by_order=True)
     turn = Turn(prompt="q", reply=reply)
     request = Request((Message("user", "q"),))
-    record = json.loads(json.dumps(turn.to_record((), request.digest()).to_json()))
+    record = json.loads(json.dumps(turn.to_record(request.digest()).to_json()))
     assert restore.turn_of(Record.from_json(record), "text", owner=None).reply == reply
     interaction = Interaction.asked(request, text="text", took=3, **FACTS)
     kept = from_text(to_text([interaction]), "talk.jsonl")

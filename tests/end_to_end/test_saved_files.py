@@ -55,8 +55,8 @@ def outputs() -> list[Any]:
 
 def told(conversation: Conversation) -> list[tuple[str, str]]:
     """Return the thread of each live turn, and the first line of its prompt as typed."""
-    standings = conversation.standings
-    return [(each.thread, each.turn.as_typed.split("\n")[0]) for each in standings]
+    windows = conversation.windows
+    return [(window.thread, turn.as_typed.split("\n")[0]) for turn, window in windows]
 
 
 def carried(conversation: Conversation) -> list[tuple[int, ...]]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from chatmagic.archive import output
 from chatmagic.audit import audit
 from chatmagic.conversation import question, record, template
+from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage
@@ -81,10 +82,10 @@ def books(draw: st.DrawFn) -> dict[str, Any]:
         if draw(st.booleans()):
             texts = draw(st.lists(TEXTS, min_size=1, max_size=2))
             turn = valued(turn, texts, kept=draw(st.booleans()))  # noqa: PLW2901 - the same one
-        carried = [other.digest for other in held]
-        carried = carried if turn.last is None else carried[max(0, len(carried) - turn.last) :]
-        told = turn.to_record(carried, Request((Message("user", "x"),)).digest())
-        data, metadata = output.of(turn.reply, told.listing(set(carried)))
+        carried = Carried.of((0, other.digest) for other in held).newest(turn.last)
+        asked = Request((Message("user", "x"),)).digest()
+        told = replace(turn, carried=carried).to_record(asked, set(carried.digests))
+        data, metadata = output.of(turn.reply, told)
         source = question.source(told.prompt) if not turn.values else f"%%chat\n{told.prompt}"
         made.append(nbformat.v4.new_code_cell(source, outputs=[display(data, metadata)]))  # type: ignore[no-untyped-call]
         held.append(turn)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chatmagic.client.halt import Halt
-    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.request_facts import Entry
+    from chatmagic.conversation.slots import Change
     from chatmagic.models import Origin
 
 FATES = [

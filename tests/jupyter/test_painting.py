@@ -111,7 +111,7 @@ def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
     lives: list[object] = []
     for number in range(18):
         turn = Turn(prompt="p", reply=Reply(f"Words {number}."))
-        answer = Answer(turn.reply, turn.to_record((), "0" * 64))
+        answer = Answer(turn.reply, turn.to_record("0" * 64))
         page.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
         page.told("Words")
         page.painting.settle(page.reply.ask.live)

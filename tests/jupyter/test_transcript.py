@@ -52,14 +52,14 @@ def ask(
     **more: Any,
 ) -> None:
     """Add a turn as a session does."""
-    context = made.context(owner, "x", last=last)
+    context = made.window(owner, "x", last=last)
     reply = Reply(f"reply to {prompt}", state=state, origin=origin, took=took)
     made.add(
         Turn(
             prompt=prompt,
             reply=reply,
             owner=owner,
-            carried=context.numbers,
+            carried=context.carried,
             last=last,
             **more,
         )
@@ -349,7 +349,7 @@ def test_every_kind_of_change_is_said() -> None:
     """Each change, taken back and done again, names what it touched."""
     made = Conversation()
     for prompt, cell in (("a", "cell-0"), ("b", "cell-1"), ("A", "cell-0")):
-        carried = made.context(cell, "x").numbers
+        carried = made.window(cell, "x").carried
         made.add(Turn(prompt=prompt, reply=Reply("r"), owner=cell, carried=carried))
     made.set_aside(["cell-1"])
     made.reset()

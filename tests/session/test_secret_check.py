@@ -144,7 +144,7 @@ def test_what_went_goes_again_wherever_it_stands(session: Session, emulator: Emu
     session.ask("echo:two")
     first, second = session.conversation.turns
     session.ask("echo:three", last=0)
-    again = replace(first, number=0, carried=(), owner="again", execution="again")
+    again = replace(first, number=0, owner="again", execution="again")
     session.change(lambda conversation: conversation.add(replace(second, owner="between")))
     session.change(lambda conversation: conversation.add(again))
     session.ask("echo:four")
@@ -161,7 +161,7 @@ def test_a_request_that_carries_less_is_looked_at_whole(session: Session) -> Non
     """What it carries was in no request, though that of before carried more."""
     for prompt in ("echo:one", "echo:two"):
         session.ask(prompt)
-    turn = replace(session.conversation.turns[0], number=0, carried=(), reply=Reply(TOKEN))
+    turn = replace(session.conversation.turns[0], number=0, reply=Reply(TOKEN))
     session.change(lambda conversation: conversation.reset())
     session.change(lambda conversation: conversation.add(turn))
     assert "The reply of turn 1 holds" in str(refused(session, Ask("echo:three")))

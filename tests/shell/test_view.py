@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def answer(text: str, **facts: object) -> Answer:
     """Give a reply with its record."""
     turn = Turn("a", reply=Reply(text, **facts))  # type: ignore[arg-type]
-    return Answer(turn.reply, turn.to_record((), "0" * 64))
+    return Answer(turn.reply, turn.to_record("0" * 64))
 
 
 @pytest.mark.parametrize(

@@ -234,5 +234,5 @@ def turn(which: int, **more: Any) -> Turn:
 def fill(session: Session, count: int) -> None:
     """Put turns into a conversation."""
     for number in range(count):
-        carried = tuple(range(1, number + 1))
+        carried = session.conversation.window().carried
         session.conversation.add(turn(number, carried=carried, entry="python", asker="Python"))

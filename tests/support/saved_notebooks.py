@@ -28,7 +28,7 @@ NOON = timestamp("2026-01-01T12:00:00Z")
 def record(prompt: str = "p", reply: str = "r", **changes: Any) -> Record:
     """Give the record of a turn that carried none."""
     turn = Turn(prompt=prompt, reply=Reply(reply, model="m", finish_reason="stop"))
-    made = turn.to_record((), Request((Message("user", prompt),)).digest())
+    made = turn.to_record(Request((Message("user", prompt),)).digest())
     return replace(made, **changes)
 
 

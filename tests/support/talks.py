@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic._json import digest
 from chatmagic.conversation import continuation
+from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
@@ -15,7 +16,7 @@ from chatmagic.models import Reply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chatmagic.conversation.request_facts import Entry
+    from chatmagic.conversation.request_facts import Entry, Value
 
 
 def ask(
@@ -32,13 +33,13 @@ def ask(
     says: str | None = None,
 ) -> Turn:
     """Ask as a session does: look, send, store; the turn as it was stored."""
-    context = talk.context(owner, execution, last=last, order=order, thread=thread)
+    context = talk.window(owner, execution, last=last, order=order, thread=thread)
     turn = Turn(
         prompt=prompt,
         reply=Reply(says or digest([[m.content for m in context.messages], prompt])[:8]),
         owner=owner,
         execution=execution,
-        carried=context.numbers,
+        carried=context.carried,
         instructions=context.instructions and context.instructions.bare,
         last=last,
         entry=entry,
@@ -58,15 +59,15 @@ def again(
     says: str | None = None,
 ) -> Turn:
     """Ask the question of a turn again, by default of the last one above; its reply has a mark."""
-    place = talk.context(owner, execution, order=order)
+    place = talk.window(owner, execution, order=order)
     old = place.turns[-1] if number is None else talk.known_turns()[number]
-    context = talk.context_of(old.number, last=old.last)
+    context = talk.window_of(old.number, last=old.last)
     turn = replace(
         old,
         reply=Reply(says or f"{old.reply.text}'"),
         owner=owner,
         execution=execution,
-        carried=context.numbers,
+        carried=context.carried,
         instructions=context.instructions and context.instructions.bare,
         number=0,
     )
@@ -83,13 +84,23 @@ def go_on(
     order: Sequence[str] | None = None,
 ) -> Turn:
     """Continue the reply of a turn, by default of the last one above; a mark comes."""
-    place = talk.context(owner, execution, order=order)
+    place = talk.window(owner, execution, order=order)
     old = place.turns[-1] if number is None else talk.known_turns()[number]
-    carried = talk.context_of(old.number, last=old.last).numbers
+    carried = talk.window_of(old.number, last=old.last).carried
     part = replace(old, reply=Reply("+"), owner=owner, execution=execution, carried=carried)
-    record = replace(part.to_record((), digest("request")), continues=old.recorded_digest)
+    record = replace(part.to_record(digest("request")), continues=old.recorded_digest)
     turn = continuation.joined(old, replace(part, record=record, number=0))
     return talk.replace_reply(turn, old.number, asker=owner, order=order).came[-1]
+
+
+def carrying(*numbers: int) -> Carried:
+    """Give turns that a request carried, by their numbers."""
+    return Carried.of((number, "") for number in numbers)
+
+
+def instructions_of(talk: Conversation) -> list[Value | None]:
+    """Give the instructions that hold for each live turn, and at last below them all."""
+    return [*(window.instructions for _, window in talk.windows), talk.instructions]
 
 
 def prompts(turns: Sequence[Turn] | Conversation) -> list[str]:
@@ -99,7 +110,7 @@ def prompts(turns: Sequence[Turn] | Conversation) -> list[str]:
 
 def carries(talk: Conversation, owner: str | None = None, **given: Any) -> list[str]:
     """Give the prompts of the turns that a request would carry."""
-    return prompts(talk.context(owner, "next", **given).turns)
+    return prompts(talk.window(owner, "next", **given).turns)
 
 
 def abc() -> Conversation:

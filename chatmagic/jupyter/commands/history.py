@@ -82,7 +82,7 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
     change = kernel.session.change(Conversation.reset)
     gone = len(change.went) if change is not None else 0
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
-    held = kernel.session.conversation.instructions[-1]
+    held = kernel.session.conversation.instructions
     stay = "" if held is None else " The instructions hold on."
     views.show_change(f"A new conversation begins.{aside}{stay}", record.note("reset"))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from chatmagic._json import shared
 from chatmagic.archive import output
 from chatmagic.conversation import continuation
-from chatmagic.conversation.history import IN_NOTEBOOK
+from chatmagic.conversation.conversation import IN_NOTEBOOK
 from chatmagic.conversation.options import Option, refuse_thread_and_ask
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.slots import Replies
@@ -26,8 +26,8 @@ from chatmagic.text import counted, one_line
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from chatmagic.conversation.changes import Change
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.slots import Change
     from chatmagic.conversation.staleness import Causes
     from chatmagic.jupyter.bridge_messages import Started
     from chatmagic.jupyter.commands.command import Arguments
@@ -57,7 +57,7 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
     if "--stale" in given.options:
         _retry_stale(kernel)
         return None
-    if "--list" in given.options and not given.words and not kernel.context().line:
+    if "--list" in given.options and not given.words and not kernel.context().above:
         views.show_html(f"<p>{_NONE}</p>", _NONE)
         return None
     number, turn = _turn_above(kernel, RETRY, given.words)
@@ -101,7 +101,7 @@ def _turn_above(kernel: Kernel, command: Command, words: str) -> tuple[int, Turn
     Raises:
         InputError: there is none.
     """
-    turns = dict(enumerate(kernel.context().line, 1))
+    turns = dict(enumerate(kernel.context().above, 1))
     number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
     if number not in turns:
         there = f"from 1 to {len(turns):,}" if turns else "above its cell, and there is none"
@@ -165,11 +165,11 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     kernel.session.change(put_back)
     digests = dict.fromkeys(each.recorded_digest for each in replies.latest)
     if picked.record is not None:
-        above = kernel.session.conversation.context_of(picked.number)
+        above = kernel.session.conversation.window_of(picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
         record = replace(record, owner=execution.cell, in_place_of=tuple(digests), picked=True)
         record = replace(record, continues=None)
-        views.show(*output.of(picked.reply, record.listing(above.shown)))
+        views.show(*output.of(picked.reply, record.listing(picked.carried, above.shown)))
     kernel.shown = (execution.id, picked.reply)
     return picked.reply
 

@@ -209,7 +209,7 @@ def _in_words(row: tuple[str, ...]) -> str:
 def _row(conversation: Conversation, name: str) -> tuple[str, ...]:
     """Return the figures of a thread; what it begins with was paid for in another."""
     turns = conversation.threads.get(name, ())
-    own = [each.turn.reply for each in conversation.standings if each.thread == name]
+    own = [turn.reply for turn, window in conversation.windows if window.thread == name]
     tokens = [reply.usage.total_tokens for reply in own if reply.usage is not None]
     known = [count for count in tokens if count is not None]
     took = [reply.took for reply in own if reply.took is not None]
@@ -231,13 +231,13 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
     """
     here, (owner, execution) = kernel.context(owns=True), kernel.cell()
     number = int(given.words) if given.words.isdecimal() else 0
-    if not 1 <= number <= len(here.line):
+    if not 1 <= number <= here.index:
         raise InputError(
             "%chat_hide takes the number of a turn above this cell. The thread "
-            f"{here.thread} has {counted(len(here.line), 'turn')} there. {_UNCHANGED}",
+            f"{here.thread} has {counted(here.index, 'turn')} there. {_UNCHANGED}",
             hint=HIDE.hint,
         )
-    turn = here.line[number - 1]
+    turn = here.above[number - 1]
     hiding = Hiding(
         number,
         turn.recorded_digest,

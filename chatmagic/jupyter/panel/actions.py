@@ -27,7 +27,7 @@ from chatmagic.text import without_lone_surrogates
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from chatmagic.conversation.changes import Change
+    from chatmagic.conversation.slots import Change
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.panel import messages
     from chatmagic.jupyter.panel.hub import Hub, Shown

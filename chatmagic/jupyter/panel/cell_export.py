@@ -38,7 +38,11 @@ def planned(
     ids: dict[str | None, str] = {owner_of(id): id for id in on_page}
     owners = [turn.owner for turn in turns]
     put = [turn.entry == "panel" and (wanted is None or turn.number in wanted) for turn in turns]
-    shown = {turn.digest for turn, is_put in zip(turns, put, strict=True) if is_put or turn.shown}
+    shown = {
+        turn.recorded_digest
+        for turn, is_put in zip(turns, put, strict=True)
+        if is_put or turn.shown
+    }
     new: list[NewCell] = []
     for place, turn in enumerate(turns):
         if not put[place]:
@@ -49,7 +53,7 @@ def planned(
         ids[turn.owner] = own
         record = turn.record
         if record is not None:
-            record = replace(record, owner=owner_of(own)).listing(shown)
+            record = replace(record, owner=owner_of(own)).listing(turn.carried, shown)
         cell: NewCell = {"turn": turn.number, "cell": _cell(turn, own, record)}
         if above:
             cell["after"] = above[-1]

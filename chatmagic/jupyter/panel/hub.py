@@ -116,7 +116,7 @@ class Hub:
         """Return the names of all threads, and of the one that panels show."""
         conversation = self.session.conversation
         names = [*conversation.threads]
-        return names, self.thread if self.thread in names else conversation.context().thread
+        return names, self.thread if self.thread in names else conversation.window().thread
 
     def conversation(self) -> Conversation:
         """Return the thread that panels show, as a conversation of its own."""

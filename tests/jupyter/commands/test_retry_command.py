@@ -174,10 +174,11 @@ def test_where_no_cell_is_named_the_numbers_of_those_that_asked_are_told(shell: 
 
 def test_cells_that_have_not_run_in_this_kernel_go_by_their_questions(shell: Shell) -> None:
     """As those of a conversation that was loaded."""
-    turns = [("one", "a", ()), ("two", "b", (1,)), ("three", "c", (1, 2)), ("ONE", "a", ())]
-    for prompt, owner, carried in turns:
+    conversation = current_session().conversation
+    for prompt, owner in (("one", "a"), ("two", "b"), ("three", "c"), ("ONE", "a")):
+        carried = conversation.window(owner).carried
         turn = Turn(prompt=prompt, reply=Reply("r"), owner=owner, entry="cell", carried=carried)
-        current_session().conversation.add(turn)
+        conversation.add(turn)
     assert shell.page("%chat_retry --stale", "r").texts == [
         (
             "2 turns are stale: what that takes is not known yet. Run these cells, in this order: "

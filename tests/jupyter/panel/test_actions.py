@@ -163,7 +163,7 @@ def test_one_thread_is_shown_and_can_be_changed(
     page.asked(None, replaces=2)
     assert service.bodies == [["first"], ["second"], ["first", "fine", "third"], ["second"]]
     assert [entry["prompt"] for entry in page.log()] == ["first", "third"]
-    threads = [(each.thread, each.turn.thread) for each in session.conversation.standings]
+    threads = [(window.thread, turn.thread) for turn, window in session.conversation.windows]
     assert threads == [("main", None), ("sql", "sql"), ("main", "main")]
     page.say("step", step="clear")
     words = "The turns of the thread main are set aside; Undo brings them back."

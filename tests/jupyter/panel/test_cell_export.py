@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from panel_views import turn
 
+from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.jupyter.panel import cell_export
@@ -31,8 +32,9 @@ def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
     turns = [turn(number, number=number, entry="panel", owner=f"p{number}") for number in range(5)]
     digests = [one.digest for one in turns]
     turns = [
-        replace(one, record=one.to_record(digests[:number], "0" * 64))
+        replace(one, carried=carried, record=replace(one, carried=carried).to_record("0" * 64))
         for number, one in enumerate(turns)
+        for carried in [Carried.of(enumerate(digests[:number]))]
     ]
     for wanted, expected in (
         (None, [[], *([digest] for digest in digests[:4])]),

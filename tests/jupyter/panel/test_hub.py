@@ -499,7 +499,9 @@ def test_a_turn_that_is_stale_has_another_version(page: View) -> None:
 def test_another_order_is_shown(session: Session, page: View) -> None:
     """The same turns, not sent again."""
     for owner in ("a", "b"):
-        session.conversation.add(turn(1, owner=owner, carried=(1,) * (owner == "b")))
+        session.conversation.add(
+            turn(1, owner=owner, carried=session.conversation.window().carried)
+        )
     before = page.sync()["entries"]
     session.change(lambda conversation: conversation.follow(Layout(("b", "a"), {"a", "b"})))
     after = page.until("snapshot", view=None, count=2)

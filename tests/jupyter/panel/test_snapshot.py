@@ -122,7 +122,7 @@ def test_asides_stand_behind_their_turns() -> None:
     """At the top, behind a turn, and in the end where the turn is gone; none without its turn."""
     conversation = Conversation()
     for number in range(65):
-        conversation.add(turn(number, carried=tuple(range(1, number + 1))))
+        conversation.add(turn(number, carried=conversation.window().carried))
     asides = [snapshot.Aside(after, aside(-1 - after)) for after in (0, 2, 64, 99)]
     entries = snapshot.Entries(conversation, asides)
     newest = [id for id, _ in entries.window()[0]]

@@ -1,0 +1,198 @@
+"""Window: the turns that a request carries in its place, and what else holds there.
+
+The rules that are named are those of :mod:`chatmagic.conversation.conversation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from chatmagic.conversation.carried import NOTHING, Carried
+from chatmagic.conversation.turn import MAIN, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chatmagic.conversation.request_facts import Value
+    from chatmagic.models import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Turns that a request carries in its place.
+
+    Args:
+        line: the turns of its thread in order, with those that are hidden, and what may follow
+            below.
+        index: how many of them stand above the place.
+        thread: name of the thread.
+        last: how many turns it carries at most, the newest; ``None`` is all of them.
+        hidden: numbers of the turns that are hidden there (rule 19).
+        instructions: the standing instructions that hold there, with their text (rule 15).
+        instructed_by: hash of the cell that gave them, or ended those above; ``None`` for none.
+        visible: the turns above that are not hidden, as a request without ``last`` carries them.
+    """
+
+    line: Sequence[Turn] = ()
+    index: int = 0
+    thread: str = MAIN
+    last: int | None = None
+    hidden: frozenset[int] = frozenset()
+    instructions: Value | None = None
+    instructed_by: str | None = None
+    visible: Carried = NOTHING
+
+    @property
+    def above(self) -> tuple[Turn, ...]:
+        """The thread's turns above the place, with those that are hidden."""
+        return tuple(self.line[: self.index])
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns that the request carries, oldest first."""
+        above = self.above
+        if self.hidden:
+            above = tuple(turn for turn in above if turn.number not in self.hidden)
+        return above if self.last is None else above[max(0, len(above) - self.last) :]
+
+    @property
+    def total(self) -> int:
+        """How many turns it would carry without ``last``."""
+        return len(self.visible)
+
+    @property
+    def hidden_above(self) -> int:
+        """How many of the thread's turns above are hidden."""
+        return self.index - self.total
+
+    @property
+    def carried(self) -> Carried:
+        """The turns that the request carries, as its own turn keeps them."""
+        return self.visible.newest(self.last)
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """The digests of those turns that an output of a cell shows."""
+        return frozenset(turn.recorded_digest for turn in self.turns if turn.shown)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The turns' messages, oldest first."""
+        return tuple(chain.from_iterable(turn.messages for turn in self.turns))
+
+    @property
+    def places(self) -> list[tuple[int, Turn]]:
+        """The turns with their numbers for people, which count in their thread."""
+        carried = {turn.number for turn in self.turns}
+        return [each for each in enumerate(self.above, 1) if each[1].number in carried]
+
+    @property
+    def from_panel(self) -> int:
+        """How many of the turns were asked in the panel, where Run All will not ask them."""
+        return [turn.entry for turn in self.turns].count("panel")
+
+    def carries_as(self, turn: Turn) -> bool:
+        """Return whether a request with a turn's ``last`` carries the turns that it carried."""
+        return turn.carried == self.visible.newest(turn.last)
+
+    def instructs_as(self, turn: Turn) -> bool:
+        """Return whether a turn carried the text of the instructions that hold here."""
+        then, now = (value and value.sha256 for value in (turn.instructions, self.instructions))
+        return then == now
+
+    def with_turn(self, turn: Turn) -> Window:
+        """Return a window with one more turn, as a reply that is continued goes along."""
+        turns = (*self.turns, turn)
+        return replace(self, line=turns, index=len(turns), last=None, hidden=frozenset())
+
+
+@dataclass(slots=True)
+class Place:
+    """Place in a conversation: the turns above it by their threads, and what holds there.
+
+    Args:
+        lines: the turns that a request would carry, and the hidden ones, by the names of the
+            threads.
+        visible: those of a thread that are not hidden, and the hidden ones as they were then.
+        turns: the turns of all threads.
+        thread: name of the thread that the place is in (rule 16).
+        instructions: as :class:`Window` has them.
+        instructed_by: the same.
+        hidden: the same.
+    """
+
+    lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
+    visible: dict[str, tuple[frozenset[int], Carried]] = field(default_factory=dict)
+    turns: list[Turn] = field(default_factory=list)
+    thread: str = MAIN
+    instructions: Value | None = None
+    instructed_by: str | None = None
+    hidden: frozenset[int] = frozenset()
+
+    def copy(self) -> Place:
+        """Return the same place, below which others stand."""
+        lines = {name: [*line] for name, line in self.lines.items()}
+        return replace(self, lines=lines, visible={**self.visible}, turns=[*self.turns])
+
+    def window(self, thread: str | None = None, last: int | None = None) -> Window:
+        """Return what a request here carries.
+
+        Args:
+            thread: name of its thread; ``None`` is that of the place.
+            last: how many of the newest turns it carries at most; ``None`` is all of them.
+        """
+        thread = thread or self.thread
+        line = self.lines.get(thread, [])
+        held = self.hidden, self.instructions, self.instructed_by
+        return Window(line, len(line), thread, last, *held, self._visible(thread))
+
+    def add(self, turn: Turn) -> Window:
+        """Go past a turn; return what a request in its place carries."""
+        thread = turn.thread or self.thread
+        line = self.lines.setdefault(thread, [])
+        window = self.window(thread, turn.last)
+        if turn.carried == window.visible:
+            # So that the one below, which goes on from the same, is compared by its parent alone.
+            window = replace(window, visible=turn.carried)
+        visible = window.visible
+        line.append(turn)
+        self.turns.append(turn)
+        if turn.hide:
+            self.hidden |= {turn.number}
+        elif turn.number not in self.hidden:
+            visible = visible.followed_by(turn.number, turn.recorded_digest)
+        self.visible[thread] = self.hidden, visible
+        return window
+
+    def begin(self, name: str, fork: int | None) -> None:
+        """Begin a thread, or go on with it (rules 16 and 17).
+
+        Args:
+            name: the thread's.
+            fork: how many turns of the thread above are its first ones; ``None`` where it goes on.
+        """
+        if fork is not None:
+            # The list of before stays with the turns that stand in it.
+            self.lines[name] = self.lines[self.thread][:fork]
+            self.visible.pop(name, None)
+        self.thread = name
+        self.lines.setdefault(name, [])
+
+    def number_of(self, turn: int) -> int:
+        """Return the number for people of a turn in this thread; 0 where it is not there.
+
+        Args:
+            turn: its number in the conversation.
+        """
+        line = enumerate(self.lines[self.thread], 1)
+        return next((number for number, each in line if each.number == turn), 0)
+
+    def _visible(self, thread: str) -> Carried:
+        hidden, visible = self.visible.get(thread, (None, NOTHING))
+        if hidden == self.hidden:
+            return visible
+        line = self.lines.get(thread, ())
+        turns = (turn for turn in line if turn.number not in self.hidden)
+        return Carried.of((turn.number, turn.recorded_digest) for turn in turns)

@@ -1,0 +1,148 @@
+"""What a request carries in its place, and what holds there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from talks import abc, ask, carrying, prompts
+
+from chatmagic.conversation import turn as turns
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.slots import place_below
+from chatmagic.conversation.steering import Hiding, ThreadStart
+from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import Place, Window
+from chatmagic.errors import InputError
+from chatmagic.models import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def talk_of(count: int) -> Conversation:
+    """Return a conversation of so many turns, each of which carried those above it."""
+    conversation = Conversation()
+    for number in range(count):
+        carried = conversation.window().carried
+        asked = Turn(f"q{number}", reply=Reply(f"r{number}"), carried=carried)
+        conversation.add(replace(asked, record=asked.to_record("0" * 64)))
+    return conversation
+
+
+def test_an_empty_conversation() -> None:
+    """It is empty and carries nothing."""
+    talk = Conversation()
+    assert len(talk) == 0
+    assert (talk.window().turns, talk.window().total) == ((), 0)
+    assert repr(talk) == "<Conversation: turns: 0, stale: 0>"
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"), [(None, "abc"), (0, ""), (1, "c"), (3, "abc"), (9, "abc")]
+)
+def test_a_request_may_leave_out_the_oldest(last: int | None, expected: str) -> None:
+    """Rule 10: it carries the newest, and tells how many there would be."""
+    window = abc().window(last=last)
+    assert "".join(prompts(window.turns)) == expected
+    assert window.carried == tuple(turn.number for turn in window.turns)
+    assert window.total == 3
+
+
+@pytest.mark.parametrize("last", [-1, True, 1.0, "3"])
+def test_a_last_that_is_no_count_is_refused(last: Any) -> None:
+    """Bad input gives one clear line."""
+    with pytest.raises(InputError, match="last is a whole number, 0 or more"):
+        abc().window(last=last)
+
+
+def test_a_window_tells_numbers_digests_and_messages() -> None:
+    """What the request, the turn and its record keep of the turns that are carried."""
+    talk = abc()
+    ask(talk, "q", entry="panel")
+    window = talk.window()
+    a, b, c, q = talk
+    assert window.carried == (1, 2, 3, 4)
+    assert window.carried.digests == tuple(turn.digest for turn in talk)
+    assert window.messages == (*a.messages, *b.messages, *c.messages, *q.messages)
+    assert window.from_panel == 1
+    assert window.shown == frozenset()
+    shown = Window((a, replace(b, shown=True), c), 2)
+    assert shown.shown == {b.digest}
+    assert talk.window(last=1).from_panel == 1
+    assert talk.window("a").from_panel == 0
+    assert prompts(window.with_turn(c).turns) == ["a", "b", "c", "q", "c"]
+
+
+@pytest.mark.parametrize(
+    ("carried", "last", "fits"),
+    [((1, 2), None, True), ((2,), None, False), ((2,), 1, True), ((), 0, True), ((), 1, False)],
+)
+def test_a_turn_carried_what_a_request_would_carry_now(
+    carried: Sequence[int], last: int | None, *, fits: bool
+) -> None:
+    """What its request would leave out anyway does not count."""
+    turn = Turn(prompt="p", reply=Reply("r"), carried=carrying(*carried), last=last)
+    assert Window(visible=carrying(1, 2)).carries_as(turn) == fits
+
+
+def test_a_turn_carried_the_instructions_that_hold() -> None:
+    """By their text, whatever their name, kept or not."""
+    turn = Turn(prompt="p", reply=Reply("r"), instructions=Value.of("a.md", "x").bare)
+    assert Window(instructions=Value.of("", "x")).instructs_as(turn)
+    assert not Window(instructions=Value.of("", "y")).instructs_as(turn)
+    assert not Window().instructs_as(turn)
+
+
+def test_what_stands_above_is_gone_past_once() -> None:
+    """It goes on from there, and what was gone past before stays as it was."""
+    conversation = talk_of(2)
+    conversation.add(ThreadStart("side", owner="c"))
+    conversation.add(Turn("q", reply=Reply("r")))
+    before = conversation.threads
+    conversation.add(Turn("p", reply=Reply("r"), thread="main"))
+    assert [len(line) for line in before.values()] == [2, 1]
+    assert {name: len(line) for name, line in conversation.threads.items()} == {
+        "main": 3,
+        "side": 1,
+    }
+    whole = place_below([])
+    assert place_below([], whole) == whole
+
+
+def test_an_ask_works_out_the_digest_of_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many stand above it: the work for a question does not grow with the talk."""
+    made: list[str] = []
+
+    def counted(prompt: str, reply: str) -> str:
+        made.append(prompt)
+        return f"{prompt} {reply}"
+
+    conversation = talk_of(29)
+    monkeypatch.setattr(turns, "turn_digest", counted)
+    conversation.add(Turn("q29", reply=Reply("r"), carried=conversation.window().carried))
+    assert len(conversation.window().carried.digests) == 30
+    assert made == ["q29"]
+
+
+def test_turns_share_those_that_they_carried() -> None:
+    """And none is stale; one that carried others is."""
+    conversation = talk_of(3)
+    carried = [turn.carried for turn in conversation.turns]
+    assert list(map(tuple, carried)) == [(), (1,), (1, 2)]
+    assert carried[2].parent is carried[1]
+    assert conversation.stale_turns() == ()
+    conversation.add(Turn("q", reply=Reply("r"), carried=carrying(2, 1)))
+    assert [turn.prompt for turn in conversation.stale_turns()] == ["q"]
+
+
+def test_a_turn_that_is_hidden_above_itself_is_not_carried() -> None:
+    """As where the cell that hides it was moved above it."""
+    place = Place()
+    Hiding(turn=1).steer(place)
+    for number in (1, 2):
+        place.add(Turn("q", reply=Reply("r"), number=number))
+    assert place.window().carried == (2,)
+    assert prompts(place.window().turns) == ["q"]
