@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.options import refuse_thread_and_ask
 from chatmagic.errors import InputError
+from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.configuration import ConfiguredEnvironment
-from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.page import LivePage
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.jupyter.bridge import Bridge
-    from chatmagic.jupyter.execution import Execution
+    from chatmagic.jupyter.cells.execution import Execution
     from chatmagic.jupyter.panel.hub import KernelStatus
     from chatmagic.jupyter.panel.widgets import Panels
     from chatmagic.jupyter.settings import KernelSettings

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from chatmagic.cassette.mode import CassetteOptions
-    from chatmagic.jupyter.cell_notes import CellNotes
+    from chatmagic.jupyter.cells.notes import CellNotes
     from chatmagic.protocol.auth import Secret
 
 _SHOWN: Final = 300

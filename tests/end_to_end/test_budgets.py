@@ -15,7 +15,7 @@ from test_many_prompts import Counting, in_file
 
 import chatmagic
 from chatmagic.errors import BudgetError, RateLimitError
-from chatmagic.jupyter.usage_view import shown
+from chatmagic.jupyter.commands.credits import usage
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
@@ -141,7 +141,7 @@ def test_the_turns_that_are_left_are_told() -> None:
         session = Session(client)
         for _ in range(12):
             session.ask("ask", history=False)
-        words = shown(session.ledger, server.origin)[1]
+        words = usage(session.ledger, server.origin)[1]
         told = re.search(r"about ([\d,]+) more turns like the last 10; others may", words)
         with contextlib.suppress(RateLimitError):
             while True:

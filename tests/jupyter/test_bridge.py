@@ -19,7 +19,7 @@ from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
 from chatmagic.jupyter import reply_under_way
-from chatmagic.jupyter.execution import Execution
+from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.jupyter.painting import PAINTS
 from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.session.budget import OTHERS

@@ -22,7 +22,7 @@ from chatmagic.client import config as settings
 from chatmagic.client import keys
 from chatmagic.emulator import server
 from chatmagic.emulator.server import Settings
-from chatmagic.jupyter.execution import HOSTS
+from chatmagic.jupyter.cells.execution import HOSTS
 from chatmagic.session import current
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.background import Background
+from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.commands.command import Command
-from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values.describe import Descriptions
 from chatmagic.session.events import EMPTY, Ask, View
@@ -23,9 +23,9 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from chatmagic.client.halt import Halt
     from chatmagic.conversation.options import ParsedLine
-    from chatmagic.jupyter.cell_run import CellRun
+    from chatmagic.jupyter.cells.execution import Execution
+    from chatmagic.jupyter.cells.notes import CellRun
     from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
 

@@ -15,8 +15,8 @@ from chatmagic._json import digest
 from chatmagic.conversation.options import Option
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
+from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.command import Command
-from chatmagic.jupyter.execution import running
 from chatmagic.render import markdown, reply_parts
 from chatmagic.text import counted, to_terminal, visible
 

@@ -14,8 +14,8 @@ from chatmagic.conversation.options import Option
 from chatmagic.doctor import doctor
 from chatmagic.doctor.observations import FrontEnd
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.jupyter.cells.execution import host_of, running
 from chatmagic.jupyter.commands.command import Command
-from chatmagic.jupyter.execution import host_of, running
 from chatmagic.jupyter.status import address_words, service_words
 from chatmagic.protocol.auth import Secret, redacted
 from chatmagic.session import models_request
@@ -23,8 +23,8 @@ from chatmagic.session import models_request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from chatmagic.jupyter.cells.execution import Audience
     from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.execution import Audience
     from chatmagic.jupyter.kernel import Kernel
 
 MOST_LISTED: Final = 500

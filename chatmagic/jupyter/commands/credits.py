@@ -1,30 +1,139 @@
-"""``%chat_credits``: the credits in large, or what requests took."""
+"""``%chat_credits``: the credits in large, or what requests took, with a plot and the budgets."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation.options import Option
-from chatmagic.jupyter import usage_view, views
+from chatmagic.jupyter import transcript, views
+from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.command import Command
-from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.status import Status
+from chatmagic.protocol import credits as crediting
+from chatmagic.render import gauge
+from chatmagic.render.gauge import Bar
+from chatmagic.render.sanitize import QUIET
+from chatmagic.session.budget import OTHERS
+from chatmagic.session.ledger import EMULATOR
+from chatmagic.text import UNTYPESET, columns, counted, to_terminal, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chatmagic.jupyter.commands.command import Arguments
     from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.session.ledger import Ledger, LedgerRow, Meter, Sure
+
+
+MOST_SHOWN: Final = 20
+"""How many rows the table has at most, the latest."""
+_HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
+_SURE: Final[dict[Sure, str]] = {
+    "alone": "alone",
+    "several": "with others of this kernel",
+    "unknown": "not known",
+}
 
 
 def _credits(kernel: Kernel, given: Arguments) -> None:
     """Show the credits large: what is left, what the last turn took, as of when."""
     execution = running(kernel.shell)
     if "--usage" in given.options:
-        views.show_html(*usage_view.shown(kernel.session.ledger, Status(kernel).service()))
+        views.show_html(*usage(kernel.session.ledger, Status(kernel).service()))
         return
     if given.options and execution.is_live:
         kernel.page.panels(Status(kernel)).show_gauge(execution.cell)
         return
     views.show_html(*Status(kernel).credits())
+
+
+def usage(ledger: Ledger, service: str) -> tuple[str, str]:
+    """Return what a kernel used, as HTML and as text.
+
+    Args:
+        ledger: the kernel's requests and budgets.
+        service: origin of the service that is asked now, or ``emulator``.
+
+    Raises:
+        InputError: a budget cannot be read.
+    """
+    rows = ledger.of(service)
+    to = f" to {service}" if ledger.rows else ""
+    lines = [f"No request was sent from this kernel{to} yet."]
+    if rows:
+        lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
+        lines += _lately(ledger.meter(service))
+    lines += ledger.budget_words()
+    return _usage_html(lines, rows), _usage_words(lines, rows)
+
+
+def _lately(meter: Meter) -> list[str]:
+    """Return what a turn took lately, and about how many more the credits allow, in lines."""
+    estimate, credits = meter.estimate, meter.credits
+    low, high, count = estimate.cheapest, max(estimate.costs, default=None), len(estimate.costs)
+    if credits is None or credits.remaining is None:
+        return [f"Its answers tell no credits; {OTHERS}."]
+    left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
+    left = left[0].upper() + left[1:]
+    if low is None or high is None:
+        return [f"{left}; {OTHERS}. What a turn takes is known from the second answer on."]
+    took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
+    lines = [f"The last turn took {took}; {OTHERS}."]
+    if count > 1:
+        lines = [f"The last {count} turns took {took} each; {OTHERS}."]
+    turns = estimate.turns_left(credits.remaining)
+    if turns is None:
+        return [*lines, f"{left}; {OTHERS}."]
+    like = "the last" if count == 1 else f"the last {count}"
+    return [*lines, f"{left}: about {counted(turns, 'more turn')} like {like}; {OTHERS}."]
+
+
+def _cells(row: LedgerRow) -> tuple[str, ...]:
+    """Return a row of the table; the emulator's has no time, so that its outputs repeat."""
+    tokens = (row.prompt_tokens, row.completion_tokens)
+    known = [f"{count:,}" for count in tokens if count is not None]
+    figures = (row.before, row.after, row.took)
+    return (
+        f"{row.number:,}",
+        "" if row.service == EMULATOR else f"{row.time:%Y-%m-%d %H:%M:%S}",
+        row.entry + (f" ({row.error})" if row.error else ""),
+        " + ".join(known),
+        *("?" if figure is None else f"{figure:,}" for figure in figures),
+        _SURE[row.sure],
+    )
+
+
+def _caption(rows: Sequence[LedgerRow]) -> str:
+    """Return what the table is, and what it leaves out."""
+    more = len(rows) - MOST_SHOWN
+    latest = f" The latest {MOST_SHOWN}; session.ledger has {more:,} more." if more > 0 else ""
+    return (
+        "Credits before and after each request. Alone: no other request of this kernel had a part "
+        f"in what it took; {OTHERS}.{latest}"
+    )
+
+
+def _usage_html(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
+    paragraphs = "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
+    begin = f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Usage">{paragraphs}'
+    if not rows:
+        return f"{begin}</div>"
+    bars = [Bar(row.took, row.sure == "alone") for row in rows]
+    about = f"Credits that the last {min(len(rows), gauge.MOST_BARS)} requests took, in order"
+    key = f"{about}. Full: alone; dashed: with others; ?: not known; {OTHERS}."
+    cells = [_cells(row) for row in rows[-MOST_SHOWN:]]
+    return (
+        f'{begin}{gauge.usage_plot(bars, about)}<p style="{QUIET}">{key}</p>'
+        + transcript.grid(_HEADS, cells, "Requests", first="<td>", others="<td>")
+        + f'<p style="{QUIET}">{escape(_caption(rows))}</p></div>'
+    )
+
+
+def _usage_words(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
+    table = [_HEADS, *map(_cells, rows[-MOST_SHOWN:])] if rows else []
+    words = [*lines, *columns(table), *([_caption(rows)] if rows else [])]
+    return "\n".join(map(to_terminal, words))
 
 
 CREDITS: Final = Command(

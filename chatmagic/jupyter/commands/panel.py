@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from IPython.display import display
 
 from chatmagic.jupyter import transcript, views
+from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.command import Command
-from chatmagic.jupyter.execution import running
 from chatmagic.jupyter.status import Status
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from chatmagic.conversation.slots import Replies
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells, transcript, views
+from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.commands.ask import send, settle
 from chatmagic.jupyter.commands.command import Command
-from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.render import gauge
 from chatmagic.session.events import Ask
 from chatmagic.text import counted, one_line
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from chatmagic.conversation.slots import Change
     from chatmagic.conversation.staleness import Causes
     from chatmagic.jupyter.bridge_messages import Started
+    from chatmagic.jupyter.cells.execution import Execution
     from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.execution import Execution
     from chatmagic.jupyter.kernel import Kernel
     from chatmagic.models import Reply
 

@@ -16,8 +16,8 @@ from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart, i
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import InputError
 from chatmagic.jupyter import transcript, views
+from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.commands.command import Command, without_quotes
-from chatmagic.jupyter.execution import cell_source, running
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.text import counted, one_line, to_terminal
 

@@ -22,7 +22,7 @@ from chatmagic.errors import (
     ConnectError,
     InputError,
 )
-from chatmagic.jupyter.execution import Execution
+from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:

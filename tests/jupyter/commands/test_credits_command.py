@@ -1,13 +1,32 @@
-"""``%chat_credits`` for a page, a terminal and a machine."""
+"""``%chat_credits`` for a page, a terminal and a machine.
+
+``%chat_credits --usage`` and the budget in a real shell, with a service that counts.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from shells import FIXED, Shell
+import pytest
+from environments import GivenEnvironment
+from loopback import Peer, Server, document
+from served import WHOLE
+from shells import FIXED, KEY, Shell
+
+from chatmagic import _startup
+from chatmagic.client.endpoint import Endpoint
+from chatmagic.jupyter.commands.credits import usage
+from chatmagic.models import Reply
+from chatmagic.session.budget import OTHERS
+from chatmagic.session.current import current_session
+from chatmagic.session.ledger import Ledger, LedgerRow, Reservation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from logged import Emulator
 
 
@@ -39,3 +58,175 @@ def test_words_after_the_name_are_refused(shell: Shell) -> None:
     """It takes its two options alone, and says so."""
     assert "%chat_credits takes nothing" in shell.fails("%chat_credits everything").traceback[0]
     shell.fails("%chat_credits --live now", cell="P")
+
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SERVICE = Endpoint("https://a.example", "bearer", None, "test")
+
+
+class Account:
+    """A service whose requests take 3 credits each of 100.
+
+    Args:
+        tells: whether its answers tell the credits.
+    """
+
+    def __init__(self) -> None:
+        """Begin with all of them."""
+        self.left = 100
+        self.tells = True
+
+    def __call__(self, peer: Peer) -> None:
+        """Serve one connection."""
+        while peer.request():
+            self.left -= 3
+            told = {
+                "X-RateLimit-Limit": "100",
+                "X-RateLimit-Remaining": str(self.left),
+                "X-RateLimit-Reset": "2099-01-01T00:00:00Z",
+            }
+            peer.send(document(WHOLE, headers=told if self.tells else {}))
+
+
+@pytest.fixture
+def account(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
+    """Give the account of a service that a shell is connected to."""
+    del bare
+    account = Account()
+    with Server(account) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        yield account
+
+
+def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
+    """The cell that does not go into it fails in one line; what came before stays."""
+    bare.do('%config ChatMagics.budget = "15"')
+    warned = [bare.machine("%%chat\nHello?").warned for _ in range(5)]
+    assert warned == [
+        "",
+        "",
+        "",
+        "12 of the budget of 15 credits are used; others may share the quota.\n",
+        "",
+    ]
+    for code in ("%%chat\nHello?", "import chatmagic\nchatmagic.ask('Hello?')"):
+        failed = bare.fails(code, person=False)
+        assert failed.traceback[0] == (
+            "BudgetError: The budget of 15 credits is not enough: 15 used or reserved, and this "
+            "may take 3 credits; others may share the quota. Nothing was sent."
+        )
+    assert account.left == 100 - 15
+    assert len(current_session().conversation) == 5
+    usage = bare.do("%chat_credits --usage").texts[0]
+    assert f"Budget of 15 credits (%config ChatMagics.budget): 15 used; {OTHERS}." in usage
+    assert "Budget of 15 credits (%config ChatMagics.budget): 15 used" in bare.do("%chat").printed
+    # The panel asks the same session; another budget lets go on.
+    bare.do('%config ChatMagics.budget = "6 turns"')
+    bare.machine("%chat Hello?")
+    bare.fails("%chat Hello?")
+    # In the background, too, it is the cell itself that fails.
+    assert "BudgetError" in bare.fails("%%chat --background\nHello?", cell="a").traceback[0]
+
+
+def test_a_budget_in_turns_is_named_where_no_credits_are_told(
+    bare: Shell, account: Account
+) -> None:
+    """After the first answer."""
+    account.tells = False
+    bare.do("%config ChatMagics.budget = 50")
+    bare.machine("%chat Hello?")
+    failed = bare.fails("%chat Hello?")
+    assert failed.traceback[1].startswith(
+        'Set one in turns: %config ChatMagics.budget = "20 turns"'
+    )
+    assert f"Its answers tell no credits; {OTHERS}." in bare.do("%chat_credits --usage").texts[0]
+
+
+def test_a_cassettes_answers_count_nothing(
+    bare: Shell, account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is recorded counts, as it is sent; what is replayed does not. Nor does the emulator."""
+    monkeypatch.setattr(_startup, "BUDGET", "1 turn")
+    bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --record")
+    bare.machine("%%chat\nHello?")
+    bare.do("%chat_cassette --off\n%chat_reset")
+    bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --replay")
+    bare.machine("%%chat\nHello?")
+    bare.do("%chat_cassette --off")
+    assert len(current_session().ledger.rows) == 1
+    bare.fails("%%chat\nHello?")
+    bare.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --replay --else emulator")
+    bare.machine("%%chat\nWho is there?")
+    bare.do("%chat_cassette --off\n%chat_reset\n%chat_connect emulator")
+    usage = bare.do("%chat_credits --usage").texts[0]
+    assert usage.startswith("1 request of this kernel to emulator.")
+    bare.machine("%%chat\nHello?")
+    bare.machine("%%chat\nHello?")
+    assert account.left == 97
+    usage = bare.do("%chat_credits --usage").texts[0]
+    assert "3 requests of this kernel to emulator." in usage
+    assert f"Budget of 1 turn (CHATMAGIC_BUDGET): 1 used; {OTHERS}." in usage
+
+
+def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
+    """As a table, a plot and a count of turns; each figure says that others may share the quota."""
+    del account
+    assert bare.do("%chat_credits --usage").texts == ["No request was sent from this kernel yet."]
+    bare.machine("%%chat\nHello?")
+    assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
+    bare.machine("%%chat\nHello?")
+    second = bare.do("%chat_credits --usage").texts[0]
+    assert f"The last turn took 3 credits; {OTHERS}." in second
+    assert f": about 31 more turns like the last; {OTHERS}." in second
+    bare.do("import chatmagic")
+    for _ in range(4):
+        bare.do("chatmagic.ask('Hello?')")
+    usage = bare.do("%chat_credits --usage")
+    lines = usage.texts[0].splitlines()
+    left = "82 of 100 credits left, resets 2099-01-01 00:00 UTC"
+    assert lines[1] == f"The last 5 turns took 3 credits each; {OTHERS}."
+    assert lines[2] == f"{left}: about 27 more turns like the last 5; {OTHERS}."
+    assert " ".join(lines[3].split()) == (
+        "Request Time (UTC) Asked in Tokens Before After Took Sure"
+    )
+    assert " ".join(lines[5].split()[3:]) == "cell 1 + 2 97 94 3 alone"
+    assert " ".join(lines[9].split()[3:]) == "python 1 + 2 85 82 3 alone"
+    assert usage.html.count("<rect") == 5
+    assert usage.html.count(OTHERS) == 4
+    rows = list(current_session().ledger.rows)
+    assert {row.cell for row in rows} == {None}
+    assert (
+        rows[0].request == bare["chatmagic"].current_session().conversation.turns[0].record.request
+    )
+
+
+def test_a_long_ledger_is_cut() -> None:
+    """It says where the other rows are."""
+    ledger = Ledger(GivenEnvironment)
+    for _ in range(30):
+        reservation = Reservation(SERVICE, "map", None, "0" * 64)
+        ledger.begin(reservation)
+        ledger.end(reservation, Reply("yes"))
+    text = usage(ledger, SERVICE.origin)[1]
+    assert "The latest 20; session.ledger has 10 more." in text
+    assert text.count(" map ") == 20
+
+
+def test_rows_have_names_for_people() -> None:
+    """Also one that failed, or whose figures are not known."""
+    ledger = Ledger(GivenEnvironment)
+    ledger.rows.append(
+        LedgerRow(
+            number=1,
+            time=NOW,
+            service="emulator",
+            entry="cell",
+            cell=None,
+            request="0" * 64,
+            error="ServiceError",
+        )
+    )
+    html, text = usage(ledger, "emulator")
+    assert " ".join(text.splitlines()[3].split()) == "1 cell (ServiceError) ? ? ? not known"
+    assert '<text x="43" y="69">?</text>' in html

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.jupyter import error_text
+from chatmagic.jupyter.cells import error_text
 
 
 def raised(code: str, name: str = "<cell>") -> BaseException:

@@ -8,17 +8,26 @@ from __future__ import annotations
 import io
 import json
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from project import ROOT
 
 from chatmagic.conversation.record import check_seal
-from chatmagic.jupyter.execution import HOSTS, Execution, _cell_named, cell_source, host_of, running
+from chatmagic.jupyter.cells.execution import (
+    HOSTS,
+    Execution,
+    _cell_named,
+    cell_source,
+    host_of,
+    running,
+)
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from IPython.core.interactiveshell import InteractiveShell
     from logged import Emulator
     from shells import Ran, Shell
@@ -109,11 +118,11 @@ def test_the_number_of_the_running_cell() -> None:
     assert running(made).label == "cell [2]"
 
 
-SAMPLES = Path(__file__).parents[1] / "samples" / "requests.json"
+SAMPLES = ROOT / "tests" / "samples" / "requests.json"
 REQUESTS = json.loads(SAMPLES.read_text(encoding="utf-8"))
 """Execute requests of front ends; ``source`` says where each was read."""
 ASKS = "%%chat\necho:one two"
-PAGE = Path(__file__).parents[2] / "notebooks" / "reference" / "hosts.md"
+PAGE = ROOT / "notebooks" / "reference" / "hosts.md"
 
 
 @pytest.fixture(params=REQUESTS, ids=lambda sample: sample["host"])

@@ -23,7 +23,7 @@ LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 """Where :mod:`sys` tells of the last error; the last of them since Python 3.12."""
 
 
-class Results:
+class ShellHooks:
     """Hooks into what one shell does with the values and errors of its cells.
 
     Args:
