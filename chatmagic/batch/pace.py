@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from chatmagic.errors import RateLimitError
     from chatmagic.models import Credits
-    from chatmagic.protocol.ratelimit import RequestLimit
+    from chatmagic.protocol.credits import RequestLimit
 
 SHORT: Final = 60.0
 """Seconds of a window of requests up to which its end is waited for by itself."""

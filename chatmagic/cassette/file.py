@@ -40,6 +40,7 @@ from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Origin
 from chatmagic.protocol import wire
+from chatmagic.protocol.credits import HEADERS
 from chatmagic.text import numbered
 
 if TYPE_CHECKING:
@@ -57,14 +58,7 @@ if TYPE_CHECKING:
     ]
 
 VERSION: Final = 3
-KEPT_HEADERS: Final = (
-    "content-type",
-    "date",
-    "retry-after",
-    "x-ratelimit-limit",
-    "x-ratelimit-remaining",
-    "x-ratelimit-reset",
-)
+KEPT_HEADERS: Final = ("content-type", *HEADERS)
 """The only headers of an answer that are recorded."""
 DIGITS: Final = 16
 """How many digits of its digest name a turn in a cassette."""

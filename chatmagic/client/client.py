@@ -156,11 +156,6 @@ class Client:
         """The credits in the latest answer that had them; ``None`` where they are not known."""
         return self.credit_tracker.state.credits
 
-    @property
-    def took(self) -> int | None:
-        """About how many credits the latest answer took; ``None`` is unknown."""
-        return self.credit_tracker.state.took
-
     def complete(
         self,
         messages: Iterable[Message | Mapping[str, str]],
@@ -318,13 +313,11 @@ class ModelList:
     Args:
         names: their names, in the server's order.
         credits: what the answer's headers told of the credits; ``None`` where nothing.
-        took: about how many credits it took; ``None`` is unknown.
         origin: what answered.
     """
 
     names: tuple[str, ...]
     credits: Credits | None = None
-    took: int | None = None
     origin: Origin = "live"
 
 
@@ -346,8 +339,7 @@ def ask_for_models(transport: Transport, endpoint: Endpoint, tracker: CreditTrac
     if endpoint.key is None and endpoint.auth != "none":
         what, hint = endpoint.no_key_message()
         raise AuthenticationError(what, hint=hint)
-    halt, sent, asked, before = Halt(), monotonic(), datetime.now(UTC), tracker.state
-    tracker.enter(None, before)  # without an answer, what the next one took is not known
+    halt, sent, asked = Halt(), monotonic(), datetime.now(UTC)
     exchange = transport.get_models(halt)
     ended = False
     try:
@@ -356,14 +348,14 @@ def ask_for_models(transport: Transport, endpoint: Endpoint, tracker: CreditTrac
         tracker.note_headers(exchange.headers, asked=asked, now=now, is_live=is_live)
         if not HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES:
             error = _refused(exchange, halt, endpoint, sent)
-            tracker.enter(error.credits, before)
+            tracker.note_credits(error.credits)
             raise error
         seen = crediting.from_headers(exchange.headers, now)
-        tracker.enter(seen, before)
+        tracker.note_credits(seen)
         limits = Timeout.of(transport.setup.timeout)
         names = _names(_body(exchange, sent, limits.total or limits.first_byte))
         ended = True
-        return ModelList(names, seen, tracker.state.took, exchange.origin)
+        return ModelList(names, seen, exchange.origin)
     finally:
         exchange.close(ended=ended)
         halt.cut()

@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import ratelimit
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from chatmagic.models import Credits
-    from chatmagic.protocol.ratelimit import RequestLimit
+    from chatmagic.protocol.credits import RequestLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +21,19 @@ class CreditState:
 
     Args:
         credits: the last figures that any answer gave; ``None`` before the first.
-        took: about how many credits the last answer took; ``None`` where that is not known.
         received_at: the time here when the answer with ``credits`` came.
         clock_off: how far the clock here is ahead of the service's (below 0: behind), at
             least; ``None`` where the latest live answer from another machine had no date,
             and while the clock may be right.
         requests: how many requests are left, from the latest answer that has such a figure.
         lacks_usage: whether the latest reply was streamed by a service without token counts.
-        last: the figures of the very last answer; unlike ``credits``, ``None`` if it had none.
     """
 
     credits: Credits | None = None
-    took: int | None = None
     received_at: datetime | None = None
     clock_off: timedelta | None = None
     requests: RequestLimit | None = None
     lacks_usage: bool = False
-    last: Credits | None = None
 
 
 class CreditTracker:
@@ -48,21 +43,10 @@ class CreditTracker:
         """Start without any figures."""
         self.state = CreditState()
 
-    def enter(self, seen: Credits | None, before: CreditState) -> None:
-        """Enter one answer's credits; again with the same ``before``, replace them.
-
-        Args:
-            seen: the answer's figures; ``None`` for none, also for a request without an
-                answer: the answer after that has no figure to be compared with.
-            before: the state before the answer.
-        """
-        self.state = replace(
-            self.state,
-            credits=seen or before.credits,
-            took=crediting.took(before.last, seen),
-            received_at=before.received_at if seen is None else datetime.now(UTC),
-            last=seen,
-        )
+    def note_credits(self, seen: Credits | None) -> None:
+        """Note an answer's credits; ``None``, where it told none, changes nothing."""
+        if seen is not None:
+            self.state = replace(self.state, credits=seen, received_at=datetime.now(UTC))
 
     def note_headers(
         self, headers: crediting.Headers, *, asked: datetime, now: datetime, is_live: bool
@@ -76,7 +60,7 @@ class CreditTracker:
             is_live: whether another machine answered just now, whose clock may be compared.
         """
         self.state = replace(
-            self.state, requests=ratelimit.from_headers(headers, now) or self.state.requests
+            self.state, requests=crediting.request_limit(headers, now) or self.state.requests
         )
         written = crediting.date(headers)
         if is_live and written is not None:

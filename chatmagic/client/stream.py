@@ -60,10 +60,10 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.client.credit_tracker import CreditState, CreditTracker
+    from chatmagic.client.credit_tracker import CreditTracker
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.transport import Exchange, Transport
-    from chatmagic.models import Credits, Reply, State
+    from chatmagic.models import Reply, State
     from chatmagic.protocol.wire import Request
 
 
@@ -102,7 +102,6 @@ class ReplyStream:
         self._transport = transport
         self._endpoint = endpoint
         self._tracker = tracker
-        self._before: CreditState | None = None
         self._halt = halt or Halt()
         self._key_check = key_check or KeyCheck()
         self._builder = ReplyBuilder()
@@ -152,9 +151,6 @@ class ReplyStream:
             return self  # noqa: TRY300 - an interrupt here closes the connection too
         except BaseException as error:
             self.close()
-            if self._exchange is None:
-                # Without an answer, what the next one took is not known.
-                self._enter_credits(None)
             if isinstance(error, ChatError):
                 raise error.alone()  # noqa: B904 - it is that very error
             raise
@@ -180,16 +176,10 @@ class ReplyStream:
     def _note_headers(self, exchange: Exchange, asked: datetime, now: datetime) -> None:
         """Note what the answer's headers say, for the reply and for what comes after it."""
         headers = exchange.headers
-        self._builder.credits = crediting.from_headers(headers, now)
-        self._builder.date = crediting.date(headers)
+        self._builder.header_facts = crediting.reply_facts(headers, now)
         self._builder.origin = exchange.origin
         is_live = exchange.origin == "live" and not url.is_loopback(self._endpoint.base_url)
         self._tracker.note_headers(headers, asked=asked, now=now, is_live=is_live)
-
-    def _enter_credits(self, seen: Credits | None) -> None:
-        """Enter the answer's credits; again, where its body says more than its headers."""
-        self._before = self._before or self._tracker.state
-        self._tracker.enter(seen, self._before)
 
     def _refuse_error(self, exchange: Exchange, reader: ResponseReader) -> None:
         """Enter the credits of a reply; raise the error of an answer that is none.
@@ -200,9 +190,9 @@ class ReplyStream:
         good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
         if not good or exchange.status == HTTPStatus.NO_CONTENT:
             error = reader.error()
-            self._enter_credits(error.credits)
+            self._tracker.note_credits(error.credits)
             raise self._advised(error, exchange)
-        self._enter_credits(self._builder.credits)
+        self._tracker.note_credits(self._builder.header_facts["credits"])
 
     def __exit__(self, *_: object) -> None:
         """Keep the connection if the reply has ended, else close it."""
@@ -240,9 +230,8 @@ class ReplyStream:
             error.reply = error.reply or (self.reply if self.reply.text else None)
             if error.hint == COST_UNKNOWN:
                 error.hint = _NOTHING_CAME if error.reply is None else WHAT_CAME_IS_KEPT
-            if error.credits is not None:
-                self._enter_credits(error.credits)
-            error.credits = error.credits or self._builder.credits
+            self._tracker.note_credits(error.credits)
+            error.credits = error.credits or self._builder.header_facts["credits"]
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:
                 self._advised(error, exchange)

@@ -72,7 +72,7 @@ def _ask(session: Session) -> tuple[Answered, Clock]:
         watched.seen,
         fragments=fragments,
         is_sent=reservation.was_sent(problem),
-        cost=credits_in_words(client.took, None if credits is None else credits.remaining),
+        cost=credits_in_words(reservation.took, None if credits is None else credits.remaining),
     )
     if isinstance(problem, ChatError):
         return replace(seen, trouble=trouble_of(problem)), watched.clock(asked)

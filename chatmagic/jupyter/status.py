@@ -16,7 +16,7 @@ from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
-from chatmagic.protocol import ratelimit
+from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
 from chatmagic.render.sanitize import QUIET
@@ -112,8 +112,8 @@ class Status:
         """Return the large gauge as HTML and as words."""
         state = self.kernel.session.credit_state
         now, off = self._now(state), state.clock_off
-        html = gauge.large_html(state.credits, state.took, now=now, clock_off=off)
-        words = gauge.large_words(state.credits, state.took, now=now, clock_off=off)
+        html = gauge.large_html(state.credits, self.kernel.session.took, now=now, clock_off=off)
+        words = gauge.large_words(state.credits, self.kernel.session.took, now=now, clock_off=off)
         for note in self._notes(state, now - (off or timedelta())):
             html += f'<p style="{QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
@@ -123,7 +123,7 @@ class Status:
         """Return the lines under the credits: requests left, tokens, a replay."""
         kernel, notes = self.kernel, []
         if state.requests is not None:
-            notes.append(ratelimit.line(state.requests, now))
+            notes.append(crediting.request_line(state.requests, now))
         if state.lacks_usage and not (kernel.settings.stream_usage or kernel.has_told_of_usage):
             kernel.has_told_of_usage = True
             notes.append(NO_TOKENS)
@@ -146,7 +146,10 @@ class Status:
                 f"Conversation: {text.counted(count, 'turn')}{notes}.",
                 *([] if instructions is None else [f"Instructions: {_shown(instructions)}"]),
                 gauge.large_words(
-                    state.credits, state.took, now=self._now(state), clock_off=state.clock_off
+                    state.credits,
+                    self.kernel.session.took,
+                    now=self._now(state),
+                    clock_off=state.clock_off,
                 ),
                 f"Set for every question: {', '.join(self._values()) or 'nothing'}.",
                 *self._budgets(),

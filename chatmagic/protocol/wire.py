@@ -13,18 +13,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from chatmagic import _json
 from chatmagic._json import canonical, digest, finite_number, shared, whole_number
 from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
 from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from chatmagic.models import Credits
-
 
 PATH: Final = "/v1/chat/completions"
 EMULATOR_SERVER: Final = "chatmagic-emulator"
@@ -541,16 +535,14 @@ class ReplyBuilder:
     """Reply that is coming in: its text and its facts as far as they have come.
 
     Attributes:
-        credits: what the response's headers named.
-        date: the response's own ``Date``.
+        header_facts: what the response's headers told, by the names of a reply's facts.
         origin: where the response came from.
         held_back: whether the text was kept from the screen.
     """
 
     def __init__(self) -> None:
         """Start with nothing."""
-        self.credits: Credits | None = None
-        self.date: datetime | None = None
+        self.header_facts: dict[str, Any] = {}
         self.origin: Origin = "live"
         self.held_back = False
         self._facts: dict[str, Any] = {}
@@ -667,9 +659,8 @@ class ReplyBuilder:
         return Reply(
             text=self.text,
             **shared(self.facts, BodyFacts),
-            credits=self.credits,
+            **self.header_facts,
             state=state,
-            date=self.date,
             origin=self.origin,
             held_back=self.held_back,
         )

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from chatmagic.session.session import Session
 
 
-def models(session: Session) -> ModelList:
+def models(session: Session) -> tuple[ModelList, int | None]:
     """Ask the session's service for its models, while no other ask is under way.
+
+    Returns:
+        The list, and how many credits it took; ``None`` is unknown.
 
     Raises:
         ChatError: there is no list, or nothing may be sent.
@@ -23,7 +26,7 @@ def models(session: Session) -> ModelList:
     return session.lock.alone("the list of models", lambda: _ask(session))
 
 
-def _ask(session: Session) -> ModelList:
+def _ask(session: Session) -> tuple[ModelList, int | None]:
     cassette = session.environment.cassette()
     if cassette is not None and cassette.config.mode == "replay":
         raise NotRecordedError(
@@ -42,4 +45,4 @@ def _ask(session: Session) -> ModelList:
         raise
     finally:
         session.ledger.end(asked, reply, problem)
-    return listed
+    return listed, asked.took

@@ -45,7 +45,7 @@ class Session(SessionState):
     @property
     def credit_state(self) -> CreditState:
         """The latest credits and what belongs to them, read as one."""
-        state = replace(self.clients.credit_state, took=self.took)
+        state = self.clients.credit_state
         figures = None if self.endpoint is None else self.ledger.figures(self.endpoint)
         is_without = state.credits is not None and state.credits.remaining is None
         if figures is None or is_without or figures.credits == state.credits:

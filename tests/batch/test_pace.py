@@ -9,7 +9,7 @@ import pytest
 from chatmagic.batch.pace import Pace, Pause, waiting_words
 from chatmagic.errors import RateLimitError
 from chatmagic.models import Credits
-from chatmagic.protocol.ratelimit import RequestLimit
+from chatmagic.protocol.credits import RequestLimit
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

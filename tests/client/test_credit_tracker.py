@@ -7,45 +7,18 @@ from datetime import UTC, datetime
 
 import pytest
 from loopback import (
-    Peer,
     document,
     playing,
     stream,
 )
 from served import ASK, HELLO, LIMIT, WHOLE, left, served
 
-from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.errors import (
     RateLimitError,
     RequestRejectedError,
-    ServiceError,
 )
-from chatmagic.models import Credits
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-def test_an_answer_without_figures_keeps_the_last_ones() -> None:
-    """It takes nothing that could be told, and neither does the answer after it."""
-    tracker = CreditTracker()
-    seen = [Credits(100, remaining, None, None, NOON) for remaining in (87, 85, 80)]
-    states = []
-    for credits in (seen[0], seen[1], None, seen[2], seen[2]):
-        tracker.enter(credits, tracker.state)
-        states.append(tracker.state)
-    assert [state.credits for state in states] == [seen[0], seen[1], seen[1], seen[2], seen[2]]
-    assert [state.took for state in states] == [None, 2, None, None, 0]
-
-
-def test_an_answer_entered_again_takes_the_place_of_what_it_said() -> None:
-    """What it took is counted from the answer before, and a state that was read stays as it was."""
-    tracker = CreditTracker()
-    tracker.enter(Credits(100, 30, None, None, NOON), tracker.state)
-    before = tracker.state
-    tracker.enter(Credits(100, 10, None, None, NOON), before)
-    read = tracker.state
-    tracker.enter(Credits(100, 0, None, None, NOON), before)
-    assert (read.took, tracker.state.took) == (20, 30)
 
 
 def test_credits_come_with_every_answer() -> None:
@@ -58,53 +31,32 @@ def test_credits_come_with_every_answer() -> None:
         document(LIMIT),
     )
     with served(script) as (client, _):
-        assert (client.credits, client.took) == (None, None)
         reply = client.complete(ASK)
         assert reply.credits is client.credits
         assert reply.credits is not None
-        assert (reply.credits.remaining, reply.credits.used, client.took) == (90, 10, None)
+        assert (reply.credits.remaining, reply.credits.used) == (90, 10)
         assert reply.credits.seen_at == datetime(2026, 3, 1, 12, tzinfo=UTC)
         with pytest.raises(RequestRejectedError) as caught:
             client.complete(ASK)
         assert caught.value.credits is client.credits
         assert client.credits is not None
-        assert (client.credits.remaining, client.took) == (80, 10)
+        assert client.credits.remaining == 80
         assert client.complete(ASK).credits is None
-        assert (client.credits.remaining, client.took) == (80, None)
+        assert client.credits.remaining == 80
         with client.stream(ASK) as replying:
             assert client.credits.remaining == 70
             list(replying)
-        assert client.took is None
 
 
-def test_a_rate_limit_as_a_success_is_counted_once() -> None:
-    """Figures in the body take the place of the same answer's headers in the ledger."""
+def test_figures_in_a_body_count_before_those_of_the_headers() -> None:
+    """Of a rate limit that comes as a success."""
     script = playing(document(WHOLE, headers=left(30)), document(LIMIT, headers=left(10)))
     with served(script) as (client, _):
         client.complete(ASK)
         with pytest.raises(RateLimitError):
             client.complete(ASK)
         assert client.credits is not None
-        assert (client.credits.remaining, client.took) == (0, 30)
-
-
-def test_after_an_ask_without_an_answer_nobody_knows_what_the_next_one_took() -> None:
-    """A request that was sent may have cost something, so the next fall is not one turn's."""
-    answers = iter((90, None, 70))
-
-    def script(peer: Peer) -> None:
-        remaining = next(answers)
-        if peer.request() and remaining is not None:
-            peer.send(document(WHOLE, headers=left(remaining)))
-
-    with served(script) as (client, server):
-        client.complete(ASK)
-        server.wait_closed()
-        with pytest.raises(ServiceError, match="without an answer"):
-            client.complete(ASK)
-        client.complete(ASK)
-        assert client.credits is not None
-        assert (client.credits.remaining, client.took) == (70, None)
+        assert client.credits.remaining == 0
 
 
 def test_when_the_credits_came_is_known() -> None:

@@ -411,7 +411,7 @@ POINTS: Final = {
     "reading": "urllib3.HTTPResponse.read1",
     "decoding": "chatmagic.protocol.sse.Decoder.feed",
     "putting together": "chatmagic.protocol.wire.ReplyBuilder.add",
-    "accounting": "chatmagic.protocol.credits.took",
+    "accounting": "chatmagic.client.credit_tracker.CreditTracker.note_credits",
     "keeping": "chatmagic.conversation.conversation.Conversation.add",
     "recording": "chatmagic.conversation.turn.Turn.to_record",
     "being done": "chatmagic.client.transport.HttpExchange.close",

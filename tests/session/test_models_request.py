@@ -36,8 +36,8 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
         session = Session(client)
         session.ask("a", stream=False)
         session.ask("b", stream=False)
-        assert models(session).names == ("small",)
-        assert models(session).took is None
+        assert models(session)[0].names == ("small",)
+        assert models(session)[1] is None
         rows = [(row.entry, row.took) for row in session.ledger]
         assert rows == [("python", None), ("python", 10), ("models", 1), ("models", None)]
         assert session.ledger.meter(server.origin).estimate.costs == (10,)

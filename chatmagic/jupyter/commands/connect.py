@@ -105,7 +105,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
 
 def _list_models(kernel: Kernel) -> None:
     """Print the models that the service lists, and what the request took."""
-    listed = models_request.models(kernel.session)
+    listed, took = models_request.models(kernel.session)
     keys, endpoint = kernel.known_keys(), kernel.session.endpoint
     names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
     count = len(names)
@@ -116,8 +116,8 @@ def _list_models(kernel: Kernel) -> None:
     if count > MOST_LISTED:
         print(f"  … and {count - MOST_LISTED:,} more.")
     cost = "its answer does not tell"
-    if listed.took is not None:
-        cost = f"by its answer it took {text.counted(listed.took, 'credit')}"
+    if took is not None:
+        cost = f"by its answer it took {text.counted(took, 'credit')}"
     print(f"One request was sent. Whether such a request takes credits is not documented; {cost}.")
 
 

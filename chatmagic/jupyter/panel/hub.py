@@ -211,7 +211,7 @@ class Hub:
         """Return the figures for a gauge."""
         state = self.session.credit_state
         figures = snapshot.credits(
-            state.credits, state.took, now=self.kernel.now(), requests=state.requests
+            state.credits, self.session.took, now=self.kernel.now(), requests=state.requests
         )
         return {"kind": "credits", "credits": figures}
 

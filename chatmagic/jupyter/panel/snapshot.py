@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from chatmagic import _json
 from chatmagic.archive import output
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import ratelimit
 from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.session.events import HELD_BACK
 from chatmagic.text import PROSE, one_line, visible
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.panel import messages
-    from chatmagic.protocol.ratelimit import RequestLimit
+    from chatmagic.protocol.credits import RequestLimit
 
 PAGE: Final = 30
 """How many turns a view shows at least, and how many more it asks for at once."""
@@ -205,6 +204,6 @@ def credits(
         "resets": _json.iso(None if figures is None else figures.resets_at),
         "seen": _json.iso(None if figures is None else figures.seen_at),
         "now": str(_json.iso(now)),
-        "requests": "" if requests is None else ratelimit.words(requests),
+        "requests": "" if requests is None else crediting.request_words(requests),
         "until": None if requests is None else _json.iso(requests.ends_at),
     }

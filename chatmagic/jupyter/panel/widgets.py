@@ -111,8 +111,8 @@ class Panels:
         state = self._session.credit_state
         # A saved page shows the time itself, and not how long ago it was when it was saved.
         now = self._kernel.now() if state.credits is None else state.credits.seen_at
-        html = gauge.large_html(state.credits, state.took, now=now)
-        text = gauge.large_words(state.credits, state.took, now=now)
+        html = gauge.large_html(state.credits, self._session.took, now=now)
+        text = gauge.large_words(state.credits, self._session.took, now=now)
         return f'<div class="chatmagic chatmagic-saved">{html}</div>', text
 
 
