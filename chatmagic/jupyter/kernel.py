@@ -86,6 +86,11 @@ class Kernel(ConfiguredEnvironment):
         """
         return None if self.pages is None else self.pages.layout(owner)
 
+    def order(self, owner: str | None) -> tuple[str, ...] | None:
+        """Return the hashes of the cells in the order of that page; ``None`` for no such page."""
+        layout = self.layout(owner)
+        return None if layout is None else layout.order
+
     def named(self, name: str) -> object:
         """Return what a name of the user's namespace stands for.
 
@@ -130,8 +135,7 @@ class Kernel(ConfiguredEnvironment):
         """
         owner, execution = self.cell()
         self.session.follow_pages(owner)
-        layout = self.layout(owner)
-        order = None if layout is None else layout.order
+        order = self.order(owner)
         conversation, thread = self.session.conversation, None
         if not (owner is None or owns or order is not None or owner in dict(conversation.slots)):
             thread = self.threads_read.setdefault(owner, conversation.window().thread)

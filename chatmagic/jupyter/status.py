@@ -172,8 +172,7 @@ class Status:
 
     def _panel_instructions(self) -> Value | None:
         """Return the instructions that hold for a question of the panel, below all cells."""
-        layout = self.kernel.layout(None)
-        order = None if layout is None else layout.order
+        order = self.kernel.order(None)
         return self.kernel.session.conversation.window(order=order).instructions
 
     def _asks(self) -> list[str]:

@@ -10,13 +10,13 @@ from chatmagic._json import shared
 from chatmagic.archive import output
 from chatmagic.conversation import continuation
 from chatmagic.conversation.conversation import IN_NOTEBOOK
-from chatmagic.conversation.options import Option, refuse_thread_and_ask
+from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import RequestFacts
 from chatmagic.conversation.slots import Replies
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells, transcript, views
-from chatmagic.jupyter.cells.execution import cell_source, running
+from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.ask import send, settle
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.render import gauge
@@ -64,7 +64,6 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
     if "--list" in given.options:
         _list(kernel.session.conversation, number, turn)
         return None
-    refuse_thread_and_ask(cell_source(kernel.shell))
     if "--pick" in given.options:
         return _pick(kernel, turn, given.options["--pick"])
     return send(kernel, *_asked_of(kernel, turn))
@@ -79,7 +78,6 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
     """
     settle(kernel, running(kernel.shell))
     number, turn = _turn_above(kernel, CONTINUE, given.words)
-    refuse_thread_and_ask(cell_source(kernel.shell))
     part = _part(kernel, turn)
     if not continuation.is_incomplete(part.reply):
         raise InputError(
@@ -158,8 +156,7 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
                 hint="%chat_retry --list shows them; %chat_retry asks for another one.",
             )
         picked = places[word]
-        layout = kernel.layout(execution.cell)
-        order = None if layout is None else layout.order
+        order = kernel.order(execution.cell)
         return conversation.replace_reply(picked, turn.number, asker=execution.cell, order=order)
 
     kernel.session.change(put_back)
