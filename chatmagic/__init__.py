@@ -16,7 +16,7 @@ archive                                        nbformat
 cassette, batch
 audit, session                                 session: jsonschema, platformdirs, pydantic
 doctor                                         platformdirs, requests
-jupyter                                        IPython, anywidget, ipywidgets, traitlets
+jupyter                                        IPython, comm, ipywidgets, traitlets
 shell                                          platformdirs
 cli, demo, install
 =============================================  ==============================================

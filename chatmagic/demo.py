@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 FOLDER: Final = "chatmagic-notebooks"
 FIRST: Final = "01-quickstart.ipynb"
 REFERENCE: Final = "reference"
+LABEXTENSIONS: Final = Path(__file__).parent / "jupyter" / "labextensions"
+"""The folder of the page's half, as the option ``extra_labextensions_path`` takes it."""
 _HOST: Final = "127.0.0.1"
 _PATH: Final = f"lab/tree/{FIRST}"
 _TICK: Final = 0.1
@@ -173,6 +175,8 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
+        # An editable install has a copy of it, which is stale after an edit.
+        f"--LabApp.extra_labextensions_path={LABEXTENSIONS}",
         "--log-level=WARN",
     ]
 

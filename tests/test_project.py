@@ -56,7 +56,7 @@ PACKAGES = {
     "archive": {"nbformat"},
     "session": {"jsonschema", "platformdirs", "pydantic", "referencing"},
     "doctor": {"platformdirs", "requests"},
-    "jupyter": {"IPython", "anywidget", "ipywidgets", "traitlets"},
+    "jupyter": {"IPython", "anywidget", "comm", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},
 }
 """The third-party packages of each folder."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from chatmagic.protocol.auth import Secret
     from chatmagic.session.session import Session
 
-PACKAGES: Final = ("ipython", "ipykernel", "anywidget", "ipywidgets", "requests", "urllib3")
+PACKAGES: Final = ("ipython", "ipykernel", "ipywidgets", "requests", "urllib3")
 _OPEN: Final = 0o077
 _LEAST: Final = 65_536
 """Bytes that there must be room for."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from chatmagic._version import __version__
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.doctor.observations import Trouble
 from chatmagic.errors import PROXY_NAMED
-from chatmagic.text import counted
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,14 +92,24 @@ def versions(observations: Observations) -> Line:
 def front_end(seen: FrontEnd) -> Line:
     """Return the line on the front end and its features."""
     words = f"{seen.name}: {seen.shows}"
-    if seen.has_widgets is False:
+    page = seen.page
+    if page is not None and not page.version:
         return Line(
             "!!",
             "front end",
-            f"{words}; no page has answered a widget: no order of cells, panel or live credits",
-            "Install anywidget where the front end's server runs, and reload the page.",
+            f"{words}; no page has answered: no order of cells, no marks, no panel",
+            "Where the front end's server runs: pip install chatmagic; then reload the page.",
         )
-    known = "; widgets work" if seen.has_widgets else ""
+    if page is not None and not page.is_same:
+        return Line(
+            "!!",
+            "front end",
+            f"{words}; the page has chatmagic {one_line(page.version)}, and cannot talk with the "
+            f"kernel's {__version__}: no order of cells, no marks, no panel",
+            f"Where the front end's server runs: pip install chatmagic=={__version__}; then reload "
+            "the page.",
+        )
+    known = f"; the page has chatmagic {one_line(page.version)}" if page is not None else ""
     return Line("ok", "front end", f"{words}{known}")
 
 

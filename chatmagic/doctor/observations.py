@@ -24,18 +24,31 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
+class PageSeen:
+    """Page's half of chatmagic, which is installed where the front end's server runs.
+
+    Args:
+        version: its version; empty where no page has answered.
+        is_same: whether its messages have the form of the kernel's.
+    """
+
+    version: str
+    is_same: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class FrontEnd:
     """Front end.
 
     Args:
         name: for a person.
         shows: what it does with a reply.
-        has_widgets: whether a page has answered a widget; ``None`` where that was not tried.
+        page: its half of chatmagic; ``None`` where it was not asked.
     """
 
     name: str
     shows: str
-    has_widgets: bool | None = None
+    page: PageSeen | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The bridge between a notebook's page and the kernel: cells in their order, marks, status.
 
-A hidden widget without a view. Its half in the page is ``static/bridge.js``, which reads what is
-no public interface of JupyterLab 4 and Notebook 7; where that is missing, and in other front ends,
-everything stands in the order as run. Nothing of the bridge is saved in the notebook.
+Its half in the page is ``page/bridge.js`` of the labextension, which reads what is no public
+interface of JupyterLab 4 and Notebook 7; where that is missing, and in other front ends, everything
+stands in the order as run. Nothing of the bridge is saved in the notebook.
 
 The messages are listed in :mod:`chatmagic.jupyter.bridge_messages`.
 """
@@ -10,22 +10,22 @@ The messages are listed in :mod:`chatmagic.jupyter.bridge_messages`.
 from __future__ import annotations
 
 import contextvars
+import secrets
 import threading
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # it has no types
-from traitlets import Bool, List, Unicode, dlink
+import comm
 
+from chatmagic._version import __version__
 from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.conversation.conversation import IN_NOTEBOOK
 from chatmagic.errors import GOES_ON
-from chatmagic.jupyter import assets, stale_cells
-from chatmagic.jupyter.page_widget import PageWidget
+from chatmagic.jupyter import stale_cells
+from chatmagic.jupyter.bridge_messages import ID, TARGET, URGENT
 from chatmagic.jupyter.painting import Painting
 from chatmagic.jupyter.reply_under_way import Drawn
-from chatmagic.render.sanitize import FREQUENT
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 from chatmagic.text import one_line
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import (
         CodeCell,
         Coded,
-        Say,
+        KernelState,
         StaleBelow,
         Started,
         ToBridge,
@@ -73,28 +73,9 @@ OLDER: Final = (
     "%chat_load takes up what it shows, without asking; or run the cell again."
 )
 STARTED: Final = "Reply started."
-STOP: Final = "chatmagic.stop"
-"""Target of the comm that a page opens to end the reply in the background.
-
-What a page says to a widget waits behind the cells that run, one of which may wait for the reply.
-"""
 ANSWERS: Final = frozenset(["coded", "started"])
 """The kinds of a page's messages that answer one of the kernel's."""
 _SHOWN: Final = 40
-
-
-class _Hidden(PageWidget):
-    """The bridge's widget: a script, and messages."""
-
-    _esm = assets.script("bridge.js")
-    _css = assets.styles("code.css")
-    frequent = List(Unicode(), [*FREQUENT], help="What the marks in paints stand for.").tag(
-        sync=True
-    )
-    # A message would come before the page listens.
-    first = Unicode(help="What to say when the bridge opens.").tag(sync=True)
-    asking = Unicode(help="The cell that has ended while its reply comes.").tag(sync=True)
-    keep_output = Bool(help="Whether to tag cells with a record, for nbstripout.").tag(sync=True)
 
 
 class Bridge:
@@ -107,55 +88,45 @@ class Bridge:
         session: the session whose conversation the marks are about.
         drawing: the kernel's drawing loop.
         settings: the kernel's.
-        ended: how the reply ended that came before there was a bridge, to be announced all the
-            same; ``None`` announces that a reply has started.
-        began: how the ask began that is under way; ``None`` for none.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        drawing: DrawingLoop,
-        settings: KernelSettings,
-        *,
-        ended: str | None = None,
-        began: Began | None = None,
-    ) -> None:
+    def __init__(self, session: Session, drawing: DrawingLoop, settings: KernelSettings) -> None:
         """Open the bridge in every page of this kernel."""
         self.pages = Pages()
+        self.page_version: tuple[object, str] | None = None
+        """Protocol and version of the page that has answered last; ``None`` before one has."""
         self._session = session
+        self._settings = settings
         self._lock = threading.Lock()
         self._drawing = drawing
         self._context = contextvars.copy_context()
         self._opened = False
-        self._to_say: list[Say] = []
-        if ended is not None:
-            self._to_say.append({"kind": "say", "text": ended, "first": True})
-        self._began = began
-        self._asked = set[str | None]() if began is None else {began.ask.owner}
+        self._began: Began | None = None
+        self._asked = set[str | None]()
         self._marked: dict[str, str] | None = None
         self._below: dict[str, StaleBelow] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
         # No page may be able to report before a reply ended.
         self._is_first = True
-        # In the background nothing of the reply has come yet.
-        self._quiet = began is None or began.ask.background is None
-        first = STARTED if ended is None and self._quiet else ""
-        self._hidden = _Hidden(first=first, keep_output=settings.keep_output, asking=_asking(began))
-        get_comm_manager().register_target(STOP, self._stop)
-        self._painting = Painting(drawing, lambda message: self._context.run(self._send, message))
-        self._keeps = dlink((settings, "keep_output"), (self._hidden, "keep_output"))
-        self._hidden.on_msg(self._heard)
+        self._quiet = False
+        self._painting = Painting(drawing, self._send)
+        self._state = self._state_now()
+        self._comm = comm.create_comm(
+            target_name=TARGET, comm_id=f"{ID}{secrets.token_hex(8)}", data={**self._state}
+        )
+        self._comm.on_msg(lambda message: self._heard(message["content"]["data"]))
+        self._comm.on_close(self._stay_open)
+        comm.get_comm_manager().register_target(URGENT, self._heard_urgent)
+        settings.observe(self._publish_later, "keep_output")
         drawing.join_in_order(self._hear)
 
     def close(self) -> None:
         """Close the bridge; the page takes away what it has put into it."""
         self._drawing.leave(self._hear)
-        self._keeps.unlink()
-        get_comm_manager().unregister_target(STOP, self._stop)
-        self._painting.close()
-        self._hidden.close()
+        self._settings.unobserve(self._publish_later, "keep_output")
+        comm.get_comm_manager().unregister_target(URGENT, self._heard_urgent)
+        self._comm.close()
 
     def put_code(
         self,
@@ -224,24 +195,37 @@ class Bridge:
     def _report_with(self, owner: str | None) -> PageReport | None:
         return next((page for page in self.pages.reports[::-1] if owner in page.cells), None)
 
-    def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
-        """Take note of a page's message."""
-        report = report_from(content)
-        if isinstance(content, dict) and content.get("kind") == "lacks":
+    def _heard(self, content: Any) -> None:
+        """Take note of a page's message; may be called in any thread."""
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind == "hello":
+            self.page_version = content.get("protocol"), str(content.get("version"))
+        elif kind == "lacks":
             self._drawing.put(partial(self._painting.settle, content.get("live")))
-        if report is None and isinstance(content, dict) and content.get("kind") in ANSWERS:
+        elif kind == "paints":
+            self._painting.begin()
+        elif kind == "stop":
+            if (began := self._began) is not None and began.ask.background is not None:
+                began.halt.stop()
+        elif kind in ANSWERS:
             heard = self._awaited.pop(content.get("key", 0), None)
             if heard is not None:
                 self._say(heard(content))
                 self._publish_later()
-        if report is None:
-            return
-        with self._lock:
-            self.pages = self.pages.with_report(report)
-            self._opened = self._opened or report.opened
-        if report.opened:
-            self._painting.greet()
-        self._publish_later()
+        elif (report := report_from(content)) is not None:
+            with self._lock:
+                self.pages = self.pages.with_report(report)
+                self._opened = self._opened or report.opened
+            if report.opened:
+                self._painting.greet()
+            self._publish_later()
+
+    def _stay_open(self, _message: object) -> None:
+        """Listen on: a front end without our script closes the comm, and not for the others."""
+        comm.get_comm_manager().register_comm(self._comm)
+
+    def _heard_urgent(self, _comm: object, message: Any) -> None:
+        self._heard(message["content"]["data"])
 
     def _hear(self, event: Event | Drawn) -> None:
         """Take note of how an ask goes; the panel says it itself."""
@@ -265,31 +249,33 @@ class Bridge:
                     self._say(event.words)
         self._publish_later()
 
-    def _stop(self, *_: object) -> None:
-        """End the reply that comes in the background; may be called in any thread."""
-        if (began := self._began) is not None and began.ask.background is not None:
-            began.halt.stop()
-
     def _say(self, text: str) -> None:
         """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""
-        self._to_say.append({"kind": "say", "text": text})
+        self._drawing.put(partial(self._send, {"kind": "say", "text": text}))
 
-    def _publish_later(self) -> None:
-        self._drawing.put(partial(self._context.run, self._publish))
+    def _state_now(self) -> KernelState:
+        return {
+            "kind": "state",
+            "version": __version__,
+            "asking": "" if self._began is None else self._began.ask.background or "",
+            "keep_output": self._settings.keep_output,
+        }
+
+    def _publish_later(self, *_: object) -> None:
+        self._drawing.put(self._publish)
 
     def _publish(self) -> None:
         """Send what has changed, in the drawing loop's thread."""
-        self._hidden.asking = _asking(self._began)
         with self._lock:
             opened, self._opened = self._opened, False
-        if opened or not self.pages.reports:
-            # No page was there for the sentences before the last, and now they are old.
-            del self._to_say[:-1]
+        state = self._state_now()
+        if opened or state != self._state:
+            self._state = state
+            self._send(state)
         if not self.pages.reports:
             return
         if opened:
             self._send({"kind": "tell"})
-            self._hidden.first = ""  # a page that is loaded again has nothing to say of it
         conversation = copy(self._session.conversation)  # An ask may change it meanwhile.
         layout = self._session.environment.layout(None)
         marks = conversation.marks(layout)
@@ -308,8 +294,6 @@ class Bridge:
         if opened or marked != self._marked:
             self._marked = marked
             self._send({"kind": "marks", "marks": marked})
-        while self._to_say:
-            self._send(self._to_say.pop(0))
 
     def _publish_below(self, causes: Mapping[str, Cause], *, opened: bool) -> None:
         """Send the stale cells below those that made them stale."""
@@ -325,12 +309,8 @@ class Bridge:
             self._send({"kind": "below", "below": below})
 
     def _send(self, message: ToBridge) -> None:
-        self._hidden.send(message)
-
-
-def _asking(began: Began | None) -> str:
-    """Return the page's name of the cell that has ended while its reply comes; empty for none."""
-    return "" if began is None else began.ask.background or ""
+        """Send all pages a message, as the cell that opened the bridge."""
+        self._context.run(self._comm.send, {**message})
 
 
 def _in_force(cell: str, conversation: Conversation) -> str:

@@ -1,14 +1,38 @@
 """The messages between the kernel and the bridge of each page.
 
-As for those of :mod:`chatmagic.jupyter.panel.messages`, ``static/messages.js`` has the same types,
-and ``tests/samples/messages.json`` an example of each.
+They go over one comm that the kernel opens, of the target :data:`TARGET`. What a page says over it
+waits behind the cells that run; a message that may not wait opens a comm of its own, of the target
+:data:`URGENT`, which does not wait where kernel and page have subshells.
+
+As for those of :mod:`chatmagic.jupyter.panel.messages`, ``page/messages.js`` of the labextension
+has the same types, and ``tests/samples/messages.json`` an example of each.
 """
 
 # No annotations from __future__: NotRequired is not seen in strings.
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
+
+PROTOCOL: Final = 1
+"""Number of this form of the messages; a page and a kernel of two forms say so, and do no more."""
+TARGET: Final = "chatmagic.bridge"
+URGENT: Final = "chatmagic.urgent"
+ID: Final = f"chatmagic.bridge.{PROTOCOL}."
+"""What the comm's id begins with: a page that missed its opening knows it by any message."""
 
 # From the kernel to a page.
+
+
+class KernelState(TypedDict):
+    """State of the kernel: the data of the comm's opening, and again when it has changed.
+
+    ``asking`` is the id of the cell that has ended while its reply comes, empty for none;
+    ``keep_output`` is whether to tag cells with a record, for nbstripout.
+    """
+
+    kind: Literal["state"]
+    version: str
+    asking: str
+    keep_output: bool
 
 
 class Marks(TypedDict):
@@ -33,11 +57,10 @@ class Below(TypedDict):
 
 
 class Say(TypedDict):
-    """Words for the status region; ``first`` if a panel has shown them already."""
+    """Words for the status region."""
 
     kind: Literal["say"]
     text: str
-    first: NotRequired[bool]
 
 
 class Tell(TypedDict):
@@ -86,7 +109,8 @@ class Paint(TypedDict):
 
     Over the bridge the first of the blocks begins with as many
     characters (of UTF-16) of the one that stood there as ``same`` says; and a character from
-    U+0080 on, which no safe HTML has, stands for a piece of the widget's ``frequent``.
+    U+0080 on, which no safe HTML has, stands for a piece of ``frequent``, which comes with a paint
+    of all that is shown.
     """
 
     kind: Literal["paint"]
@@ -96,6 +120,7 @@ class Paint(TypedDict):
     blocks: list[str]
     same: NotRequired[int]
     last: NotRequired[bool]
+    frequent: NotRequired[list[str]]
 
 
 class Settled(TypedDict):
@@ -107,9 +132,17 @@ class Settled(TypedDict):
     metadata: dict[str, Any]
 
 
-ToBridge = Marks | Below | Say | Tell | Code | Run | Paint | Settled
+ToBridge = KernelState | Marks | Below | Say | Tell | Code | Run | Paint | Settled
 
 # From a page to the kernel.
+
+
+class Hello(TypedDict):
+    """The page's protocol and version; the first message of a page, and of another protocol all."""
+
+    kind: Literal["hello"]
+    protocol: int
+    version: str
 
 
 class Cells(TypedDict):
@@ -144,15 +177,15 @@ class Started(TypedDict):
 
 
 class Paints(TypedDict):
-    """The page paints replies, so that they need few whole updates.
-
-    It is the data with which the page opens a comm of its own, which does not wait behind the
-    cell that asks; when the page closes that comm, it paints no more. Another one of the same
-    ``notebook`` takes its place.
-    """
+    """Urgent: the page paints replies, so that they need few whole updates."""
 
     kind: Literal["paints"]
-    notebook: str
+
+
+class Stop(TypedDict):
+    """Urgent: end the reply that comes in the background."""
+
+    kind: Literal["stop"]
 
 
 class Lacks(TypedDict):
@@ -162,4 +195,4 @@ class Lacks(TypedDict):
     live: str
 
 
-FromBridge = Cells | Coded | Started | Paints | Lacks
+FromBridge = Hello | Cells | Coded | Started | Paints | Stop | Lacks

@@ -41,7 +41,7 @@ class DrawingLoop:
         self._listeners: tuple[Hear, ...] = ()
         self._telling = threading.RLock()
         self._reply: ReplyUnderWay | None = None
-        self._painters: set[str] = set()
+        self._is_painted = False
 
     def hear(self, event: Event) -> None:
         """Take note of how an ask goes; a follower of the session.
@@ -91,14 +91,9 @@ class DrawingLoop:
         """Have what is new drawn at once: nothing more comes, but the last state takes its time."""
         self.put(self._draw)
 
-    def painted(self, painter: str, *, ends: bool = False) -> None:
-        """Take note that a page paints replies, so that it needs few whole updates.
-
-        Args:
-            painter: names the page; replies are painted as long as there is one.
-            ends: whether it does so no more.
-        """
-        self.put(partial(self._painted, painter, ends=ends))
+    def painted(self) -> None:
+        """Take note that a page paints replies, so that they need few whole updates."""
+        self.put(self._painted)
 
     def close(self) -> None:
         """End the thread, when it has done what was put before."""
@@ -132,7 +127,7 @@ class DrawingLoop:
     def _hear(self, event: Event) -> None:
         match event:
             case Began(ask):
-                self._reply = ReplyUnderWay(ask, is_painted=bool(self._painters))
+                self._reply = ReplyUnderWay(ask, is_painted=self._is_painted)
             case Fragment(text) if self._reply is not None:
                 self._reply.add(text)
                 if self._reply.due is not None and time.monotonic() >= self._reply.due:
@@ -149,13 +144,10 @@ class DrawingLoop:
                 # A page that went away ends neither the reply nor what others are shown.
                 listener(event)
 
-    def _painted(self, painter: str, *, ends: bool) -> None:
-        if ends:
-            self._painters.discard(painter)
-        else:
-            self._painters.add(painter)
+    def _painted(self) -> None:
+        self._is_painted = True
         if self._reply is not None:
-            self._reply.is_painted = bool(self._painters)
+            self._reply.is_painted = True
 
     def _draw(self, *, last: bool = False) -> None:
         if self._reply is None:

@@ -3,16 +3,14 @@
 A page that was loaded again while a reply came gets no update of its output any more, so it asks
 for the last state itself.
 
-A page's script opens a comm of its own as soon as it sees a reply under way. That is the only
-message of a page which comes in while a cell runs, so that it shows which pages can paint.
+A page's script says that it paints as soon as it has the bridge, in a message that may come in
+while a cell runs.
 """
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
-
-from ipywidgets.comm import get_comm_manager  # type: ignore[import-untyped] # it has no types
 
 from chatmagic.archive import output
 
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.reply_under_way import Drawn
     from chatmagic.session.events import Ended
 
-PAINTS: Final = "chatmagic.paints"
-"""Target of the comm that a page has open while it paints replies."""
 _MOST_KEPT: Final = 16  # replies whose last state a page can still ask for
 
 
@@ -44,17 +40,21 @@ class Painting:
         self._anew = False
         self._drawn: Drawn | None = None
         self._ended: dict[str, Ended] = {}
-        self._comms: dict[str, str] = {}
-        """The newest comm of each notebook: a page that is loaded again opens another one."""
-        get_comm_manager().register_target(PAINTS, self._open)
+        self._has_painter = False
 
-    def close(self) -> None:
-        """Hear no more pages."""
-        get_comm_manager().unregister_target(PAINTS, self._open)
+    def begin(self) -> None:
+        """Take note that a page paints, and tell it all that is shown; may be called in any thread.
+
+        It may have been loaded again, and lack what was sent before.
+        """
+        self._anew = self._has_painter = True
+        self._drawing.painted()
+        # It may take long until there is more.
+        self._drawing.put(self._tell_anew)
 
     def greet(self) -> None:
         """Tell all that is shown with the next drawing: a page has come that may lack it."""
-        self._anew = self._anew or not self._comms
+        self._anew = self._anew or not self._has_painter
 
     def tell(self, drawn: Drawn, *, has_script: bool) -> None:
         """Send what is new of a reply under way, or all of it to a page that came later.
@@ -64,7 +64,7 @@ class Painting:
             has_script: whether a page may have the script that paints, though none has said so.
         """
         self._drawn = None if drawn.last else drawn
-        if not (has_script or self._comms):
+        if not (has_script or self._has_painter):
             return
         anew, self._anew = self._anew, False
         if anew or drawn.paint:
@@ -89,24 +89,7 @@ class Painting:
                 data, metadata = output.of(ended.answer.reply, ended.answer.record)
             self._send({"kind": "settled", "live": str(live), "data": data, "metadata": metadata})
 
-    def _open(self, comm: Any, message: Any) -> None:
-        """Take note that a page paints; may be called in any thread."""
-        data = message["content"]["data"]
-        notebook = str(data.get("notebook", "")) if isinstance(data, dict) else ""
-
-        def end(_: object) -> None:
-            if self._comms.get(notebook) == comm.comm_id:
-                del self._comms[notebook]
-                self._drawing.painted(notebook, ends=True)
-
-        comm.on_close(end)
-        self._anew = True  # it may lack what was sent before
-        self._comms[notebook] = comm.comm_id
-        self._drawing.painted(notebook)
-        self._drawing.put(self._tell_anew)
-
     def _tell_anew(self) -> None:
-        """Send all that is shown now: it may take long until there is more."""
         if self._drawn is not None and self._anew:
             self._anew = False
             self._send(self._drawn.anew)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation import continuation
 from chatmagic.render.reply_forms import LiveReply
-from chatmagic.render.sanitize import live_mark, packed
+from chatmagic.render.sanitize import FREQUENT, live_mark, packed
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import Paint
@@ -93,7 +93,7 @@ class Drawn:
     @property
     def anew(self) -> Paint:
         """All that is shown, for a page that may lack what was painted before."""
-        return _packed(self._paint(0, self.reply.blocks))
+        return {**_packed(self._paint(0, self.reply.blocks)), "frequent": [*FREQUENT]}
 
     def _paint(self, keep: int, blocks: list[str]) -> Paint:
         paint: Paint = {

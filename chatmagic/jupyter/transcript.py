@@ -268,27 +268,20 @@ def group(html: str) -> str:
     return f"<div {box}>{html}</div>"
 
 
-def _absent(name: str, instead: str) -> dict[str, str]:
-    """Return what stands for a widget where a page does not show it.
-
-    JupyterLab shows the HTML, without its style sheet, in a notebook that is not trusted, and
-    with it where it has no widgets. Elsewhere, as in an export, the style sheet hides it: what
-    is saved stands below. LaTeX takes Markdown before plain text.
-    """
-    hidden, shown = ".chatmagic-absent", ".lm-Widget > * > .chatmagic-absent"
-    style = f"{hidden} {{ display: none; }} {shown} {{ display: block; }}"
-    todo = "run this cell again, or trust the notebook; it needs a page with widgets."
-    other = f"{instead} goes on working without one."
-    return {
-        "text/html": '<div class="chatmagic">'
-        f'<style>{style}</style><p class="chatmagic-absent">{name}: {todo}</p></div>',
-        "text/markdown": "",
-        "text/plain": f"{name} needs a live page with widgets; {other}",
-    }
-
-
-PANEL_ABSENT: Final = _absent("The chat panel", "%%chat")
-GAUGE_ABSENT: Final = _absent("The live gauge", "%chat_credits")
+# What stands for the panel where a page does not show it. JupyterLab shows the HTML, without its
+# style sheet, in a notebook that is not trusted, and with it where it has no widgets. Elsewhere, as
+# in an export, the style sheet hides it: what is saved stands below. LaTeX takes Markdown before
+# plain text.
+PANEL_ABSENT: Final = {
+    "text/html": '<div class="chatmagic">'
+    "<style>.chatmagic-absent { display: none; } "
+    ".lm-Widget > * > .chatmagic-absent { display: block; }</style>"
+    '<p class="chatmagic-absent">The chat panel: run this cell again, or trust the notebook; it '
+    "needs a page with widgets.</p></div>",
+    "text/markdown": "",
+    "text/plain": "The chat panel needs a live page with widgets; %%chat goes on working without "
+    "one.",
+}
 NEEDS_A_PAGE: Final = PANEL_ABSENT["text/plain"]
 
 

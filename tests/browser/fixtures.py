@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from serving import Server
 
 TABS: Final = pytest.StashKey[Tabs]()
-NEEDED = ("playwright", "jupyterlab", "notebook", "anywidget")
+NEEDED = ("playwright", "jupyterlab", "notebook")
 
 
 @pytest.fixture(scope="session")
@@ -121,8 +121,8 @@ def _opener(front: Front) -> Iterator[Callable[..., Book]]:
     yield open_one
     for book in opened:
         book.close()
-    # The region in which a page speaks outlives the notebook: the next one has none yet.
-    front.page.evaluate("document.getElementById('chatmagic-status')?.remove()")
+    # The region in which a page speaks outlives the notebook.
+    front.page.evaluate("document.getElementById('chatmagic-status')?.replaceChildren()")
     front.context.unroute_all()
     front.page.emulate_media(forced_colors="null", reduced_motion="null")
     front.server.tidy()

@@ -43,8 +43,6 @@ FRONT_ENDS_OWN: Final = (
     "Command 'filebrowser:open-path' not registered",
 )
 """Errors that Notebook 7 has in an empty notebook, too."""
-GIVEN_UP: Final = "[anywidget] Failed to initialize model."
-"""What anywidget says where a script took more than two seconds to start; it works all the same."""
 FONTS: Final = re.compile("/static/(lab|notebook)/[0-9a-f]+[.]woff2?$")
 """A server finds a static file by its bare name where it found it first. JupyterLab's fonts and
 Notebook 7's have the same names: the front end that asks second is forbidden the other's."""
@@ -247,7 +245,7 @@ class Front:
             self._error(message.text)
 
     def _error(self, text: str) -> None:
-        if not any(known in text for known in (*FRONT_ENDS_OWN, GIVEN_UP)):
+        if not any(known in text for known in FRONT_ENDS_OWN):
             self.heard.errors.append(text)
 
 

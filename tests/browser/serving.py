@@ -18,6 +18,8 @@ from urllib.request import Request, urlopen
 
 import forked_kernels
 
+from chatmagic.demo import LABEXTENSIONS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -25,8 +27,10 @@ SECONDS_TO_START: Final = 120.0
 DISABLED: Final = (
     "@jupyterlab/apputils-extension:announcements",
     "@jupyterlab/apputils-extension:splash",
+    "anywidget",
 )
-"""What asks the network, and what is drawn anew sixty times a second while a page loads."""
+"""What asks the network, what is drawn anew sixty times a second while a page loads, and what is
+not there where chatmagic alone is installed: it runs code that a notebook's file holds."""
 
 
 @dataclass
@@ -153,6 +157,8 @@ def _command(notebooks: Path, port: int, token: str) -> list[str]:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
+        f"--LabApp.extra_labextensions_path={LABEXTENSIONS}",
+        f"--JupyterNotebookApp.extra_labextensions_path={LABEXTENSIONS}",
         "--log-level=WARN",
     ]
 

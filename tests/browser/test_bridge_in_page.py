@@ -264,15 +264,10 @@ def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -
     book = lab([LOAD, "%%chat\necho:" + "word " * 60])
     book.run(0)
     service.settings = type(service.settings)(delay=0.1)
-    book.js("""window.said = [];
-      new MutationObserver((_, all) => {
-        const region = document.getElementById('chatmagic-status');
-        if (!region) return;
-        all.disconnect();
-        window.said.push(region.textContent);
-        new MutationObserver(() => window.said.push(region.textContent)).observe(
-          region, {childList: true});
-      }).observe(document.body, {childList: true});""")
+    book.js("""const region = document.getElementById('chatmagic-status');
+      window.said = [region.textContent];
+      new MutationObserver(() => window.said.push(region.textContent)).observe(
+        region, {childList: true});""")
     book.start(1)
     book.until("window.said.length === 2")
     assert book.js("return window.said") == ["", "Reply started."]

@@ -13,7 +13,7 @@ from looks import JUPYTER, PAGES, sheet
 from project import files
 
 from chatmagic.archive import output
-from chatmagic.jupyter import assets
+from chatmagic.demo import LABEXTENSIONS
 from chatmagic.models import Credits, Reply
 from chatmagic.render import gauge
 
@@ -31,10 +31,10 @@ COLOURS: Final = """() => ['.k', '.s2', '.mi', '.c1', '.n']
 """The colours of a keyword, a string, a number, a comment and a name."""
 NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
-GAUGE: Final = """<div class="cm-gauge {}" data-level="{}"><span class="cm-figure">58 left</span>
+GAUGE: Final = """<div class="cm-gauge" data-level="{}">
 <div class="cm-bar"><div class="cm-fill" style="width: 58%"></div></div>
 <span class="cm-words">58 of 100 credits left</span> <span class="cm-reset">resets in 3 h</span>
-<span class="cm-requests">9 requests left</span> <span class="cm-details">Details.</span></div>"""
+<span class="cm-requests">9 requests left</span></div>"""
 PANEL: Final = """<div class="chatmagic-panel"><div class="cm-composer">
 <div class="cm-banner">A banner.</div><div class="cm-row">
 <textarea class="cm-input">A question</textarea><button class="cm-button cm-send">Send</button>
@@ -51,9 +51,7 @@ PANEL: Final = """<div class="chatmagic-panel"><div class="cm-composer">
 <span class="cm-title">Chat</span><span class="cm-badge">live</span>
 <select class="cm-thread"><option>main</option></select></div></div>"""
 """The parts of the panel that have a colour of their own."""
-WIDGETS: Final = PANEL + "".join(
-    GAUGE.format(size, level) for size in ("", "cm-large") for level in ("ok", "low", "empty")
-)
+WIDGETS: Final = PANEL + "".join(GAUGE.format(level) for level in ("ok", "low", "empty"))
 
 
 @pytest.fixture
@@ -67,7 +65,8 @@ def page(tabs: Tabs) -> Iterator[Page]:
 @pytest.mark.parametrize("name", [*PAGES, *JUPYTER])
 def test_the_panel_and_the_gauges_can_be_read(page: Page, name: str) -> None:
     """Each text has a contrast of 4.5, also where colours are forced, and in 320 pixels."""
-    sheets = assets.styles("code.css", "panel.css", "gauge.css")
+    folder = LABEXTENSIONS / "chatmagic" / "page"
+    sheets = "".join(path.read_text("utf-8") for path in sorted(folder.glob("*.css")))
     page.set_content(f"<style>{sheet(name)}{sheets}</style>{WIDGETS}")
     assert page.evaluate(PALE) == []
     page.set_viewport_size({"width": 320, "height": 600})

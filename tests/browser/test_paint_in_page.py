@@ -22,7 +22,7 @@ PARTS: Final = (
 HEARD: Final = """
   window.heard = [];
   panel.sessionContext.session.kernel.anyMessage.connect((_, {msg}) => {
-    window.heard.push(msg.content.data?.content?.kind ?? msg.header.msg_type);
+    window.heard.push(msg.content.data?.kind ?? msg.header.msg_type);
   });
 """
 PAINTED: Final = """

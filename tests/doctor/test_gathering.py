@@ -45,7 +45,7 @@ def test_where_nothing_is_set(place: ShellEnvironment) -> None:
     assert found.address.trouble is not None
     assert (found.network, found.files, found.cassette.name) == (None, (), "")
     assert not found.clock.is_compared
-    assert {"chatmagic", "Python", "ipython", "anywidget"} <= set(found.versions)
+    assert {"chatmagic", "Python", "ipython", "ipywidgets"} <= set(found.versions)
 
 
 def test_what_is_not_installed_is_said(

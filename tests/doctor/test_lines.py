@@ -19,6 +19,7 @@ from chatmagic.doctor.observations import (
     Key,
     Network,
     Observations,
+    PageSeen,
     PrivateFile,
     Trouble,
 )
@@ -66,8 +67,14 @@ def test_what_is_well_is_so_throughout() -> None:
 @pytest.mark.parametrize(
     ("name", "seen", "mark", "words"),
     [
-        ("front_end", FrontEnd("a page", "shows", True), "ok", "widgets work"),
-        ("front_end", FrontEnd("a page", "shows", False), "!!", "no page has answered a widget"),
+        ("front_end", FrontEnd("a page", "shows", PageSeen("1.2")), "ok", "page has chatmagic 1.2"),
+        ("front_end", FrontEnd("a page", "shows", PageSeen("")), "!!", "no page has answered"),
+        (
+            "front_end",
+            FrontEnd("p", "s", PageSeen("1.2", is_same=False)),
+            "!!",
+            "has chatmagic 1.2",
+        ),
         ("address", Address(trouble=TROUBLE), "!!", "it broke"),
         ("address", Address(url_from="here", is_emulator=True), "ok", "the emulator"),
         ("address", Address("http://a", "it", warnings=("It is bad.",)), "!!", "(it). It is bad"),

@@ -154,12 +154,15 @@ def test_the_page_on_speed_has_what_is_measured() -> None:
         assert f"| {what.partition(';')[0]} | {ours} | " in speed
 
 
-def test_the_wheel_ships_the_lessons_alone() -> None:
-    """What it installs beside the package is every lesson, and what the lessons replay."""
+def test_the_wheel_ships_the_lessons_and_the_pages_half() -> None:
+    """Beside the package it installs every lesson, what they replay, and the labextension."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     shared = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
     names = {path.name for path in LESSONS} | {"cassettes"}
-    assert shared == {f"notebooks/{name}": f"share/chatmagic/notebooks/{name}" for name in names}
+    assert shared == {
+        "chatmagic/jupyter/labextensions/chatmagic": "share/jupyter/labextensions/chatmagic",
+        **{f"notebooks/{name}": f"share/chatmagic/notebooks/{name}" for name in names},
+    }
 
 
 def test_the_demo_brings_the_same(tmp_path: Path) -> None:

@@ -51,13 +51,16 @@ def test_an_environment_of_the_build_alone_is_enough() -> None:
 
 
 def test_the_wheel_has_what_it_needs(wheel: zipfile.ZipFile) -> None:
-    """The package's files, the lessons with their cassettes, and nothing else."""
+    """The package's files, the lessons with their cassettes, the page's half, and nothing else."""
     top = f"chatmagic-{chatmagic.__version__}"
     names = [path.relative_to(ROOT).as_posix() for path in files("chatmagic/**/*")]
     own = {name for name in names if "." in name and "__pycache__" not in name}
     notebooks = [*files("notebooks/*.ipynb"), *files("notebooks/cassettes/*.jsonl")]
     share = f"{top}.data/data/share/chatmagic"
     lessons = {f"{share}/{path.relative_to(ROOT).as_posix()}" for path in notebooks}
+    page = files("**/*.*", ROOT / "chatmagic" / "jupyter" / "labextensions")
+    half = {path.relative_to(ROOT / "chatmagic" / "jupyter").as_posix() for path in page}
+    lessons |= {f"{top}.data/data/share/jupyter/{name}" for name in half}
     shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert shipped == own | lessons | {"chatmagic/LICENSE"}
 

@@ -62,10 +62,9 @@ def test_all_our_html_is_blanked_and_no_text(
             )
             for shown in shell.machine(line).outputs
         ]
-        for line in ("%chat_panel", "%chat_credits --live"):
-            shown += [output["data"] for output in shell.page(line, "P").outputs]
+        shown += [output["data"] for output in shell.page("%chat_panel", "P").outputs]
     shown = [data for data in shown if "text/html" in data]
-    assert len(shown) == 13
+    assert len(shown) == 11
     assert sum(bool(data.get("text/markdown")) for data in shown) == 1
     for data in shown:
         for look in {"text/html", "text/markdown"} & set(data):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import comm
 import pytest
-from comm.base_comm import BaseComm
-from comms import WidgetComm, Widgets
+from comms import PageComm, page_comms
 from logged import Emulator
 from shells import Shell, alone
 
@@ -19,8 +18,7 @@ from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter import bridge as module
 from chatmagic.jupyter import reply_under_way
-from chatmagic.jupyter.cells.execution import Execution
-from chatmagic.jupyter.painting import PAINTS
+from chatmagic.jupyter.bridge_messages import ID, PROTOCOL, URGENT
 from chatmagic.jupyter.reply_under_way import Drawn
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
     from chatmagic.jupyter.bridge import Bridge
     from chatmagic.jupyter.drawing import DrawingLoop
-    from chatmagic.jupyter.page import LivePage
     from chatmagic.session.events import Event
 
 PATIENCE = 60.0
@@ -48,11 +45,11 @@ class Front:
     """A shell whose page has a bridge: says cells, and keeps what it is sent."""
 
     def __init__(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Listen to what the hidden widget sends."""
+        """Listen to what the bridge sends."""
         self.shell = shell
         self.sent: list[dict[str, Any]] = []
         self.news = threading.Condition()
-        self._widgets = Widgets(monkeypatch, self._send)
+        self.comms = page_comms(monkeypatch, self._send)
 
     def _send(self, content: dict[str, Any]) -> None:
         with self.news:
@@ -67,10 +64,19 @@ class Front:
         return found
 
     @property
-    def widget(self) -> WidgetComm:
-        """The hidden widget, which alone says something as it opens."""
-        (widget,) = self._widgets.having("first")
-        return widget
+    def comm(self) -> PageComm:
+        """The bridge's comm, as the page has it."""
+        return self.comms[-1]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The kernel's state, as the page was told it last."""
+        return [message for message in self.sent if message["kind"] == "state"][-1]
+
+    def urges(self, content: object) -> None:
+        """Say something that may not wait, in a comm of its own."""
+        target = comm.get_comm_manager().targets[URGENT]
+        target(self.comm, {"content": {"data": content}})
 
     def say(
         self, cells: str, *, page: str = "p", opened: bool = False, name: str = "", **owner: str
@@ -78,7 +84,7 @@ class Front:
         """Say the page's cells, as ``bridge.js`` does."""
         listed = [[one, True, owner.get(one)] for one in cells]
         content = {"page": page, "notebook": "n", "name": name, "opened": opened, "cells": listed}
-        self.widget.say({"kind": "cells", **content})
+        self.comm.say({"kind": "cells", **content})
 
     def hears(self, content: dict[str, Any]) -> None:
         """Wait until it has been sent a message."""
@@ -102,8 +108,8 @@ class Front:
 
     def asks(self, cell: str) -> None:
         """Wait until the page is told this cell as the one whose reply comes in the background."""
-        looks = (threading.Event().wait(0.01) for _ in range(6_000))
-        assert any(self.widget.state["asking"] == cell for _ in looks)
+        with self.news:
+            assert self.news.wait_for(lambda: self.state["asking"] == cell, PATIENCE)
 
     def ask(self, cell: str, code: str | None = None) -> None:
         """Ask in a cell of the page."""
@@ -255,7 +261,7 @@ def test_a_page_is_to_run_the_stale_cells(
     ran = front.shell.page("%chat_retry --stale", "r")
     assert ran.texts == ["2 cells for this page to run again."]
     front.hears({"kind": "run", "page": "p", "key": 1, "cell": "r", "cells": ["b", "c"]})
-    front.widget.say({"kind": "started", "key": 1, "outcome": outcome, "count": count})
+    front.comm.say({"kind": "started", "key": 1, "outcome": outcome, "count": count})
     with front.news:
         assert front.news.wait_for(lambda: any(words in said for said in front.said()), PATIENCE)
 
@@ -277,7 +283,7 @@ def test_stale_turns_that_no_cell_of_the_page_asked_are_named(
     ran = front.shell.page("%chat_retry --stale", "r")
     assert ran.texts == ["1 cell for this page to run again."]
     front.hears({"kind": "run", "page": "p", "key": 1, "cell": "r", "cells": ["b"]})
-    front.widget.say({"kind": "started", "key": 1, "outcome": "started", "count": 1})
+    front.comm.say({"kind": "started", "key": 1, "outcome": "started", "count": 1})
     where = "2 turns asked elsewhere are stale, too: ask again in the panel, Python."
     with front.news:
         words = f"Running 1 cell again, in order. {where}"
@@ -333,9 +339,10 @@ def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
     """When the bridge opens, and whenever that is set."""
     front.shell.do("%config ChatMagics.keep_output = True")
     front.ask("a")
-    assert front.widget.state["keep_output"] is True
+    assert front.state["keep_output"] is True
     front.shell.do("%config ChatMagics.keep_output = False")
-    assert front.widget.state["keep_output"] is False
+    settle(front.shell.kernel.page.drawing)
+    assert front.state["keep_output"] is False
 
 
 def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:
@@ -344,19 +351,17 @@ def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
     front.hears({"kind": "marks", "marks": {}})
-    front.is_told("Complete, 1 word.")
+    front.is_told("Reply started.", "Complete, 1 word.")
     front.say("a", page="p2", opened=True)
     front.hears({"kind": "marks", "marks": {}})
+    front.hears(front.comms[0].opened_with)
     assert front.said() == []
 
 
 def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: Emulator) -> None:
-    """Each once, not per fragment; the first reply too, when there is a page to say it."""
-    front.ask("b")
+    """Each once, not per fragment; of the first reply, too."""
     front.ask("a", "%%chat\necho:one two three")
-    settle(front.shell.kernel.page.drawing)
-    front.say("ab", opened=True)
-    front.is_told("Complete, 3 words.")
+    front.is_told("Reply started.", "Complete, 3 words.")
     front.ask("a", "%%chat\necho:" + "word " * 212)
     front.is_told("Reply started.", "Complete, 212 words.")
     service.settings = Settings(fault="error", fault_after=-1)
@@ -365,18 +370,6 @@ def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: 
     service.settings = Settings(fault="cut", fault_after=2)
     ran = front.shell.fails("%%chat\necho:one two three four", cell="b")
     front.is_told("Reply started.", str(ran.error))
-
-
-def test_the_first_replys_start_is_there_to_be_said(front: Front) -> None:
-    """The bridge opens behind its first drawing, with what its page says when it listens."""
-    page, ask = front.shell.kernel.page, Ask("x")
-    opened = first_reply(page, ask)
-    next(opened)
-    assert front.widget.state["first"] == "Reply started."
-    next(opened)
-    front.say("a", opened=True)
-    front.is_told("Not complete.")
-    assert front.widget.state["first"] == ""
 
 
 def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
@@ -426,8 +419,7 @@ def test_history_names_the_notebooks(front: Front) -> None:
 def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     """The bridge says what cells ask."""
     front.ask("a")
-    front.say("a", opened=True)
-    front.is_told("Complete, 1 word.")
+    front.is_told("Reply started.", "Complete, 1 word.")
     session = current_session()
     ask = Ask("x", entry="panel")
     for event in (Began(ask, (), (), Halt()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
@@ -444,38 +436,52 @@ def test_a_reply_in_the_background_is_stopped_from_its_page(
     for count in (1, 2):
         front.ask("a", "%%chat --background\necho:one two")
         front.asks("a")
-        assert front.widget.state["first"] == ""
         # The cell ends when its request is about to go; stopped before it has come, none comes.
         looks = (threading.Event().wait(0.01) for _ in range(6_000))
         assert any(len(service.requests) == count for _ in looks)
-        comm.get_comm_manager().targets[module.STOP](front.widget, {})
+        front.urges({"kind": "stop"})
         front.asks("")
     front.shell.kernel.background.wait()  # type: ignore[union-attr]
     assert len(service.requests) == 2
     assert list(current_session().conversation) == []
     service.settings = Settings()
     front.ask("b")
-    comm.get_comm_manager().targets[module.STOP](front.widget, {})
+    front.urges({"kind": "stop"})
 
 
-def test_a_bridge_that_cannot_open_is_tried_once_a_reply(
+def test_a_bridge_that_cannot_open_keeps_no_reply(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reply is drawn to its end, and the log is not filled with the same error."""
-    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
-    tried: list[Ask] = []
+    """The question is asked, and the reply is shown."""
 
-    def fail(*_: object, began: Began, **__: object) -> None:
-        tried.append(began.ask)
-        raise OSError("no widgets")
+    def fail(**_: object) -> None:
+        raise OSError("no comm")
 
-    monkeypatch.setattr(module, "Bridge", fail)
-    page, ask, drawn = front.shell.kernel.page, Ask("x"), list[Drawn]()
-    page.drawing.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
-    assert len([*first_reply(page, ask)]) == 2
-    assert drawn[-1].last
-    assert len(drawn) > 1
-    assert tried == [ask]
+    monkeypatch.setattr(comm, "create_comm", fail)
+    assert front.shell.page("%%chat\necho:a", "a").texts == ["a"]
+    assert front.shell.kernel.page.bridge is None
+
+
+def test_a_page_knows_the_bridges_comm(front: Front) -> None:
+    """By its id, which has the protocol; it opens once, with the kernel's state."""
+    for name in "ab":
+        front.ask(name)
+    (opened,) = front.comms
+    assert opened.comm_id.startswith(ID)
+    assert f".{PROTOCOL}." in ID
+    assert opened.opened_with["kind"] == "state"
+    front.comm.say({"kind": "hello", "protocol": 7, "version": "7.8"})
+    assert front.bridge.page_version == (7, "7.8")
+
+
+def test_a_front_end_that_closes_the_comm_closes_it_for_itself(front: Front) -> None:
+    """One without our script does so; the kernel goes on listening to the others."""
+    front.ask("a")
+    manager = comm.get_comm_manager()
+    manager.comm_close(None, "", {"content": {"comm_id": front.comm.comm_id, "data": {}}})  # type: ignore[arg-type]
+    assert manager.get_comm(front.comm.comm_id) is front.comm
+    front.say("a", opened=True)
+    front.hears({"kind": "marks", "marks": {}})
 
 
 def test_a_page_is_sent_what_there_is_to_paint(
@@ -485,7 +491,8 @@ def test_a_page_is_sent_what_there_is_to_paint(
     monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(reply_under_way, "BYTES_A_SECOND", float("inf"))
     drawing, drawn = front.shell.kernel.page.drawing, list[Drawn]()
-    assert len([*first_reply(front.shell.kernel.page, Ask("x"))]) == 2
+    front.ask("a")
+    settle(drawing)
     assert [paint["last"] for paint in front.paints()[-1:]] == [True]
     drawing.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
     session, ask = current_session(), Ask("x", entry="panel")
@@ -500,11 +507,9 @@ def test_a_page_is_sent_what_there_is_to_paint(
     # No page has said that it is there.
     assert tell(Began(ask, (), (), Halt()), Fragment("one\n\n")) == []
     # A report waits behind the cells that are to run; that the page paints is heard at once.
-    target = comm.get_comm_manager().targets[PAINTS]
-    pages = [BaseComm(primary=False) for _ in range(2)]
-    # The second is the first, loaded again.
-    for before, (page, part) in enumerate(zip(pages, ("two", "three"), strict=True), 1):
-        target(page, {"content": {"data": {"kind": "paints", "notebook": "n"}}})
+    # The second page is the first, loaded again.
+    for before, part in enumerate(("two", "three"), 1):
+        front.urges({"kind": "paints"})
         settle(drawing)
         assert front.paints()[-1]["keep"] == 0
         (paint,) = tell(Fragment(f"{part}\n\n"))
@@ -512,28 +517,8 @@ def test_a_page_is_sent_what_there_is_to_paint(
     front.say("a", opened=True)  # it has said more already
     assert tell(Fragment("four")) == [drawn[-1].message]
     assert (drawn[-1].keep, drawn[-1].whole) == (3, False)
-    pages[0].handle_close({})
-    tell(Fragment(" more"))
-    assert (drawn[-1].keep, drawn[-1].whole) == (3, False)
-    pages[1].handle_close({})
-    tell(Fragment(" five"))
-    assert drawn[-1].whole
     (paint,) = tell(Ended(ask, None, ServiceError("no")))
     assert (paint["keep"], paint["blocks"], paint["last"]) == (4, [], True)
-
-
-def first_reply(page: LivePage, ask: Ask) -> Iterator[None]:
-    """Let a reply come that opens the bridge: until its first words are drawn, and to its end."""
-    followers = current_session().followers
-    page.drawing.join(lambda _: None)  # as a view does
-    with page.following(Execution(cell="a", audience="page")):
-        for event in (Began(ask, (), (), Halt()), Fragment("one"), Fragment(" two")):
-            followers.tell(event)
-            settle(page.drawing)
-        yield
-        followers.tell(Ended(ask, None, ServiceError("Not complete.")))
-    settle(page.drawing)
-    yield
 
 
 def settle(drawing: DrawingLoop) -> None:
@@ -546,36 +531,35 @@ def settle(drawing: DrawingLoop) -> None:
 def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
     """A message of another form is left out, and so is what cannot be sent."""
     front.ask("a")
-    front.widget.say({"kind": "cells"})
-    front.widget.say(None)
+    front.comm.say({"kind": "cells"})
+    front.comm.say(None)
     assert front.bridge.pages.reports == ()
 
 
 def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
     """The bridge goes on, and says the next thing to the pages that are there then."""
     front.ask("a")
-    widget = front.widget
-    widget.lost = True
+    front.comm.lost = True
     front.say("a", opened=True)
-    assert widget.failed.wait(PATIENCE)
-    widget.lost = False
+    assert front.comm.failed.wait(PATIENCE)
+    front.comm.lost = False
     front.say("a", page="q", opened=True)
     front.hears({"kind": "marks", "marks": {}})
 
 
 def test_unloading_closes_the_bridge(front: Front) -> None:
-    """The kernel's worker ends, the widget is closed, and the session follows no page any more."""
+    """The kernel's worker ends, the comm is closed, and the session follows no page any more."""
     before = set(threading.enumerate())
     front.ask("a")
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
-    bridge, widget = front.bridge, front.widget
+    bridge, before_comm = front.bridge, front.comm
     started = set(threading.enumerate()) - before
     (worker,) = (thread for thread in started if thread.name == "chatmagic-draw")
     front.shell.do("%unload_ext chatmagic")
     worker.join(PATIENCE)
     assert not worker.is_alive()
-    assert not widget.is_open
+    assert not before_comm.is_open
     assert current_session().environment.layout("a") is None
     assert current_session().followers.functions == ()
     front.shell.do("%load_ext chatmagic")

@@ -290,13 +290,10 @@ def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
 
     ask = began(loop)
     assert whole("a ", "b ", "c ") == [True, True, True]
-    loop.painted("page")
+    loop.painted()
     assert whole("d ", "e" * 8_000, "f") == [False, True, False]
-    loop.painted("page", ends=True)
-    assert whole("g ") == [True]
     loop.hear(Ended(ask, None, None))
     assert whole() == [False]
-    loop.painted("page")
     began(loop)
     assert whole("a ", "b ") == [True, False]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
-import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from comms import Widgets
@@ -27,28 +25,9 @@ def test_machines_and_terminals_get_no_bridge(shell: Shell) -> None:
     page = shell.kernel.page
     shell.machine("%%chat\necho:a")
     shell.do("%%chat\necho:a")
-    shell.fails("%%chat", cell="a")
     assert page.bridge is None
     shell.page("%%chat\necho:a", "a")
     assert page.bridge is not None
-
-
-def test_without_anywidget_all_works_in_the_order_as_run(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The reply is shown and kept, and nothing is said."""
-    monkeypatch.delitem(sys.modules, "chatmagic.jupyter.bridge")
-    real = builtins.__import__
-
-    def refuse(name: str, *rest: Any) -> Any:
-        if name == "anywidget":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    ran = shell.page("%%chat\necho:a", "a")
-    assert (ran.texts, ran.warned) == (["a"], "")
-    assert "of the first run" in shell.page("%chat_history", "h").texts[0]
 
 
 def test_unloading_takes_the_panels_away(shell: Shell, widgets: Widgets) -> None:

@@ -4,35 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import comm
 import pytest
-from comm.base_comm import BaseComm
 
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.drawing import DrawingLoop
-from chatmagic.jupyter.painting import PAINTS, Painting
+from chatmagic.jupyter.painting import Painting
 from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
 from chatmagic.models import Reply
+from chatmagic.render.sanitize import FREQUENT
 from chatmagic.session.events import Answer, Ask, Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from chatmagic.jupyter.bridge_messages import Paint, Settled
 
 
 class Loop(DrawingLoop):
-    """A drawing loop without a thread, which only notes which pages paint."""
-
-    def __init__(self) -> None:
-        """Note none yet."""
-        super().__init__()
-        self.pages: list[str] = []
-
-    def painted(self, painter: str, *, ends: bool = False) -> None:
-        """Take note."""
-        self.pages = [page for page in self.pages if page != painter] + [painter] * (not ends)
+    """A drawing loop without a thread."""
 
     def put(self, work: Callable[[], object]) -> None:
         """Do it."""
@@ -49,13 +39,6 @@ class Page:
         self.painting = Painting(self.loop, self.sent.append)
         self.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
 
-    def opens(self, data: object = None) -> BaseComm:
-        """Say that a page paints."""
-        page = BaseComm(primary=False)
-        data = {"kind": "paints", "notebook": "n"} if data is None else data
-        comm.get_comm_manager().targets[PAINTS](page, {"content": {"data": data}})
-        return page
-
     def told(self, text: str, *, has_script: bool = False) -> list[Any]:
         """Return what is sent of a drawing."""
         self.sent.clear()
@@ -67,24 +50,22 @@ class Page:
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
+def page() -> Page:
     """The pages."""
-    made = Page()
-    yield made
-    made.painting.close()
-    assert PAINTS not in comm.get_comm_manager().targets
+    return Page()
 
 
 def drawn_anew(page: Page, serial: int, blocks: list[str]) -> dict[str, Any]:
     """Return the message of all that is shown."""
     kind = {"kind": "paint", "live": page.reply.ask.live}
-    return {**kind, "serial": serial, "keep": 0, "blocks": blocks}
+    frequent = [*FREQUENT]
+    return {**kind, "serial": serial, "keep": 0, "blocks": blocks, "frequent": frequent}
 
 
 def test_all_of_it_is_told_to_a_page_that_comes(page: Page) -> None:
     """And then what is new, a block that has grown by its end alone."""
     assert page.told("One.\n\n") == []
-    page.opens()
+    page.painting.begin()
     assert page.sent == [drawn_anew(page, 0, ["<p>One.</p>\n"])]
     (more,) = page.told("Two **bold**")
     assert (more["keep"], len(more["blocks"])) == (1, 1)
@@ -134,16 +115,3 @@ def test_a_page_that_waits_for_a_reply_is_sent_why_there_is_none(page: Page) -> 
     (settled,) = page.sent
     assert settled["kind"] == "settled"
     assert settled["data"] == {"text/html": "<p>No &lt;b&gt;. Nothing came.</p>"}
-
-
-def test_a_page_that_is_loaded_again_takes_its_own_place(page: Page) -> None:
-    """However often; what it was before is forgotten, and cannot end it."""
-    before, now = page.opens(), page.opens()
-    assert page.loop.pages == ["n"]
-    before.handle_close({})
-    assert page.loop.pages == ["n"]
-    page.opens({"notebook": "other"})
-    now.handle_close({})
-    assert page.loop.pages == ["other"]
-    page.opens("no data")
-    assert page.loop.pages == ["other", ""]

@@ -4,13 +4,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Model, isListed, pass, samples } from "./browser.js";
-import bridge from "../../chatmagic/jupyter/static/bridge.js";
+import { Bridge } from "../../chatmagic/jupyter/labextensions/chatmagic/page/bridge.js";
 
-const [MARKS, SAY, FIRST, TELL] = samples("to the bridge");
+const [STATE, MARKS, SAY, TELL] = samples("to the bridge");
 const region = () => document.getElementById("chatmagic-status");
 
-function open(model = new Model()) {
-  return { model, stop: bridge.initialize({ model }) };
+function open(model = new Model(), state = STATE) {
+  model.urged = [];
+  const link = { send: (content) => model.send(content), urge: (content) => model.urged.push(content) };
+  const bridge = new Bridge(link, model.widget_manager.context, state);
+  model.receive = (content) => bridge.receive(content);
+  return { model, bridge, stop: bridge.stop };
 }
 
 test("it tells the cells when it opens and when it is asked to", () => {
@@ -34,28 +38,11 @@ test("a cell's record is found also where the cell shows something else behind i
   stop();
 });
 
-test("it speaks through one region; what a panel has said it does not repeat", () => {
+test("it speaks through one region", () => {
   const { model, stop } = open();
   model.receive(SAY);
   assert.equal(region().textContent, SAY.text);
-  region().textContent = "";
-  model.receive(FIRST);
-  assert.equal(region().textContent, FIRST.text);
-  region().textContent = "";
-  model.widget_manager.context.model[Symbol.for("chatmagic.panels")] = new Set([{}]);
-  model.receive(FIRST);
-  assert.equal(region().textContent, "");
   model.receive(MARKS);
-  stop();
-});
-
-test("what was to be said before it opened is said a moment later", () => {
-  const model = new Model();
-  model.values.first = "Reply started.";
-  const { stop } = open(model);
-  assert.equal(region().textContent, "");
-  pass(200);
-  assert.equal(region().textContent, "Reply started.");
   stop();
 });
 
@@ -81,43 +68,36 @@ test("cells with a record are tagged where that is set, and no others", () => {
   tagged.cell.metadata = { tags: ["keep_output"] };
   const { stop } = open(model);
   assert.deepEqual(reply.cell.metadata.tags, ["mine"]);
-  model.values.keep_output = true;
-  model.listeners["change:keep_output"]();
+  model.receive({ ...STATE, keep_output: true });
   const tags = model.cells.map((cell) => cell.cell.metadata?.tags);
   assert.deepEqual(tags, [["mine", "keep_output"], undefined, undefined, ["keep_output"]]);
   stop();
 });
 
-test("a notebook has one bridge; where the page is another one there is none", () => {
-  const { model, stop } = open();
+test("a notebook has one bridge", () => {
+  const { model, bridge } = open();
   const second = open(model);
-  assert.equal(Object.keys(model.listeners).length, 4);
+  assert.ok(bridge.stopped);
+  model.take();
+  bridge.receive(TELL);
+  assert.deepEqual(model.take(), []);
   second.stop();
-  stop();
-  assert.deepEqual(Object.keys(model.listeners), []);
-  assert.equal(bridge.initialize({ model: {} }), undefined);
 });
 
-test("a reply under way is painted; a comm of its own says so, once", async (t) => {
-  const model = new Model();
-  const said = [];
-  const comm = { open: (data) => said.push(data), subshellStarted: Promise.resolve() };
-  model.widget_manager.kernel = { createComm: (target) => (said.push(target), comm) };
+test("a reply under way is painted, and stopped by an urgent message", (t) => {
   const [paint] = samples("to the bridge").filter(({ kind }) => kind === "paint");
   const box = document.createElement("div");
-  const { querySelector, querySelectorAll } = document;
-  document.querySelector = () => box;
+  const { querySelectorAll } = document;
   document.querySelectorAll = (selector) => (selector === `.chatmagic-live-${paint.live}` ? [box] : []);
-  t.after(() => Object.assign(document, { querySelector, querySelectorAll }));
-  const { stop } = open(model);
-  await new Promise(setImmediate);
-  assert.deepEqual(said, ["chatmagic.paints", { kind: "paints", notebook: "folder/lesson.ipynb" }]);
-  assert.ok(isListed("of the bridge", said[1]));
+  t.after(() => Object.assign(document, { querySelectorAll }));
+  const { model, bridge, stop } = open();
   model.receive({ ...paint, serial: 0, keep: 0, blocks: ["<p>A</p>\n", "<p>B</p>\n"], same: 0, last: false });
   assert.equal(box.textContent, "AB");
   model.receive({ ...paint, serial: 1 });
   assert.equal(box.textContent, "AB and more.");
-  assert.equal(said.length, 2);
+  bridge.stopReply();
+  assert.ok(model.urged.every((message) => isListed("of the bridge", message)));
+  assert.deepEqual(model.urged, [{ kind: "stop" }]);
   stop();
 });
 

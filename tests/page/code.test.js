@@ -4,14 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Model, isListed, samples } from "./browser.js";
-import bridge from "../../chatmagic/jupyter/static/bridge.js";
+import { Bridge } from "../../chatmagic/jupyter/labextensions/chatmagic/page/bridge.js";
 
 const CODE = samples("to the bridge").find(({ kind }) => kind === "code");
 
 /** A page with a bridge; `put` sends it cells of the sources below cell "a". */
 function open() {
   const model = new Model();
-  const stop = bridge.initialize({ model });
+  const link = { send: (content) => model.send(content) };
+  const bridge = new Bridge(link, model.widget_manager.context);
+  model.receive = (content) => bridge.receive(content);
   const [{ page }] = model.take();
   let made = 0;
   const put = (digest, ...sources) => {
@@ -22,7 +24,7 @@ function open() {
     return [answer.outcome, answer.made, answer.removed, answer.left];
   };
   const sources = () => model.cells.map(({ id, cell }) => cell.source ?? id);
-  return { model, page, put, sources, stop };
+  return { model, page, put, sources, stop: bridge.stop };
 }
 
 test("cells are put below the cell that asks, once", () => {

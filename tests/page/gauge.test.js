@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Model, isListed, samples } from "./browser.js";
-import { Gauge, gaugeWords, spanWords } from "../../chatmagic/jupyter/static/gauge.js";
-import widget from "../../chatmagic/jupyter/static/gauge_widget.js";
+import { samples } from "./browser.js";
+import { Gauge, gaugeWords, spanWords } from "../../chatmagic/jupyter/labextensions/chatmagic/page/gauge.js";
 
-const [{ credits: EMPTY }] = samples("to the live gauge");
 const KNOWN = samples("to the panel")[0].credits;
+const EMPTY = { ...KNOWN, words: "no credits left of 100", left: 0, level: "empty" };
 const UNKNOWN = samples("to the panel").at(-1).credits;
 const NOON = Date.parse("2026-01-01T12:00:00Z");
 
@@ -24,7 +23,7 @@ test("it counts down to the reset, and then says that it is over", () => {
 });
 
 test("a date of another year shows it, by the service's clock and not by this one", () => {
-  const gauge = new Gauge(true);
+  const gauge = new Gauge();
   gauge.show({ ...KNOWN, now: "2024-12-30T12:00:00Z", resets: "2025-01-02T12:00:00Z" });
   assert.match(gauge.reset.textContent, /2025/);
   gauge.show({ ...KNOWN, now: "2024-12-10T12:00:00Z", resets: "2024-12-15T12:00:00Z" });
@@ -46,26 +45,14 @@ test("requests are shown until their window ends", () => {
 });
 
 test("the bar is never empty while anything is left, and absent where nothing is known", () => {
-  const gauge = new Gauge(true);
+  const gauge = new Gauge();
   gauge.show({ ...KNOWN, left: 1, limit: 1_000_000 });
   assert.match(gauge.fill.style.width, /^max\(2px, /);
-  assert.equal(gauge.figure.textContent, "1 credit left");
   gauge.show(EMPTY);
   assert.equal(gauge.fill.style.width, "0");
   assert.equal(gauge.node.dataset.level, "empty");
   assert.equal(gauge.bar.hidden, false);
   gauge.show(UNKNOWN);
   assert.equal(gauge.bar.hidden, true);
-  assert.equal(gauge.figure.textContent, "Credits left: unknown");
-});
-
-test("the widget asks for the figures and shows them", () => {
-  const model = new Model();
-  const el = document.createElement("div");
-  const close = widget.render({ model, el });
-  assert.ok(model.take().every((message) => isListed("of the panel", { first: true, ...message })));
-  model.receive({ kind: "credits", credits: EMPTY });
-  assert.equal(el.all("cm-words")[0].textContent, "no credits left of 100");
-  close();
-  assert.deepEqual(Object.keys(model.listeners), []);
+  assert.equal(gauge.words.textContent, "credits unknown");
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Store } from "../../chatmagic/jupyter/static/store.js";
+import { Store } from "../../chatmagic/jupyter/labextensions/chatmagic/page/store.js";
 import { isListed, samples } from "./browser.js";
 
 const [SNAPSHOT, ENTRIES, PENDING, TEXT] = samples("to the panel");

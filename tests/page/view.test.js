@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { Model, isListed, pass, samples, timers } from "./browser.js";
-import { keepHearing } from "../../chatmagic/jupyter/static/notebook.js";
-import { ChatView } from "../../chatmagic/jupyter/static/panel.js";
+import { ChatView } from "../../chatmagic/jupyter/labextensions/chatmagic/page/panel.js";
 
 const MESSAGES = samples("to the panel");
 const of = (kind) => structuredClone(MESSAGES.find((message) => message.kind === kind));
@@ -329,39 +328,4 @@ test("a turn with several replies can be stepped through", () => {
   assert.deepEqual(sent(), []);
   earlier.click();
   assert.deepEqual(sent(), [{ kind: "pick", turn: 2, reply: 0 }]);
-});
-
-test("a widget whose script was slow to start hears the kernel all the same", async () => {
-  const heard = [];
-  class Widget {
-    _handle_comm_msg(message) {
-      heard.push([this, message]);
-    }
-  }
-  class Waiting extends Widget {
-    async _handle_comm_msg() {
-      throw new Error("Failed to initialize model.");
-    }
-  }
-  const own = new Waiting();
-  own.comm = { on_msg: (hear) => (own.hear = hear) };
-  model.values.own_id = "abc";
-  model.widget_manager.get_model = async (id) => (id === "abc" ? own : undefined);
-  keepHearing(model);
-  await Promise.resolve();
-  await Promise.resolve();
-  pass(0);
-  own.hear("hello");
-  assert.deepEqual(heard, [[own, "hello"]]);
-  // A model that waits for nothing stays as it is, and the page may not know it.
-  class Plain extends Widget {}
-  own.hear = null;
-  for (const found of [Object.assign(new Plain(), { comm: own.comm }), undefined]) {
-    model.widget_manager.get_model = async () => found;
-    keepHearing(model);
-    await Promise.resolve();
-    await Promise.resolve();
-    pass(0);
-  }
-  assert.equal(own.hear, null);
 });

@@ -16,6 +16,49 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.panel.hub import Shown
 
 
+class PageComm(BaseComm):
+    """The bridge's comm, as a page sees it."""
+
+    def __init__(self, *, heard: Callable[[Any], object], **given: Any) -> None:
+        """Open it.
+
+        Args:
+            heard: called with the data of each message.
+            given: what the kernel opens it with.
+        """
+        self.opened_with: dict[str, Any] = given["data"]
+        self.is_open = True
+        self.lost = False
+        self.failed = threading.Event()
+        self.heard = heard
+        super().__init__(**given)
+
+    def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
+        """Take a message of the kernel's, as a page does."""
+        if self.lost:
+            self.failed.set()
+            raise OSError("the page is gone")
+        self.is_open = msg_type != "comm_close"
+        if self.is_open:
+            self.heard(data)
+
+    def say(self, content: Any) -> None:
+        """Send the kernel a message."""
+        self.handle_msg({"content": {"data": content}})
+
+
+def page_comms(monkeypatch: pytest.MonkeyPatch, heard: Callable[[Any], object]) -> list[PageComm]:
+    """Return the comms that the kernel opens from now on, which a page has."""
+    opened: list[PageComm] = []
+
+    def create(**given: Any) -> PageComm:
+        opened.append(PageComm(heard=heard, **given))
+        return opened[-1]
+
+    monkeypatch.setattr(comm, "create_comm", create)
+    return opened
+
+
 class WidgetComm(BaseComm):
     """One widget, as a page sees it."""
 

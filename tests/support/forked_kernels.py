@@ -28,7 +28,6 @@ MOST: Final = 1 << 20
 """The bytes of a command with its environment."""
 STREAMS: Final = 3
 IMPORTED: Final = (
-    "anywidget",
     "chatmagic.client.client",
     "chatmagic.client.transport",
     "chatmagic.emulator.server",

@@ -95,7 +95,7 @@ class Pages:
 class View:
     """A view that keeps the messages that it gets, each of a listed type, and says others."""
 
-    def __init__(self, joined: Joined, role: Any = "panel", name: str = "v") -> None:
+    def __init__(self, joined: Joined, name: str = "v") -> None:
         """Join."""
         self.messages: list[dict[str, Any]] = []
         self.name = name
@@ -104,7 +104,7 @@ class View:
         self._seen: set[int] = set()
         self.saves = 0
         self._joined = joined
-        self.shown = Shown(role, self.take, self.save)
+        self.shown = Shown(self.take, self.save)
         joined.join(self.shown)
 
     def take(self, message: dict[str, Any]) -> None:

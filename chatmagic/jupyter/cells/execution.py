@@ -76,6 +76,7 @@ class Execution:
         tags: the cell's tags, where the front end sends them.
         name: the cell's identity itself, as its page has it; empty where it is not known.
         may_end: whether the page is known to update what the cell shows when it has ended.
+        has_labextensions: whether the page is a Jupyter server's, and no other host's.
     """
 
     cell: str | None = None
@@ -86,6 +87,7 @@ class Execution:
     tags: tuple[str, ...] = ()
     name: str = field(default="", repr=False)
     may_end: bool = False
+    has_labextensions: bool = False
 
     @property
     def is_live(self) -> bool:
@@ -124,6 +126,7 @@ def running(shell: InteractiveShell) -> Execution:
         tags=tuple(filter(_is_text, tags)) if isinstance(tags, list) else (),
         name=cell or "",
         may_end=_updates_ended(metadata, host),
+        has_labextensions=_has_labextensions(metadata),
     )
 
 
@@ -168,6 +171,18 @@ def _updates_ended(metadata: Mapping[str, object], host: Host | None) -> bool:
         host: the host; ``None`` for a Jupyter server.
     """
     return bool(metadata.get("cellId")) and (host is None or host.updates_ended)
+
+
+def _has_labextensions(metadata: Mapping[str, object]) -> bool:
+    """Return whether a page is one of a Jupyter server, whose labextensions it has.
+
+    The host's variable does not tell: a Jupyter server in VS Code's terminal has it, too.
+
+    Args:
+        metadata: of its execute request; the ``cellId`` of VS Code is the address of a document.
+    """
+    cell = metadata.get("cellId")
+    return isinstance(cell, str) and bool(cell) and not cell.startswith("vscode-")
 
 
 def _cell_named(metadata: Mapping[str, object]) -> str | None:

@@ -170,8 +170,9 @@ def _send(
     reply: Reply | None = None
     result: object = None
     try:
-        with kernel.page.following(execution):
-            reply = kernel.session.run(ask, view, halt).kept
+        if execution.is_live:
+            kernel.page.open_bridge()
+        reply = kernel.session.run(ask, view, halt).kept
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply

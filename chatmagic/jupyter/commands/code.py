@@ -78,7 +78,7 @@ def _put(
     kernel: Kernel, owner: str | None, cells: list[tuple[Kind, str]], blocks: Sequence[CodeBlock]
 ) -> None:
     """Let the page put cells below a cell, and show what becomes of that."""
-    kernel.page.open_bridge(None)
+    kernel.page.open_bridge()
     bridge = kernel.page.bridge
     if bridge is None or not bridge.listed_with(owner):
         _show(UNKNOWN, blocks)

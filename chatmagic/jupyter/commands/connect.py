@@ -12,8 +12,9 @@ from chatmagic.client import config, keys
 from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.options import Option
 from chatmagic.doctor import doctor
-from chatmagic.doctor.observations import FrontEnd
+from chatmagic.doctor.observations import FrontEnd, PageSeen
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.jupyter.bridge_messages import PROTOCOL
 from chatmagic.jupyter.cells.execution import host_of, running
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.status import address_words, service_words
@@ -184,12 +185,14 @@ def _front_end(kernel: Kernel) -> FrontEnd:
     if execution.audience == "text":
         host = None  # a terminal of a host's is no page of it
     name = _NAMES[execution.audience] if host is None else host.name
-    has_widgets = None
-    # The bridge opens with the first reply; it knows the pages of Jupyter alone.
-    if host is None and execution.audience == "page" and kernel.pages is not None:
-        has_widgets = bool(kernel.pages.reports)
+    page = None
+    bridge = kernel.page.bridge
+    # The bridge opens with the first question; it knows the pages of Jupyter alone.
+    if execution.has_labextensions and execution.audience == "page" and bridge is not None:
+        protocol, version = bridge.page_version or (PROTOCOL, "")
+        page = PageSeen(version, is_same=protocol == PROTOCOL)
     shows = _SHOWS[execution.audience] + (", updated as it comes" if execution.is_live else "")
-    return FrontEnd(name, shows, has_widgets)
+    return FrontEnd(name, shows, page)
 
 
 CONNECT: Final = Command(

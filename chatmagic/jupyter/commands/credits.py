@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation.options import Option
 from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.status import Status
 from chatmagic.protocol import credits as crediting
@@ -38,12 +37,8 @@ _SURE: Final[dict[Sure, str]] = {
 
 def _credits(kernel: Kernel, given: Arguments) -> None:
     """Show the credits large: what is left, what the last turn took, as of when."""
-    execution = running(kernel.shell)
     if "--usage" in given.options:
         views.show_html(*usage(kernel.session.ledger, Status(kernel).service()))
-        return
-    if given.options and execution.is_live:
-        kernel.page.panels(Status(kernel)).show_gauge(execution.cell)
         return
     views.show_html(*Status(kernel).credits())
 
@@ -139,9 +134,6 @@ def _usage_words(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
 CREDITS: Final = Command(
     "chat_credits",
     _credits,
-    (
-        Option(("--live",), "show a gauge that follows every request of this kernel"),
-        Option(("--usage",), "show what its requests took, how many turns are left, the budget"),
-    ),
+    (Option(("--usage",), "show what its requests took, how many turns are left, the budget"),),
     waits=False,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from IPython.display import display
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.commands.command import Arguments
     from chatmagic.jupyter.kernel import Kernel
 
+NEEDS_ANYWIDGET: Final = (
+    "Here the chat panel needs anywidget: pip install 'chatmagic[anywidget]', and restart the "
+    "kernel. %%chat works without it."
+)
+
 
 def _panel(kernel: Kernel, _: Arguments) -> None:
     """Show the chat panel: the same conversation, beside the cells.
@@ -22,12 +28,19 @@ def _panel(kernel: Kernel, _: Arguments) -> None:
     It needs a live page with widgets, such as JupyterLab's or Notebook 7's.
     """
     execution = running(kernel.shell)
-    if execution.is_live:
-        kernel.page.panels(Status(kernel)).show_panel(execution.cell)
+    if execution.is_live and execution.has_labextensions:
+        kernel.page.panels(Status(kernel)).show(execution.cell)
+        return
+    if execution.is_live and find_spec("anywidget") is not None:
+        from chatmagic.jupyter.panel.anywidget_panel import AnywidgetPanel  # noqa: PLC0415 - an extra
+
+        kernel.page.panels(Status(kernel)).show(execution.cell, form=AnywidgetPanel)
         return
     if execution.audience == "text":
         print(transcript.NEEDS_A_PAGE)
         return
+    if execution.is_live:
+        print(NEEDS_ANYWIDGET)
     display(transcript.PANEL_ABSENT, raw=True)
     views.show_html(*transcript.saved(kernel.session.conversation))
 

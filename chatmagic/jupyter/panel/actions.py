@@ -111,8 +111,6 @@ class Actions:
         match message["kind"]:
             case "ping":
                 self._hub.send(shown, {"kind": "pong"})
-            case "sync" if shown.role == "gauge":
-                self._hub.send(shown, self._hub.credits())
             case "sync":
                 count = message.get("count")
                 listed = self._hub.snapshot({} if count is None else None, count or 0)

@@ -1,4 +1,4 @@
-"""Hub of all panels and live gauges: sends them snapshots, and the progress of an ask.
+"""Hub of all panels: sends them snapshots, and the progress of an ask.
 
 Several threads meet here. Those that ask, and those that bring a page's message (any thread
 of the kernel), only put work into the kernel's drawing loop. The loop's one thread does it and
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextvars
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.jupyter.panel import snapshot
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.panel.pending import PendingAsk
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
-
-Role = Literal["panel", "gauge"]
 
 
 class KernelStatus(Protocol):
@@ -50,16 +48,14 @@ class KernelStatus(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Shown:
-    """A panel or a live gauge that is shown: all views of its widget, and its saved output.
+    """A panel that is shown: all views of its widget, and its saved output.
 
     Args:
-        role: which of the two.
         send: sends its views a message.
         save: brings the output that is saved beside it up to date.
         greeted: whether a view of it has been told what there is.
     """
 
-    role: Role
     send: Callable[[dict[str, Any]], object]
     save: Callable[[], object]
     greeted: bool = False
@@ -91,11 +87,11 @@ class Hub:
         drawing.put(partial(drawing.join, self._hear))
 
     def join(self, shown: Shown) -> None:
-        """Tell a panel or a gauge from now on."""
+        """Tell a panel from now on."""
         self._shown = (*self._shown, shown)
 
     def leave(self, shown: Shown) -> None:
-        """Tell a panel or a gauge no more."""
+        """Tell a panel no more."""
         self._shown = tuple(other for other in self._shown if other is not shown)
 
     def look(self, *_: object) -> None:
@@ -173,13 +169,12 @@ class Hub:
         now = self.snapshot(self._announced)
         self._announced = dict(now["entries"])
         now["ended"] = ended
-        self._send_to("panel", now)
+        self._send_to_all(now)
 
     def _look(self) -> None:
         shown = self._shown_state
         if shown is not None and shown != (self._standing(), self.session.credits):
             self._announce()
-            self._send_to("gauge", self.credits())
 
     def _state(self) -> messages.State:
         conversation, standing = self.conversation(), self._standing()
@@ -187,7 +182,7 @@ class Hub:
         several: dict[str, Any] = {"threads": names, "thread": name} if len(names) > 1 else {}
         self._shown_state = standing, self.session.credits
         return {
-            "credits": self.credits()["credits"],
+            "credits": self._credits(),
             "standing": standing,
             "undo": conversation.undo_depth > 0,
             "redo": conversation.redo_depth > 0,
@@ -207,13 +202,11 @@ class Hub:
             log_swallowed(error)
             return {"state": "unknown", "rows": [["State", failure(error)[0]]]}
 
-    def credits(self) -> messages.CreditsMessage:
-        """Return the figures for a gauge."""
+    def _credits(self) -> messages.Credits:
         state = self.session.credit_state
-        figures = snapshot.credits(
+        return snapshot.credits(
             state.credits, self.session.took, now=self.kernel.now(), requests=state.requests
         )
-        return {"kind": "credits", "credits": figures}
 
     # How an ask goes.
 
@@ -232,7 +225,7 @@ class Hub:
         """Tell every panel the stage of an ask."""
         message: messages.PendingMessage = {"kind": "pending", **pending.values()}
         if self._is_here(pending):
-            self._send_to("panel", message)
+            self._send_to_all(message)
 
     def drop(self, pending: PendingAsk, words: str) -> None:
         """Tell every panel that an ask is over before it was sent, and why.
@@ -261,9 +254,9 @@ class Hub:
         if not self._is_here(pending):
             return
         if is_first:
-            self._send_to("panel", {"kind": "text", "key": pending.key, "html": event.html})
+            self._send_to_all({"kind": "text", "key": pending.key, "html": event.html})
         elif not event.is_painted:  # else the bridge's script paints it here, too
-            self._send_to("panel", event.message)
+            self._send_to_all(event.message)
 
     def _end(self, event: Ended) -> None:
         ask, answer, error = event.ask, event.answer, event.error
@@ -279,20 +272,18 @@ class Hub:
         fine, answered = error is None, answer is not None
         ended = _ended(pending, event.words, fine=fine, answered=answered)
         self.publish(ended if self._is_here(pending) else None)
-        self._send_to("gauge", self.credits())
 
     # Sending.
 
-    def _send_to(self, role: Role, message: Mapping[str, Any]) -> None:
+    def _send_to_all(self, message: Mapping[str, Any]) -> None:
         for shown in self._shown:
-            if shown.role == role:
-                self.send(shown, message)
+            self.send(shown, message)
 
     def send(self, shown: Shown, message: Mapping[str, Any]) -> None:
-        """Send a message to the views of one panel or gauge.
+        """Send a message to the views of one panel.
 
         Args:
-            shown: the panel or the gauge.
+            shown: the panel.
             message: one of :mod:`chatmagic.jupyter.panel.messages`.
         """
         with swallowed():  # a page that went away does not silence the others

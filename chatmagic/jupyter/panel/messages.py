@@ -1,9 +1,9 @@
-"""The messages between the kernel and the views of a page: the panel, and the live gauge.
+"""The messages between the kernel and the views of the panel.
 
-Those of the bridge are in :mod:`chatmagic.jupyter.bridge_messages`. ``static/messages.js`` has the
-same types for the page's code, and ``tests/samples/messages.json`` an example of each message,
-which the tests of both sides read. All are JSON objects with a ``kind``. Of a page's message only
-the kind is certain (:func:`read`).
+Those of the bridge are in :mod:`chatmagic.jupyter.bridge_messages`. ``page/messages.js`` of the
+labextension has the same types for the page's code, and ``tests/samples/messages.json`` an example
+of each message, which the tests of both sides read. All are JSON objects with a ``kind``. Of a
+page's message only the kind is certain (:func:`read`).
 
 How a view learns what there is: it says ``sync`` and gets a ``snapshot``, which lists ids and
 versions; it says ``want`` and gets the ``entries`` that it lacks. The snapshot with which it
@@ -214,17 +214,10 @@ class Pong(TypedDict):
     kind: Literal["pong"]
 
 
-class CreditsMessage(TypedDict):
-    """New figures, for a live gauge."""
-
-    kind: Literal["credits"]
-    credits: Credits
-
-
 Answer = Snapshot | Entries | Offer | Refused | Stopping | Notice | Insert | Saved
 """What the kernel sends to one view."""
 
-FromKernel = Answer | PendingMessage | Text | Paint | Pong | CreditsMessage
+FromKernel = Answer | PendingMessage | Text | Paint | Pong
 
 # From a page to the kernel.
 

@@ -1,4 +1,4 @@
-"""Content of the panel and of the live gauge, as values of :mod:`chatmagic.jupyter.panel.messages`.
+"""Content of the panel, as values of :mod:`chatmagic.jupyter.panel.messages`.
 
 What a page puts in as HTML is made by :mod:`chatmagic.render.markdown`; everything else is
 plain text, with the characters that act made visible, and the page puts it in as text.

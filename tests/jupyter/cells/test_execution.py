@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from comms import Widgets
 from project import ROOT
 
 from chatmagic.conversation.record import check_seal
@@ -23,6 +24,8 @@ from chatmagic.jupyter.cells.execution import (
     host_of,
     running,
 )
+from chatmagic.jupyter.commands import panel
+from chatmagic.jupyter.panel.widgets import WIDGET_VIEW
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -176,15 +179,33 @@ def test_a_cell_ends_first_where_its_page_updates_it_later(
 def test_what_needs_a_live_page_is_shown_as_saved_elsewhere(
     shell: Shell, sample: dict[str, Any]
 ) -> None:
-    """The panel and the live gauge are widgets where a cell is named, else what they save."""
-    panel = shell.do("%chat_panel", request=sample)
-    gauge = shell.do("%chat_credits --live", request=sample)
-    widgets = ["application/vnd.jupyter.widget-view+json" in repr(ran) for ran in (panel, gauge)]
-    assert widgets == [sample["live"]] * 2
-    assert ("needs a live page" in panel.printed) == (sample["audience"] == "text")
+    """The panel is a widget where a cell is named, else what it saves."""
+    ran = shell.do("%chat_panel", request=sample)
+    assert (WIDGET_VIEW in repr(ran)) == sample["live"]
+    assert ("needs a live page" in ran.printed) == (sample["audience"] == "text")
     assert shell.do("%chat_retry --stale", request=sample).texts == [
         "No cell is stale. Nothing was sent."
     ]
+
+
+@pytest.mark.parametrize("has_anywidget", [True, False])
+def test_a_page_without_labextensions_has_the_panel_by_anywidget(
+    shell: Shell, sample: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *, has_anywidget: bool
+) -> None:
+    """It would look for our own module in a public registry; without anywidget it is told so."""
+    widgets = Widgets(monkeypatch)
+    if not has_anywidget:
+        monkeypatch.setattr(panel, "find_spec", lambda _: None)
+    ran = shell.do("%chat_panel", request=sample)
+    is_jupyter = sample["host"] in {"JupyterLab 4", "Notebook 7"}
+    modules = [widget.state["_model_module"] for widget in widgets.having("draft")]
+    if not sample["live"] or not (is_jupyter or has_anywidget):
+        assert modules == []
+    else:
+        assert modules == ["_chatmagic" if is_jupyter else "anywidget"]
+    told = sample["live"] and not is_jupyter and not has_anywidget
+    assert (panel.NEEDS_ANYWIDGET in ran.printed) == told
+    assert ("chatmagic-saved" in repr(ran)) == (sample["audience"] != "text")
 
 
 def test_a_cell_of_colab_is_restored(shell: Shell, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from comms import Widgets
+from comms import page_comms
 from logged import Emulator
 from shells import Shell, alone, left
 
@@ -28,12 +28,11 @@ class Page:
         """Load the extension."""
         self.shell = Shell()
         self.sent: list[dict[str, Any]] = []
-        self.widgets = Widgets(monkeypatch, self.sent.append)
+        self.comms = page_comms(monkeypatch, self.sent.append)
 
     def say(self, content: dict[str, Any]) -> None:
         """Send the bridge a message of the page."""
-        (widget,) = self.widgets.having("first")
-        widget.say(content)
+        self.comms[-1].say(content)
 
     def cells(self, ids: str) -> None:
         """List the page's cells."""

@@ -16,12 +16,14 @@ from logged import Emulator
 from loopback import Server, document, playing
 from shells import FIXED, KEY, Shell, bodies, models
 
+from chatmagic._version import __version__
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import (
     AuthenticationError,
     ConnectError,
     InputError,
 )
+from chatmagic.jupyter.bridge_messages import PROTOCOL
 from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.session.current import current_session
 
@@ -375,20 +377,29 @@ def test_a_kernel(shell: Shell, emulator: Emulator) -> None:
     assert "(%chat_connect)" in line(said, "address")
 
 
-@pytest.mark.parametrize("variable", ["", "VSCODE_PID"])
-def test_a_page_without_widgets(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+@pytest.mark.parametrize("cell", ["a", "vscode-notebook-cell:/a.ipynb#1"])
+def test_a_page_that_does_not_answer(shell: Shell, cell: str) -> None:
     """Fault 9: no page has answered the bridge; elsewhere than in Jupyter's none is expected to."""
-    if variable:
-        monkeypatch.setenv(variable, "1")
-    said = line(shell.do("%chat_connect --check", cell="a").printed, "front end")
+    said = line(shell.do("%chat_connect --check", cell=cell).printed, "front end")
     assert said.startswith("[ok]")
     assert said.endswith("a reply is a display of its cell, updated as it comes")
+    shell.do("%%chat\necho:a", cell=cell)
+    said = line(shell.do("%chat_connect --check", cell=cell).printed, "front end")
+    assert ("no page has answered" in said) == (cell == "a")
+
+
+@pytest.mark.parametrize(("protocol", "words"), [(PROTOCOL, "[ok]"), (PROTOCOL + 1, "[!!]")])
+def test_a_page_of_another_version(shell: Shell, protocol: int, words: str) -> None:
+    """It has answered, with its version; what to do says which one is to be installed there."""
     shell.do("%%chat\necho:a", cell="a")
-    said = line(shell.do("%chat_connect --check", cell="b").printed, "front end")
-    assert ("no page has answered a widget" in said) == (not variable)
-    assert ("VS Code" in said) == bool(variable)
+    bridge = shell.kernel.page.bridge
+    assert bridge is not None
+    hello = {"kind": "hello", "protocol": protocol, "version": "7.8"}
+    bridge._comm.handle_msg({"content": {"data": hello}})
+    said = shell.do("%chat_connect --check", cell="a").printed
+    assert line(said, "front end").startswith(f"{words} front end: ")
+    assert "the page has chatmagic 7.8" in line(said, "front end")
+    assert (f"pip install chatmagic=={__version__}" in said) == (words == "[!!]")
 
 
 def test_a_terminal_of_a_host(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

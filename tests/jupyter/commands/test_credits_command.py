@@ -48,16 +48,10 @@ def test_credits(shell: Shell, emulator: Emulator) -> None:
     assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
 
 
-def test_without_a_page_live_shows_them_once(shell: Shell) -> None:
-    """Neither a console nor a machine has a gauge that follows."""
-    assert "credits" in shell.do("%chat_credits --live").texts[0].lower()
-    assert "credits" in shell.machine("%chat_credits --live").texts[0].lower()
-
-
 def test_words_after_the_name_are_refused(shell: Shell) -> None:
-    """It takes its two options alone, and says so."""
+    """It takes its option alone, and says so."""
     assert "%chat_credits takes nothing" in shell.fails("%chat_credits everything").traceback[0]
-    shell.fails("%chat_credits --live now", cell="P")
+    shell.fails("%chat_credits --usage now", cell="P")
 
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

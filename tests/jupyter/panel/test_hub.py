@@ -96,7 +96,7 @@ def test_what_the_bridge_paints_is_not_told_twice(
 ) -> None:
     """Its script finds the panel's box, too, which comes with the first drawing."""
     monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
-    loop.painted("page")
+    loop.painted()
     with closing(Pages(session, kernel, loop)) as pages:
         page = View(pages)
         heard = following(session, page, ["one ", "two ", "three"])
@@ -308,7 +308,7 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(pages: Pages) -> None:
         seen.append(spoken.get())
         take(message)
 
-    page.shown = Shown("panel", note, page.save)
+    page.shown = Shown(note, page.save)
     pages.join(page.shown)
 
     def speak() -> None:
@@ -543,21 +543,6 @@ def test_under_a_turn_stand_its_tokens_and_no_credits(page: View, service: Servi
     assert new["reply"]["tokens"] == "3 + 5 tokens"
     assert over["credits"]["words"] == "9 of 10 credits left"
     assert "credits" not in json.dumps(new)
-
-
-def test_gauges_follow_every_request(session: Session, pages: Pages) -> None:
-    """Wherever it was asked; what is unknown is said to be unknown."""
-    gauge = View(pages, "gauge")
-    gauge.say("sync")
-    unknown = gauge.until("credits")["credits"]
-    assert (unknown["words"], unknown["level"]) == ("credits unknown", "unknown")
-    assert unknown["limit"] is unknown["left"] is unknown["resets"] is unknown["seen"] is None
-    session.ask("why?")
-    known = gauge.until("credits")["credits"]
-    assert (known["words"], known["limit"], known["left"]) == ("9 of 10 credits left", 10, 9)
-    assert (known["resets"], known["seen"]) == ("2026-01-02T00:00:00Z", "2026-01-01T12:00:00Z")
-    assert known["now"] == "2026-01-01T12:00:00Z"
-    assert gauge.kinds == ["credits"]
 
 
 def test_requests_left_are_told_beside_the_credits(page: View, service: Service) -> None:

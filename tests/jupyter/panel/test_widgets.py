@@ -1,4 +1,4 @@
-"""The panel and the live gauge as the magics show them."""
+"""The panel as its magic shows it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from panel_views import NOON, PATIENCE, View
 from shells import Page, Shell, alone
 
 from chatmagic.emulator.server import Settings
+from chatmagic.jupyter.bridge_messages import PROTOCOL
 from chatmagic.jupyter.transcript import NEEDS_A_PAGE
 
 if TYPE_CHECKING:
@@ -83,8 +84,7 @@ def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(
     assert new.state["draft"] == "half a question"
     assert not old.is_open
     shell.page("%chat_panel", "Q")
-    shell.page("%chat_credits --live", "P")
-    assert len(widgets.having("_esm")) == 3
+    assert len(widgets.having("draft")) == 2
     view = View(Wire(old))
     shell.page("%%chat\necho:hello", "A")
     View(Wire(new)).sync()
@@ -101,9 +101,10 @@ def test_the_history_is_no_trait(shell: Shell, widgets: Widgets) -> None:
     assert "sk-panel-0d1c" not in repr(widget.state)
 
 
-def test_what_a_live_gauge_saves_does_not_grow_old(shell: Shell) -> None:
-    """It says when the figures were told, and nothing that depends on when that was saved."""
-    shell.page("%chat hello", "A")
-    _, saved = shell.page("%chat_credits --live", "G").messages
-    # The emulator's clock stands still, long before this one.
-    assert saved["data"]["text/plain"].endswith("As of 2026-01-01 12:00:00 UTC.")
+def test_no_registry_has_code_for_the_widget(shell: Shell, widgets: Widgets) -> None:
+    """A page without the labextension may look there for its module; this name nobody can take."""
+    shell.page("%chat_panel", "P")
+    (widget,) = widgets.having("draft")
+    for part in ("model", "view"):
+        assert widget.state[f"_{part}_module"].startswith("_")
+    assert widget.state["protocol"] == PROTOCOL

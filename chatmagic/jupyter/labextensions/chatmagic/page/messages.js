@@ -33,7 +33,6 @@
  * @typedef {{kind: "insert", view: string, cells: NewCell[]}} Insert
  * @typedef {{kind: "saved", view: string, data: Record<string, string>}} Saved
  * @typedef {{kind: "pong"}} Pong
- * @typedef {{kind: "credits", credits: Credits}} CreditsMessage to a live gauge
  * @typedef {Snapshot|Entries|PendingMessage|Text|Paint|Offer|Refused|Stopping|Notice|Insert|Saved|
  *   Pong} FromKernel
  */
@@ -54,11 +53,13 @@
  */
 
 /**
+ * @typedef {{kind: "state", version: string, asking: string, keep_output: boolean}} KernelState asking:
+ *   the cell that has ended while its reply comes; keep_output: whether to tag cells for nbstripout
  * @typedef {{kind: "marks", marks: Record<string, string>}} Marks words by the cell's id
  * @typedef {{words: string, cells: string[]}} StaleBelow the stale cells below, by their ids
  * @typedef {{kind: "below", below: Record<string, StaleBelow>}} Below by the id of the cell that
  *   made them stale
- * @typedef {{kind: "say", text: string, first?: boolean}} Say first: a panel has said it already
+ * @typedef {{kind: "say", text: string}} Say
  * @typedef {{kind: "tell"}} Tell
  * @typedef {{kind: "code", page: string, key: number, cell: string, digest: string,
  *   cells: {id: string, cell_type: "code"|"markdown", source: string}[]}} Code cells to put
@@ -66,16 +67,17 @@
  * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
  *   to run for a cell
  * @typedef {{kind: "paint", live: string, serial: number, keep: number, blocks: string[],
- *   same?: number, last?: boolean}} Paint of the blocks of a reply under way the first stay, the
+ *   same?: number, last?: boolean, frequent?: string[]}} Paint of the blocks of a reply under way the first stay, the
  *   others go, and these follow, the first with so many characters of the one that stood there
  * @typedef {{kind: "settled", live: string, data: object, metadata: object}} Settled the last
  *   state of a reply that an output still shows as under way
- * @typedef {Marks|Below|Say|Tell|Code|Run|Paint|Settled} ToBridge
+ * @typedef {KernelState|Marks|Below|Say|Tell|Code|Run|Paint|Settled} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
  *   count: number}} Started
- * @typedef {{kind: "paints", notebook: string}} Paints data of the comm that the page opens
+ * @typedef {{kind: "hello", protocol: number, version: string}} Hello
+ * @typedef {{kind: "paints"|"stop"}} Urgent
  * @typedef {{kind: "lacks", live: string}} Lacks the last state of this reply
  */
 

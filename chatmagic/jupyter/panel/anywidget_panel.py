@@ -1,8 +1,8 @@
-"""The page's code as anywidget takes it: one module of JavaScript, one style sheet.
+"""The panel by anywidget, for pages of VS Code and Colab, which have no labextensions.
 
-The sources in ``static`` are modules that import each other. They are joined here, when a
-widget is defined, so that installing needs no build step. To be joined, a module imports by
-name from ``"./other.js"`` and does not rename; names at the top of modules are unique.
+anywidget wants one module of JavaScript. The modules of the labextension, which import each other,
+are joined for it here: a module imports by name from ``"./other.js"`` and does not rename, and
+names at the top of modules are unique.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 from typing import Final
+
+from anywidget import AnyWidget
+from traitlets import Unicode
 
 _IMPORT: Final = re.compile(
     r'^import \{(?:(?! as )[^}])*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE
@@ -20,8 +23,9 @@ _EXPORT: Final = re.compile(
 
 
 def source(name: str) -> str:
-    """Return a file of ``static``."""
-    return (files("chatmagic.jupyter") / "static" / name).read_text(encoding="utf-8")
+    """Return a file of the labextension."""
+    folder = files("chatmagic.jupyter") / "labextensions" / "chatmagic" / "page"
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def script(name: str) -> str:
@@ -43,6 +47,9 @@ def script(name: str) -> str:
     return "\n".join(joined.values())
 
 
-def styles(*names: str) -> str:
-    """Return style sheets, joined."""
-    return "\n".join(map(source, names))
+class AnywidgetPanel(AnyWidget):
+    """The chat panel, as :class:`chatmagic.jupyter.panel.widgets.ChatPanel`."""
+
+    _esm = script("panel.js")
+    _css = "\n".join(map(source, ("gauge.css", "code.css", "panel.css")))
+    draft = Unicode("", help="What is typed and not sent.").tag(sync=True)

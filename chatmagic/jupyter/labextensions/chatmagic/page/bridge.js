@@ -4,25 +4,19 @@
 // not promise: where something is missing, it does without, in silence.
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
-import { make } from "./dom.js";
-import { BRIDGE, cellList, endOutputs, keepHearing, liveOutputs, panelViews, settleOutputs, shownIndex, tagKept } from "./notebook.js";
+import { make, statusRegion } from "./dom.js";
+import { BRIDGE, cellList, endOutputs, liveOutputs, settleOutputs, shownIndex, tagKept } from "./notebook.js";
 import { Painter } from "./paint.js";
 import { PromptStyle } from "./prompts.js";
 import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Context} Context */
-/** @typedef {import("./notebook.js").Model} Model */
+/** @typedef {import("./link.js").KernelLink} KernelLink */
 
-const STATUS = "chatmagic-status";
 const MARK = "chatmagic-mark";
 /** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
 const TITLED_MS = [300, 3000];
-const READ_MS = 200;
-/** The kernel's names for what a comm is opened for, and how long its subshell may take. */
-const STOP = "chatmagic.stop";
-const PAINTS = "chatmagic.paints";
-const SUBSHELL_MS = 3000;
 /** The states of a kernel that has ended. */
 const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating"]);
 /** After how long a reply has its last state, unless the page was loaded again while it came. */
@@ -33,18 +27,6 @@ const MARK_STYLE =
   "padding-inline-start: 8px; border-inline-start: 3px double currentColor; " +
   "font-family: var(--jp-ui-font-family); font-size: var(--jp-ui-font-size1, 13px); " +
   "color: var(--jp-ui-font-color1, inherit);";
-const UNSEEN =
-  "position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; " +
-  "clip-path: inset(50%); white-space: nowrap;";
-
-/** Return the page's one status region, which is there before it speaks. */
-function statusRegion() {
-  const role = { id: STATUS, role: "status", "aria-live": "polite", style: UNSEEN };
-  const region = document.getElementById(STATUS) ?? make("div", "", "", role);
-  if (!region.isConnected) document.body.append(region);
-  return region;
-}
-
 /** Say how a button's work went. @param {{words: string}} outcome */
 function announce({ words }) {
   statusRegion().textContent = words;
@@ -83,12 +65,19 @@ function mark(node, words) {
 
 /** The bridge of one notebook of the page, with one kernel. */
 export class Bridge {
-  /** @param {Model} model @param {Context} context */
-  constructor(model, context) {
-    this.model = model;
+  /**
+   * @param {KernelLink} link to the kernel
+   * @param {Context} context of the notebook
+   * @param {import("./messages.js").KernelState} [state] of the kernel, where it is known
+   */
+  constructor(link, context, state) {
+    this.link = link;
     this.context = context;
+    this.state = state;
     this.cells = context.model.cells;
     this.kernel = context.sessionContext?.session?.kernel;
+    /** What a widget knows of the notebook around it. */
+    this.widget_manager = { context, kernel: this.kernel };
     this.page = Math.random().toString(36).slice(2);
     /** @type {Map<string, string>} words by the cell's id */
     this.marks = new Map();
@@ -103,11 +92,7 @@ export class Bridge {
       for (const node of changed) if (node instanceof Element) this.addTools(node);
       this.painter.look();
     });
-    this.painter = new Painter(document, () => {
-      // Once: each message over it lets the page take the kernel for idle. It is never closed:
-      // with it the page would end a subshell that may be at work.
-      void this.open(PAINTS, { kind: "paints", notebook: this.notebook() });
-    }, model.get("frequent"));
+    this.painter = new Painter(document);
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
@@ -116,17 +101,12 @@ export class Bridge {
     this.stop = this.stop.bind(this);
     this.lose = this.lose.bind(this);
     this.look = this.look.bind(this);
-    this.receive = this.receive.bind(this);
     this.cells.changed.connect(this.changed);
     context.disposed?.connect(this.stop);
-    model.on("msg:custom", this.receive);
-    model.on("change:keep_output", this.draw);
-    model.on("change:asking", this.draw);
-    // What is shown here was said by another kernel.
-    model.on("comm_live_update", this.lose);
     context.sessionContext?.kernelChanged?.connect(this.lose);
     context.sessionContext?.statusChanged?.connect(this.look);
-    this.sayFirst();
+    context.model[BRIDGE]?.stop();
+    context.model[BRIDGE] = this;
     this.prompts.watch(cellList(this.cells));
     this.tell(true);
     this.draw();
@@ -143,19 +123,6 @@ export class Bridge {
         if (live !== painted || last) this.send({ kind: "lacks", live });
       }
     }, SETTLED_MS);
-  }
-
-  /**
-   * Say what was to be said before there was a bridge: a region that comes with its words is
-   * not read out.
-   */
-  sayFirst() {
-    const region = statusRegion();
-    const before = region.textContent;
-    setTimeout(() => {
-      const words = this.model.get("first");
-      if (words && !this.stopped && region.textContent === before) region.textContent = words;
-    }, READ_MS);
   }
 
   /** Several changes at once are one; it is told before anything else can be run. */
@@ -192,7 +159,7 @@ export class Bridge {
   /** Tell the kernel something. @param {object} content */
   send(content) {
     try {
-      this.model.send(content);
+      this.link.send(content);
     } catch {
       this.stop(); // the kernel is gone
     }
@@ -202,7 +169,7 @@ export class Bridge {
   draw() {
     if (this.stopped) return;
     const cells = cellList(this.cells);
-    if (this.model.get("keep_output")) tagKept(cells);
+    if (this.state?.keep_output) tagKept(cells);
     for (const panel of notebookPanels(this.context)) {
       const area = panel.querySelector(".jp-WindowedPanel-viewport") ?? panel;
       this.observer.observe(area, { childList: true });
@@ -211,7 +178,7 @@ export class Bridge {
         const id = cells[shownIndex(node, place)]?.id;
         mark(node, this.marks.get(id));
         noteBelow(node, this.below.get(id), this.runAgain);
-        noteAsking(node, Boolean(id) && this.model.get("asking") === id, this.stopReply);
+        noteAsking(node, Boolean(id) && this.state?.asking === id, this.stopReply);
         const outputs = node.querySelector(".jp-Cell-outputArea");
         if (!outputs) return;
         this.outputs.observe(outputs, { childList: true, subtree: true });
@@ -225,46 +192,35 @@ export class Bridge {
   addTools(node) {
     addToolsIn(node, {
       copy: (text, what) => void copyWords(text, what).then(announce),
-      newCell: (text, code) => void newCodeCell(this.model, code, text).then(announce),
+      newCell: (text, code) => void newCodeCell(this, code, text).then(announce),
     }, () => this.stopped);
   }
 
   /** Run stale cells, by their button. @param {string[]} cells */
   async runAgain(cells) {
-    const result = await runCells(this.model, notebookPanels(this.context), cells);
+    const result = await runCells(this, notebookPanels(this.context), cells);
     announce({ words: runWords(result) });
-  }
-
-  /**
-   * Open a comm. What a widget says waits behind the cells that run; a comm that the page opens
-   * does not, where kernel and page have subshells.
-   * @param {string} target
-   * @param {object} [data]
-   */
-  async open(target, data) {
-    const comm = this.model.widget_manager?.kernel?.createComm?.(target);
-    await Promise.race([comm?.subshellStarted, new Promise((go) => setTimeout(go, SUBSHELL_MS))])
-      .catch(() => {});
-    comm?.open(data);
   }
 
   /** Stop the reply in the background. */
   stopReply() {
-    void this.open(STOP);
+    void this.link.urge({ kind: "stop" });
   }
 
   /** @param {import("./messages.js").ToBridge} content */
   receive(content) {
+    if (this.stopped) return;
     if (content.kind === "paint") {
       if (content.last) this.settle();
       return this.painter.take(content);
     }
-    if (content.kind === "marks") {
+    if (content.kind === "state") {
+      this.state = content;
+    } else if (content.kind === "marks") {
       this.marks = new Map(Object.entries(content.marks));
     } else if (content.kind === "below") {
       this.below = new Map(Object.entries(content.below));
-    } else if (content.kind === "say" && !(content.first && panelViews(this.model).size)) {
-      // A panel has said it where no bridge did.
+    } else if (content.kind === "say") {
       statusRegion().textContent = String(content.text);
     } else if (content.kind === "settled") {
       settleOutputs(cellList(this.cells), content);
@@ -272,11 +228,11 @@ export class Bridge {
     } else if (content.kind === "tell") {
       this.tell(false);
     } else if (content.kind === "code" && content.page === this.page) {
-      this.model.send({ kind: "coded", key: content.key, ...placeCode(this.model, content) });
+      this.send({ kind: "coded", key: content.key, ...placeCode(this, content) });
     } else if (content.kind === "run" && content.page === this.page) {
       const { key, cell, cells } = content;
-      void runCells(this.model, notebookPanels(this.context), cells, cell).then((result) => {
-        this.model.send({ kind: "started", key, ...result });
+      void runCells(this, notebookPanels(this.context), cells, cell).then((result) => {
+        this.send({ kind: "started", key, ...result });
       });
     }
     this.draw();
@@ -303,10 +259,6 @@ export class Bridge {
   stop() {
     if (this.stopped) return;
     this.stopped = true;
-    this.model.off("msg:custom", this.receive);
-    this.model.off("change:keep_output", this.draw);
-    this.model.off("change:asking", this.draw);
-    this.model.off("comm_live_update", this.lose);
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);
     this.context.sessionContext?.kernelChanged?.disconnect(this.lose);
@@ -326,18 +278,3 @@ export class Bridge {
     this.prompts.stop();
   }
 }
-
-export default {
-  /** @param {{model: Model}} widget */
-  initialize({ model }) {
-    const context = model.widget_manager?.context;
-    const notebook = context?.model;
-    if (!context || !notebook?.cells?.changed) return undefined;
-    // One bridge a notebook: a kernel that ended without a word has left its own behind.
-    notebook[BRIDGE]?.stop();
-    keepHearing(model);
-    const bridge = new Bridge(model, context);
-    notebook[BRIDGE] = bridge;
-    return bridge.stop;
-  },
-};

@@ -69,7 +69,7 @@ function putNote(node, kind, now, content) {
 
 /**
  * Run cells in their order, as their reader would: each is selected, and its key is pressed.
- * @param {import("./notebook.js").Model} model
+ * @param {import("./notebook.js").Host} model
  * @param {Element[]} panels those that show the notebook
  * @param {string[]} ids
  * @param {string} [by] the cell that asks for it, which is running

@@ -25,7 +25,7 @@ class Header {
    * @param {(thread: string) => void} choose
    */
   constructor(step, putAll, choose) {
-    this.gauge = new Gauge(false);
+    this.gauge = new Gauge();
     this.badge = make("span", "cm-badge");
     this.badge.hidden = true;
     this.putAll = button("cell", "Put all turns of the panel into the notebook", putAll);

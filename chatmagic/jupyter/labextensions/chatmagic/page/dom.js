@@ -15,6 +15,11 @@ const ICONS = {
   down: "M7.25 2h1.5v8.1l3.2-3.2L13 8l-5 5-5-5 1.05-1.1 3.2 3.2z",
 };
 
+const STATUS = "chatmagic-status";
+const UNSEEN =
+  "position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; " +
+  "clip-path: inset(50%); white-space: nowrap;";
+
 /**
  * Return a new element.
  * @template {keyof HTMLElementTagNameMap} Tag
@@ -72,4 +77,15 @@ export function arrange(parent, children) {
     if (child === next) next = next.nextElementSibling;
     else parent.insertBefore(child, next);
   }
+}
+
+/**
+ * Return the page's one status region, which is there before it speaks: one that comes with its
+ * words is not read out.
+ */
+export function statusRegion() {
+  const role = { id: STATUS, role: "status", "aria-live": "polite", style: UNSEEN };
+  const region = document.getElementById(STATUS) ?? make("div", "", "", role);
+  if (!region.isConnected) document.body.append(region);
+  return region;
 }

@@ -56,19 +56,14 @@ export function gaugeWords(credits, now) {
 
 /** A gauge that can be given figures; it counts by itself until it is stopped. */
 export class Gauge {
-  /** @param {boolean} large with everything, or as one line */
-  constructor(large) {
-    this.figure = make("div", "cm-figure");
+  constructor() {
     this.fill = make("div", "cm-fill");
     this.bar = make("div", "cm-bar", [this.fill], { "aria-hidden": "true" });
     this.words = make("span", "cm-words", "credits unknown");
     this.reset = make("span", "cm-reset");
     this.requests = make("span", "cm-requests");
-    this.details = make("div", "cm-details");
-    const line = [this.bar, this.words, this.reset, this.requests];
-    const parts = large ? [this.figure, ...line, this.details] : line;
-    const role = { role: "group", "aria-label": "Credits" };
-    this.node = make("div", large ? "cm-gauge cm-large" : "cm-gauge", parts, role);
+    const parts = [this.bar, this.words, this.reset, this.requests];
+    this.node = make("div", "cm-gauge", parts, { role: "group", "aria-label": "Credits" });
     /** @type {?Credits} */
     this.credits = null;
     this.since = 0;
@@ -89,9 +84,6 @@ export class Gauge {
     const share = limit && left ? Math.min(left / limit, 1) : 0;
     // Never empty while anything is left.
     this.fill.style.width = share ? `max(2px, ${share * 100}%)` : "0";
-    const unit = left === 1 ? "credit" : "credits";
-    this.figure.textContent =
-      left === null ? "Credits left: unknown" : `${left.toLocaleString()} ${unit} left`;
     this.words.textContent = credits.words;
     this.count();
   }
@@ -103,7 +95,6 @@ export class Gauge {
     const { reset, requests, details } = gaugeWords(this.credits, now);
     this.reset.textContent = reset;
     this.requests.textContent = requests;
-    this.details.textContent = details.join(" ");
     this.node.title = [this.credits.words, reset, ...details].join(" · ");
   }
 }

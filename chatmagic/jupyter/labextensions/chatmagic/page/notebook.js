@@ -20,19 +20,34 @@ import { make } from "./dom.js";
  * @property {NotebookModel} model
  * @property {string} path
  * @property {string} [localPath]
- * @property {{session?: {id: string, kernel?: {status: string}}, kernelChanged?: Signal,
+ * @property {{session?: {id: string, kernel?: Kernel}, kernelChanged?: Signal,
  *   statusChanged?: Signal}} [sessionContext]
  * @property {Signal} [disposed]
- * @typedef {{open: (data?: object) => void, subshellStarted?: Promise<void>}} Comm
+ * @typedef {object} Comm
+ * @property {string} commId
+ * @property {(data?: object) => void} open
+ * @property {(data: object) => void} send
+ * @property {Promise<void>} [subshellStarted]
+ * @typedef {object} Kernel
+ * @property {string} [status]
+ * @property {boolean} [handleComms]
+ * @property {Signal} [iopubMessage]
+ * @property {() => void} [interrupt]
+ * @property {(id: string) => boolean} [hasComm]
+ * @property {(target: string, id?: string) => Comm} [createComm]
+ * @property {(target: string, open: (comm: Comm, message: {content: any}) => void) => void}
+ *   [registerCommTarget]
+ * @property {(content: object) => Promise<{content: any}>} [requestCommInfo]
  * @typedef {object} WidgetManager
  * @property {Context} [context]
- * @property {{interrupt?: () => void, createComm?: (target: string) => Comm}} [kernel]
+ * @property {Kernel} [kernel]
  * @property {{latexTypesetter?: {typeset(node: Element): void}}} [rendermime]
- * @property {(id: string) => Promise<any>} [get_model]
+ * @typedef {object} Host a widget of a notebook, or its bridge
+ * @property {WidgetManager} [widget_manager]
  */
 
 /**
- * @typedef {object} Model a widget's, as anywidget gives it
+ * @typedef {object} Model a widget's
  * @property {WidgetManager} [widget_manager]
  * @property {(name: string, listener: (content: any) => void) => void} on
  * @property {(name: string, listener: (content: any) => void) => void} off
@@ -52,35 +67,20 @@ const HEAD = 20_000;
 const PANELS = Symbol.for("chatmagic.panels");
 const DRAFT = Symbol.for("chatmagic.draft");
 
-/**
- * Take the kernel's messages also where this script was slow to start: anywidget 0.11 waits two
- * seconds for it, and then hands nothing on to the widget any more.
- * @param {Model} model whose script has started
- */
-export function keepHearing(model) {
-  const found = model.widget_manager?.get_model?.(model.get("own_id"));
-  // Behind the messages that have waited for the script.
-  found?.then((own) => setTimeout(() => {
-    const waiting = own && Object.getPrototypeOf(own);
-    if (!waiting || !Object.hasOwn(waiting, "_handle_comm_msg")) return;
-    own.comm?.on_msg(Object.getPrototypeOf(waiting)._handle_comm_msg.bind(own));
-  }, 0), () => {});
-}
-
-/** @param {Model} model @returns {NotebookModel | null} null where cells cannot be made */
+/** @param {Host} model @returns {NotebookModel | null} null where cells cannot be made */
 export function notebookModel(model) {
   const notebook = model.widget_manager?.context?.model;
   const known = notebook?.cells && typeof notebook.sharedModel?.insertCell === "function";
   return known ? notebook : null;
 }
 
-/** Whether the bridge announces the replies to cells. @param {Model} model */
+/** Whether the bridge announces the replies to cells. @param {Host} model */
 export function bridgeSpeaks(model) {
   const bridge = notebookModel(model)?.[BRIDGE];
   return Boolean(bridge && !bridge.stopped);
 }
 
-/** Return the views of panels in this notebook, the oldest first. @param {Model} model */
+/** Return the views of panels in this notebook, the oldest first. @param {Host} model */
 export function panelViews(model) {
   /** @type {Record<symbol, any>} */
   const notebook = notebookModel(model) ?? {};
@@ -89,7 +89,7 @@ export function panelViews(model) {
 
 /**
  * Keep what was typed in a panel without a kernel for the next panel of this notebook.
- * @param {Model} model
+ * @param {Host} model
  * @param {string} text
  */
 export function keepLostDraft(model, text) {
@@ -97,7 +97,7 @@ export function keepLostDraft(model, text) {
   if (notebook) notebook[DRAFT] = text;
 }
 
-/** Return what was kept so, once. @param {Model} model @returns {string} */
+/** Return what was kept so, once. @param {Host} model @returns {string} */
 export function takeLostDraft(model) {
   const notebook = notebookModel(model);
   const text = notebook?.[DRAFT] ?? "";
@@ -166,14 +166,14 @@ export function tagKept(cells) {
   }
 }
 
-/** Return the cells' ids from top to bottom. @param {Model} model */
+/** Return the cells' ids from top to bottom. @param {Host} model */
 export function cellIds(model) {
   return cellList(notebookModel(model)?.cells).map((cell) => cell.id);
 }
 
 /**
  * Return the index of the cell that shows an element; the last cell's where none of them does.
- * @param {Model} model
+ * @param {Host} model
  * @param {Element} element
  */
 export function cellIndex(model, element) {
@@ -195,7 +195,7 @@ export function shownIndex(node, place) {
 
 /**
  * Insert a cell.
- * @param {Model} model
+ * @param {Host} model
  * @param {number} index
  * @param {object} cell as a notebook file has it
  * @returns {?string} its id, or null where the front end does not allow it
@@ -229,7 +229,7 @@ export function scrollToCell(element, index) {
 
 /**
  * Typeset the formulas of the replies in a node, and nothing else of it.
- * @param {Model} model
+ * @param {Host} model
  * @param {Element} node
  */
 export function typeset(model, node) {
@@ -256,7 +256,7 @@ export async function copyText(text) {
   }
 }
 
-/** @param {Model} model @returns {boolean} whether the kernel was told to interrupt what runs */
+/** @param {Host} model @returns {boolean} whether the kernel was told to interrupt what runs */
 export function interruptKernel(model) {
   const kernel = model.widget_manager?.kernel;
   kernel?.interrupt?.();
@@ -265,7 +265,7 @@ export function interruptKernel(model) {
 
 /**
  * Bring the output that is saved beside the widget up to date, in the notebook's model.
- * @param {Model} model
+ * @param {Host} model
  * @param {Element} element the widget's
  * @param {Record<string, string>} data
  */

@@ -6,7 +6,7 @@ import { scrollToCell } from "./notebook.js";
 
 /**
  * @typedef {import("./notebook.js").Cell} Cell
- * @typedef {import("./notebook.js").Model} Model
+ * @typedef {import("./notebook.js").Host} Host
  * @typedef {object} CodeActions what the buttons of a block of code do
  * @property {(text: string, what: string) => void} copy
  * @property {(code: string, element: Element) => void} newCell puts code that an element shows
@@ -73,7 +73,7 @@ export async function copyWords(text, what) {
 
 /**
  * Put code into a new cell below, or on the clipboard where no cell can be made.
- * @param {Model} model
+ * @param {Host} model
  * @param {Element} element in the cell below which it goes
  * @param {string} code
  */
@@ -102,7 +102,7 @@ const markOf = ({ id, sharedModel }) => hash(`${id} ${sharedModel.getSource()}`)
 /**
  * Put the cells of a reply's code below the cell that asks for them. Of those that it put there
  * before, what was edited or run since stays, and is the reader's from then on.
- * @param {Model} model
+ * @param {Host} model
  * @param {import("./messages.js").Code} message
  * @returns {Omit<import("./messages.js").Coded, "kind" | "key">}
  */

@@ -7,6 +7,9 @@ import { make } from "./dom.js";
 
 /** The most HTML that is put in within a frame, where more has come at once. */
 const FRAME = 30_000;
+/** What stands for a frequent piece of HTML. */
+const MARK = /[\x80-\x9f]/;
+const MARKS = /[\x80-\x9f]/g;
 /** What was painted into a box, whichever module of the page did it. */
 const PAINTED = Symbol.for("chatmagic.painted");
 
@@ -26,18 +29,13 @@ function paintedIn(box) {
 }
 
 export class Painter {
-  /**
-   * @param {ParentNode} root where boxes are looked for, in any number of views
-   * @param {() => void} [begin] called once, when there is a box to paint into
-   * @param {string[]} [frequent] what the marks in blocks stand for, from U+0080 on
-   */
-  constructor(root, begin = () => {}, frequent = []) {
+  /** @param {ParentNode} root where boxes are looked for, in any number of views */
+  constructor(root) {
     this.root = root;
-    this.begin = begin;
-    this.frequent = frequent;
+    /** @type {string[]} what the marks in blocks stand for, from U+0080 on */
+    this.frequent = [];
     this.frame = 0;
     this.live = "";
-    this.begun = false;
     this.serial = -1;
     this.last = false;
     /** @type {Block[]} */
@@ -61,14 +59,17 @@ export class Painter {
   }
 
   /** Take what is new of a reply. @param {import("./messages.js").Paint} message */
-  take({ live, serial, keep, blocks, same = 0, last = false }) {
+  take({ live, serial, keep, blocks, same = 0, last = false, frequent = this.frequent }) {
+    this.frequent = frequent;
     if (live !== this.live) this.forget();
     if (live !== this.live || serial !== this.serial + 1) {
       this.blocks = Array.from({ length: keep }, () => ({ html: "", since: serial - 1 }));
     }
     const before = this.blocks[keep]?.html ?? "";
     const whole = blocks.map((block, at) => {
-      const html = block.replace(/[\x80-\x9f]/g, (mark) => this.frequent[mark.charCodeAt(0) - 0x80] ?? "");
+      // What cannot be read is waited for: all that is shown comes soon.
+      if (MARK.test(block) && !frequent.length) return "";
+      const html = block.replace(MARKS, (mark) => frequent[mark.charCodeAt(0) - 0x80] ?? "");
       return at || !same ? html : before && before.slice(0, same) + html;
     });
     this.blocks.splice(keep, Infinity, ...whole.map((html) => ({ html, since: serial })));
@@ -78,10 +79,6 @@ export class Painter {
 
   /** Paint what lacks, soon; boxes come anew as the front end draws, and as the reader scrolls. */
   look() {
-    if (!this.begun && this.root.querySelector(".chatmagic-reply.chatmagic-live")) {
-      this.begun = true;
-      this.begin();
-    }
     if (!this.live) return;
     // At once, before anything lays out what the front end has drawn.
     for (const box of this.shown()) this.restore(box);

@@ -1,7 +1,5 @@
 // The line to the kernel: messages of one view, and whether the kernel still answers.
 
-import { keepHearing } from "./notebook.js";
-
 /** How long, in milliseconds, the kernel may take to answer. */
 export const ANSWER_MS = 3000;
 /** When the first ping is sent: then newer kernels route what comes next past a busy cell. */
@@ -23,7 +21,6 @@ export class KernelConnection {
     this.deadline = 0;
     this.receive = this.receive.bind(this);
     this.check = this.check.bind(this);
-    keepHearing(model);
     model.on("msg:custom", this.receive);
     model.on("comm_live_update", this.check);
     // Widgets are not told that a kernel was shut down in a page that was loaded again.

@@ -1,0 +1,74 @@
+// The plugin of JupyterLab 4 and Notebook 7: what chatmagic has in their pages. It acts on what the
+// kernel says alone; what a notebook's file holds starts nothing.
+
+import { statusRegion } from "./dom.js";
+import { KernelLink, MISMATCH, PROTOCOL } from "./link.js";
+import panel from "./panel.js";
+
+/** The module of the panel's widget. No package registry takes a name that begins so. */
+const MODULE = "_chatmagic";
+const STYLES = ["gauge.css", "code.css", "panel.css"];
+
+/** @param {string} name of a style sheet beside this module */
+function addStyles(name) {
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = new URL(name, import.meta.url).href;
+  document.head.append(link);
+}
+
+/**
+ * Return the classes of the panel's widget.
+ * @param {any} widgets the package @jupyter-widgets/base
+ */
+function panelClasses({ DOMWidgetModel, DOMWidgetView }) {
+  class PanelModel extends DOMWidgetModel {}
+
+  class PanelView extends DOMWidgetView {
+    render() {
+      super.render();
+      // A model without a comm is from the notebook's file, which anybody may have written.
+      if (!this.model.comm_live) return;
+      const { model, el } = this;
+      if (model.get("protocol") === PROTOCOL) this.close = panel.render({ model, el });
+      else el.textContent = MISMATCH;
+    }
+
+    remove() {
+      this.close?.();
+      super.remove();
+    }
+  }
+
+  return { PanelModel, PanelView };
+}
+
+/**
+ * Return the plugin.
+ * @param {any} notebook the package @jupyterlab/notebook
+ * @param {any} [widgets] the package @jupyter-widgets/base
+ */
+export function plugin({ INotebookTracker }, widgets) {
+  return {
+    id: "chatmagic:plugin",
+    description: "Order of cells, marks, replies as they come, and the chat panel.",
+    autoStart: true,
+    requires: [INotebookTracker],
+    optional: widgets ? [widgets.IJupyterWidgetRegistry] : [],
+    activate(/** @type {any} */ _app, /** @type {any} */ tracker, /** @type {any} */ registry) {
+      STYLES.forEach(addStyles);
+      statusRegion();
+      const known = new WeakSet();
+      const open = async (/** @type {any} */ { context }) => {
+        if (known.has(context)) return;
+        known.add(context);
+        await context.ready;
+        new KernelLink(context);
+      };
+      tracker.forEach(open);
+      tracker.widgetAdded.connect((/** @type {any} */ _tracker, /** @type {any} */ shown) => open(shown));
+      const version = `${PROTOCOL}.0.0`;
+      registry?.registerWidget({ name: MODULE, version, exports: () => panelClasses(widgets) });
+    },
+  };
+}

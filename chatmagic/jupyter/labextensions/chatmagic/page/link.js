@@ -1,0 +1,128 @@
+// The line from a notebook's page to the bridge of its kernel (chatmagic/jupyter/page/bridge.py):
+// one comm, which the kernel opens. A page that missed the opening, as it was loaded while a cell
+// ran, finds the comm by any of its messages, or when the kernel has time to list its comms.
+
+import { Bridge } from "./bridge.js";
+import { statusRegion } from "./dom.js";
+
+/** As chatmagic/jupyter/bridge_messages.py and the package have them; a test compares them. */
+export const PROTOCOL = 1;
+export const VERSION = "0.1.0";
+const TARGET = "chatmagic.bridge";
+const URGENT = "chatmagic.urgent";
+/** How long, in milliseconds, a subshell may take to start. */
+const SUBSHELL_MS = 3000;
+
+export const MISMATCH =
+  `This page has chatmagic ${VERSION}, and its kernel another version, with which it cannot talk: ` +
+  "install the same version where the server runs and where the kernel runs, and reload the page.";
+
+/** @typedef {import("./notebook.js").Context} Context */
+/** @typedef {import("./notebook.js").Comm} Comm */
+/** @typedef {import("./notebook.js").Kernel} Kernel */
+
+/** Return whether a comm is that of a bridge. @param {string | undefined} id */
+const isBridge = (id) => Boolean(id?.startsWith(`${TARGET}.`));
+
+/** The line from one notebook to its kernels, one after the other. */
+export class KernelLink {
+  /** @param {Context} context of the notebook */
+  constructor(context) {
+    this.context = context;
+    /** @type {?Kernel} */
+    this.kernel = null;
+    /** @type {?Comm} */
+    this.comm = null;
+    /** @type {?Bridge} */
+    this.bridge = null;
+    this.connect = this.connect.bind(this);
+    this.hear = this.hear.bind(this);
+    this.close = this.close.bind(this);
+    context.sessionContext?.kernelChanged?.connect(this.connect);
+    context.disposed?.connect(this.close);
+    this.connect();
+  }
+
+  /** Listen to the notebook's kernel, if it has another one than before. */
+  connect() {
+    const kernel = this.context.sessionContext?.session?.kernel ?? null;
+    if (kernel === this.kernel) return;
+    this.kernel?.iopubMessage?.disconnect(this.hear);
+    this.kernel = kernel;
+    // Of several notebooks with one kernel the first has its comms.
+    if (!kernel?.registerCommTarget || kernel.handleComms === false) return;
+    kernel.registerCommTarget(TARGET, (comm, { content }) => this.attach(comm, content.data));
+    kernel.iopubMessage?.connect(this.hear);
+    kernel.requestCommInfo?.({ target_name: TARGET }).then(({ content }) => {
+      for (const id of Object.keys(content.comms ?? {})) this.find(id);
+    }).catch(() => {}); // the kernel is gone
+  }
+
+  /**
+   * Take a message of the bridge's comm.
+   * @param {unknown} _kernel
+   * @param {{header: {msg_type: string}, content: any}} message
+   */
+  hear(_kernel, { header, content }) {
+    if (!isBridge(content.comm_id)) return;
+    if (header.msg_type === "comm_close" && content.comm_id === this.comm?.commId) this.leave();
+    if (header.msg_type !== "comm_msg") return;
+    this.find(content.comm_id);
+    this.bridge?.receive(content.data);
+  }
+
+  /** Attach a comm that the kernel has opened before. @param {string} id */
+  find(id) {
+    if (!isBridge(id) || !this.kernel?.createComm || this.kernel.hasComm?.(id)) return;
+    this.attach(this.kernel.createComm(TARGET, id));
+  }
+
+  /**
+   * Build the bridge over a comm.
+   * @param {Comm} comm
+   * @param {import("./messages.js").KernelState} [state]
+   */
+  attach(comm, state) {
+    this.leave();
+    this.comm = comm;
+    comm.send({ kind: "hello", protocol: PROTOCOL, version: VERSION });
+    if (!comm.commId.startsWith(`${TARGET}.${PROTOCOL}.`)) {
+      statusRegion().textContent = MISMATCH;
+      console.warn(MISMATCH);
+      return;
+    }
+    this.bridge = new Bridge(this, this.context, state);
+    void this.urge({ kind: "paints" });
+  }
+
+  /** @param {object} content of a message to the kernel */
+  send(content) {
+    this.comm?.send(content);
+  }
+
+  /**
+   * Send what may not wait behind the cells that run: in a comm of its own, which has a subshell
+   * where kernel and page have them. It is never closed: with it the page would end a subshell that
+   * may be at work.
+   * @param {object} content
+   */
+  async urge(content) {
+    const comm = this.kernel?.createComm?.(URGENT);
+    await Promise.race([comm?.subshellStarted, new Promise((go) => setTimeout(go, SUBSHELL_MS))])
+      .catch(() => {});
+    comm?.open(content);
+  }
+
+  /** Leave the bridge; the kernel may open another one. */
+  leave() {
+    this.bridge?.stop();
+    this.bridge = this.comm = null;
+  }
+
+  close() {
+    this.leave();
+    this.kernel?.iopubMessage?.disconnect(this.hear);
+    this.context.sessionContext?.kernelChanged?.disconnect(this.connect);
+    this.context.disposed?.disconnect(this.close);
+  }
+}
