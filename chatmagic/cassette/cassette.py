@@ -240,7 +240,7 @@ class Cassette:
                 hint=f"Use it with --record, run the notebook, then {MAGIC} --prune.",
             )
         if self._file.exists():
-            self._merge(self._file.held, self._file.read())
+            self.save()
         unused = self._matcher.unused()
         interactions = tuple(item.recorded for item in unused)
         if len(unused) == len(self.interactions) > 0:

@@ -1,4 +1,4 @@
-"""A file's content is replaced in one step (tests/cassette/test_storage.py kills it at each)."""
+"""A file's content is replaced in one step (tests/cassette/test_file.py kills it at each)."""
 
 from __future__ import annotations
 

@@ -110,6 +110,7 @@ def test_by_order_a_cells_own_prompt_comes_before_what_it_asked_earlier() -> Non
     """And a reply before an error in the same place."""
     old, new = one("old", "1", "x"), one("v=1", "2", "x", typed="v={{ v }}")
     assert Matcher([old, new]).by_order(by("v=2", "x", typed="v={{ v }}")) == new
+    assert Matcher([one("t", "3", "y"), old]).by_order(by("t", "x")) == old
     assert Matcher([one("b"), one("b", "2")]).by_order(by("b", typed="b")) == one("b", "2")
 
 
@@ -254,6 +255,10 @@ def test_a_refresh_takes_no_place_of_another_cell() -> None:
         matcher = Matcher([one("a", "1", owner)])
         renewed(matcher, asked, "2")
         assert texts(matcher) == ["1", "2"]
+    matcher = Matcher([one("a", "1", "x"), one("b", "2", "x")])
+    assert not recorded(matcher, by("b", "x"), "no")
+    renewed(matcher, by("a"), "3")
+    assert texts(matcher) == ["1", "2", "3"], "no page tells the order, but the cell has asked"
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,11 @@ def test_the_status_names_what_will_not_run_again(shell: Shell) -> None:
     assert (
         "Will not run again as it is: 1 stale turn." in shell.do("%chat_cassette", cell="s").printed
     )
+    shell.do("word = 'three'")
+    shell.page("%chat echo:{{ word }}", "d")
+    shell.do("%chat_save talk.json\n%chat_load talk.json")
+    said = shell.do("%chat_cassette", cell="s").printed
+    assert "Will not run again as it is: 1 loaded turn without the values put in." in said
     # Where no person watches, no cell could say so while it was live.
     shell.machine("%chat echo:{{ repr(object()) }}")
     said = shell.machine("%chat_cassette").printed
