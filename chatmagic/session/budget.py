@@ -90,27 +90,18 @@ class Budget:
             hint=f"%chat_credits --usage shows what was used. {change}",
         )
 
-    def refuse_unknown_costs(self, *, tells: bool) -> None:
+    def refuse_unknown_costs(self) -> None:
         """Refuse a budget in credits, as answers do not tell what a request takes.
-
-        Args:
-            tells: whether they tell credits, which cannot be compared.
 
         Raises:
             BudgetError: it is in credits.
         """
-        if self.unit == "turns":
-            return
-        why = "The answers tell no credits"
-        if tells:
-            why = (
-                "The credits in the answers do not tell what a request takes, as their reset "
-                "moves with each, or they rise"
+        if self.unit == "credits":
+            raise BudgetError(
+                "The answers do not tell what a request takes: they tell no credits, or such as "
+                f"cannot be compared. So a budget of {self} cannot be kept. Nothing was sent.",
+                hint=f'Set one in turns: {self.setting} = "20 turns".',
             )
-        raise BudgetError(
-            f"{why}, so a budget of {self} cannot be kept. Nothing was sent.",
-            hint=f'Set one in turns: {self.setting} = "20 turns".',
-        )
 
     def notice(self, used: int) -> str | None:
         """Return a line where 80 % of it, or more, are used; ``None`` otherwise.

@@ -462,7 +462,7 @@ class Ledger:
         needed = dearest or 0
         for budget in self.budgets():
             if meter.tells_no_cost:
-                budget.refuse_unknown_costs(tells=bool(meter.latest))
+                budget.refuse_unknown_costs()
             need = budget.reserve(self.used(budget), dearest)
             if budget.unit == "credits":
                 needed = min(needed or need, need)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +33,7 @@ from chatmagic.session.state import note_tokens
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from chatmagic.batch.job import Task
@@ -48,63 +48,34 @@ if TYPE_CHECKING:
 MOST_WORKERS: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class MapOptions:
-    """How many prompts are asked, as :meth:`chatmagic.session.session.Session.map` has it.
+class RowAsker:
+    """Requests of a job's rows, each made of one template and sent through the ledger.
+
+    It is what :class:`chatmagic.batch.job.Asker` says.
 
     Args:
+        session: its ledger is written, and what it knows of tokens.
+        client: the session's own client for the service.
         ask: the template as its prompt, and the options of each question.
-        workers: how many requests are under way at most.
-        file: the job's file; ``None`` is one in the working folder.
-        wait: whether a limit that was reached is waited for.
-        yes: whether it starts without a question.
-        keep: whether the result is kept in memory.
-        block: whether it is waited for.
-    """
-
-    ask: Ask
-    _: KW_ONLY
-    workers: int = 4
-    file: str | Path | None = None
-    wait: bool = False
-    yes: bool = False
-    keep: bool = True
-    block: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse more threads than are sensible.
-
-        Raises:
-            InputError: there are more, or none.
-        """
-        workers: Any = self.workers
-        if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
-            raise InputError(f"workers is a number from 1 to {MOST_WORKERS}. Nothing was sent.")
-
-
-class RowPrompts:
-    """What makes the request of a row.
-
-    Args:
-        ask: the template as its prompt, and the options of each question.
-        extra: fields that every request has beside the interface's own.
-        named: gives what a name of the namespace stands for.
 
     Raises:
         InputError: the template or an option cannot be used.
     """
 
-    def __init__(self, ask: Ask, extra: Mapping[str, Any], named: Any) -> None:
-        """Read the schema; fill nothing yet."""
+    def __init__(self, session: SessionState, client: Client, ask: Ask) -> None:
+        """Read the schema; send nothing yet."""
         ask.refuse_empty()
-        value, _, self.schema = forms.asked_for(
-            Parameters(**shared(ask, Parameters)), ask.form, (), (), named
+        value, _, self._schema = forms.asked_for(
+            Parameters(**shared(ask, Parameters)), ask.form, (), (), session.environment.named
         )
-        self.ask = ask
+        self.session = session
+        self._client = client
+        self._ask = ask
+        self._cell = session.environment.cell()[0]
         self._front = [] if value is None else [value]
-        self._extra = extra
+        self._extra = (session.clients.given or client).setup.extra_body or {}
         self._variables = () if ask.allow_secrets else secret_variables(os.environ)
-        fields = json.dumps({**extra}, ensure_ascii=False, default=str)
+        fields = json.dumps({**self._extra}, ensure_ascii=False, default=str)
         for place, text in (("The template", ask.prompt), ("extra_body", fields)):
             if not ask.allow_secrets and (secret := secret_in(text, self._variables)) is not None:
                 raise InputError(
@@ -112,18 +83,20 @@ class RowPrompts:
                     hint="allow_secrets=True sends it.",
                 )
 
+    # --- Requests ------------------------------------------------------------------------------
+
     @property
     def is_parsed(self) -> bool:
         """Whether the replies have values beside their texts."""
-        return self.ask.format == "json"
+        return self._ask.format == "json"
 
     @property
     def job(self) -> str:
         """Digest by which a job is known that names no file; a replay knows no service."""
         front = [value.text for value in self._front]
-        return digest([self.ask.prompt, front, self.ask.parameters])
+        return digest([self._ask.prompt, front, self._ask.parameters])
 
-    def __call__(self, number: int, row: Mapping[str, Any]) -> tuple[Request, ChatError | None]:
+    def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, ChatError | None]:
         """Return a row's request, and why it is not to be sent.
 
         Args:
@@ -134,8 +107,8 @@ class RowPrompts:
             InputError: the template does not go with the row.
         """
         try:
-            prompt, missing = template.fill_row(self.ask.prompt, row)
-            ask = replace(self.ask, prompt=template.in_front(self._front, prompt))
+            prompt, missing = template.fill_row(self._ask.prompt, row)
+            ask = replace(self._ask, prompt=template.in_front(self._front, prompt))
             request = ask.request((), self._extra)
         except ValueError as error:
             what = error.message if isinstance(error, InputError) else f"{error}. Nothing was sent."
@@ -143,6 +116,7 @@ class RowPrompts:
         return request, self._problem(number, prompt, missing)
 
     def _problem(self, number: int, prompt: str, missing: str | None) -> InputError | None:
+        """Return why a row's prompt is not to be sent; ``None`` where it is."""
         if missing is not None:
             return InputError(
                 f"Row {number:,} has no value for {{{{ {one_line(missing)} }}}}, so it is not "
@@ -150,19 +124,11 @@ class RowPrompts:
             )
         if not prompt.strip():
             return InputError(f"Row {number:,} makes an empty prompt, which is not sent.")
-        if self.ask.allow_secrets or (secret := secret_in(prompt, self._variables)) is None:
+        if self._ask.allow_secrets or (secret := secret_in(prompt, self._variables)) is None:
             return None
         return InputError(
             f"Row {number:,} holds {secret}, so it is not sent: allow_secrets=True sends it."
         )
-
-    def parse(self, text: str) -> Any:
-        """Return what a reply in JSON holds, or the instance of the schema; else ``None``.
-
-        Raises:
-            ReplyFormatError: it is no JSON, or has another form.
-        """
-        return self.checked(Reply(text)).parsed if self.is_parsed else None
 
     def checked(self, reply: Reply) -> Reply:
         """Return a reply, once it has the form that was asked for.
@@ -170,28 +136,9 @@ class RowPrompts:
         Raises:
             ReplyFormatError: it is no JSON, or has another form; it is the error's reply.
         """
-        return forms.parsed(reply, self.schema, kept=False) if self.is_parsed else reply
+        return forms.parsed(reply, self._schema, kept=False) if self.is_parsed else reply
 
-
-class RowAsker:
-    """Sender of a job's requests: each through the ledger and its budgets.
-
-    It is what :class:`chatmagic.batch.job.Asker` says.
-
-    Args:
-        session: its ledger is written, and what it knows of tokens.
-        client: the session's own client for the service.
-        check: returns a whole reply, or raises the error of one that has another form.
-    """
-
-    def __init__(
-        self, session: SessionState, client: Client, check: Callable[[Reply], Reply]
-    ) -> None:
-        """Send nothing yet."""
-        self.session = session
-        self._client = client
-        self._check = check
-        self._cell = session.environment.cell()[0]
+    # --- Sending -------------------------------------------------------------------------------
 
     def connect(self) -> AbstractContextManager[Client]:
         """Return a client for one thread; a transport of the user's own is shared."""
@@ -219,7 +166,7 @@ class RowAsker:
         finally:
             ledger.end(reservation, stream.reply, problem)
             note_tokens(self.session, request, stream.reply)
-        return self._check(stream.reply)
+        return self.checked(stream.reply)
 
     @property
     def service(self) -> str:
@@ -242,38 +189,55 @@ class RowAsker:
         return None if figures is None else figures.credits
 
 
-def run(session: SessionState, source: object, options: MapOptions) -> Any:
+def run(
+    session: SessionState,
+    source: object,
+    ask: Ask,
+    *,
+    workers: int,
+    file: str | Path | None,
+    wait: bool,
+    yes: bool,
+    keep: bool,
+    block: bool,
+) -> Any:
     """Quote a job, start it where that is agreed to, and return its result or its handle.
 
     Args:
         session: its environment says where it is asked.
         source: a table, a list, an iterable, or a collection in parts.
-        options: how the rows are asked.
+        ask: the template as its prompt, and the options of each question.
+        workers: as :meth:`chatmagic.session.session.Session.map` has it, as all that follow.
+        file: the job's file; ``None`` is one in the working folder.
+        wait: whether a limit that was reached is waited for.
+        yes: whether it starts without a question.
+        keep: whether the result is kept in memory.
+        block: whether it is waited for.
 
     Raises:
         ChatError: something cannot be sent, the job was not agreed to, or it ended early.
         ChatInterrupted: a person stopped it.
     """
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
+        raise InputError(f"workers is a number from 1 to {MOST_WORKERS}. Nothing was sent.")
     rows, replayed = Rows(source), _replayed(session)
     client = _client(session, replayed)
-    setup = (session.clients.given or client).setup
-    prompts = RowPrompts(options.ask, setup.extra_body or {}, session.environment.named)
-    refuse_taken(source, parsed=prompts.is_parsed)
-    asker = RowAsker(session, client, prompts.checked)
-    name = options.file or f"map-{prompts.job[:12]}.jsonl"
-    file = JobFile(Path(name).expanduser().absolute(), replays=replayed is not None)
+    asker = RowAsker(session, client, ask)
+    refuse_taken(source, parsed=asker.is_parsed)
+    path = Path(file or f"map-{asker.job[:12]}.jsonl").expanduser().absolute()
+    kept = JobFile(path, replays=replayed is not None)
     address = None if replayed is not None else _address(client)
     handle: MapHandle | None = None
     try:
-        tasks = Tasks(rows, prompts, address, file.open(), keeps=options.keep)
+        tasks = Tasks(rows, asker.compose, address, kept.open(), keeps=keep)
         if replayed is None:
             session.ledger.budgets()  # one that cannot be read is told before anything is sent
-            if not options.yes and tasks.listed != []:
+            if not yes and tasks.listed != []:
                 _agree(quote(tasks, asker))
         asked = tasks if replayed is None else _refused(tasks, replayed.config.name)
-        job = Job(asked, file, asker, workers=options.workers, waits=options.wait)
-        handle = MapHandle(job, tasks, lambda: _result(tasks, prompts, options))
-        if options.block:
+        job = Job(asked, kept, asker, workers=workers, waits=wait)
+        handle = MapHandle(job, tasks, lambda: _result(tasks, asker) if keep else path)
+        if block:
             return handle.run(is_watched=session.environment.is_watched())
         handle.start()
         return handle  # noqa: TRY300 - an interrupt here leaves the file to the job
@@ -284,16 +248,24 @@ def run(session: SessionState, source: object, options: MapOptions) -> Any:
     finally:
         # Again, for an interrupt anywhere; the job itself closes it otherwise.
         if handle is None or not handle.is_running:
-            file.close()
+            kept.close()
         session.ledger.tell()
 
 
-def _result(tasks: Tasks, prompts: RowPrompts, options: MapOptions) -> Any:
-    """Return what a job returns that has ended."""
-    if not options.keep:
-        return tasks.file.path
-    replies = [_with_value(reply, prompts) for reply in tasks.file.replies(tasks.keys)]
-    return with_replies(tasks.rows.source, replies, parsed=prompts.is_parsed)
+def _result(tasks: Tasks, asker: RowAsker) -> Any:
+    """Return the rows of a job that has ended with what came of them."""
+    replies = [_with_value(reply, asker) for reply in tasks.file.replies(tasks.keys)]
+    return with_replies(tasks.rows.source, replies, parsed=asker.is_parsed)
+
+
+def _with_value(reply: Any, asker: RowAsker) -> Any:
+    """Return a row's reply with the value of its JSON; a schema may read it otherwise by now."""
+    if reply is None or reply.error is not None:
+        return reply
+    try:
+        return replace(reply, value=asker.checked(Reply(reply.text or "")).parsed)
+    except ReplyFormatError as error:
+        return replace(reply, error=error.message)
 
 
 def _replayed(session: SessionState) -> CassetteSetup | None:
@@ -387,13 +359,3 @@ def _agree(quote: str) -> None:
         ) from None
     if answer.strip().lower() not in {"y", "yes"}:
         raise InputError("The map was not started. Nothing was sent.")
-
-
-def _with_value(reply: Any, prompts: RowPrompts) -> Any:
-    """Return a row's reply with the value of its JSON; a schema may read it otherwise by now."""
-    if reply is None or reply.error is not None:
-        return reply
-    try:
-        return replace(reply, value=prompts.parse(reply.text or ""))
-    except ReplyFormatError as error:
-        return replace(reply, error=error.message)

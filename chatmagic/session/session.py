@@ -204,10 +204,9 @@ class Session(SessionState):
             form=form,
             allow_secrets=allow_secrets,
         )
-        options = many.MapOptions(
-            ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
+        return many.run(
+            self, rows, ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
         )
-        return many.run(self, rows, options)
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
         """Do one ask from beginning to end, telling a view and the followers how it goes.

@@ -27,8 +27,9 @@ from chatmagic.errors import (
     ReplyFormatError,
     ServiceError,
 )
-from chatmagic.models import Message, Reply
+from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
+from chatmagic.session.events import Ask
 from chatmagic.session.map import RowAsker
 from chatmagic.session.session import Session
 
@@ -479,10 +480,10 @@ def test_an_interrupt_of_the_question(
 ASKED = Request((Message("user", "four"),))
 
 
-def asker(service: RowService, check: Callable[[Reply], Reply] = lambda reply: reply) -> RowAsker:
+def asker(service: RowService, **options: Any) -> RowAsker:
     """Give what asks a service in a session of its own."""
     client = chatmagic.Client(transport=service)
-    return RowAsker(Session(client), client, check)
+    return RowAsker(Session(client), client, Ask("{{ it }}", **options))
 
 
 def test_each_request_is_a_row_of_the_ledger() -> None:
@@ -511,10 +512,7 @@ def test_one_that_fails_is_one_too() -> None:
     assert [row.error for row in failing.session.ledger.rows] == ["ServiceError"]
     assert (failing.cost(), failing.estimate.costs) == (1, ())
 
-    def refuse(reply: Reply) -> Reply:
-        raise ReplyFormatError("No.", reply=reply)
-
-    other = asker(RowService(), refuse)
+    other = asker(RowService(), format="json")
     with other.connect() as client, pytest.raises(ReplyFormatError):
         other.ask(client, ASKED, Halt())
     assert [row.error for row in other.session.ledger.rows] == [
