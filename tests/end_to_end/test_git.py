@@ -78,12 +78,12 @@ def test_tagged_cells_keep_the_conversation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is restored as from the notebook itself, and an audit finds it in order."""
-    notebook = read(NOTEBOOKS / f"{LESSON}.ipynb")
-    for cell in code(notebook):
+    whole = read(NOTEBOOKS / f"{LESSON}.ipynb")
+    for cell in code(whole):
         if any("chatmagic" in output.get("metadata", {}) for output in cell.outputs):
             cell.metadata.setdefault("tags", []).append("keep_output")
-    kept = stripped(notebook)
-    assert [cell.id for cell in kept.cells] != [cell.id for cell in notebook.cells]
+    kept = stripped(whole)
+    assert [cell.id for cell in kept.cells] != [cell.id for cell in whole.cells]
     assert any(not cell.outputs for cell in code(kept))
     write(kept, tmp_path / "x.ipynb")
     assert cli.main(["audit", str(tmp_path / "x.ipynb")]) == 0, capsys.readouterr().out
