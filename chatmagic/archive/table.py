@@ -18,7 +18,7 @@ from chatmagic.archive import notebook, restore
 from chatmagic.archive.conversation_json import records_of
 from chatmagic.conversation.record import Record
 from chatmagic.errors import InputError
-from chatmagic.models import Usage
+from chatmagic.models import ReplyFacts, Usage
 from chatmagic.text import one_line, without_lone_surrogates
 
 if TYPE_CHECKING:
@@ -111,20 +111,32 @@ class TurnRow:
             record: the turn's.
             **more: what no record keeps.
         """
-        credits = record.credits
         known = {
             **shared(record, Record),
-            **shared(record.usage or Usage(), Usage),
+            **figures(record),
             "history": True,
             "format": "markdown",
             **record.parameters,
-            "credits_left": None if credits is None else credits.remaining,
-            "credits_limit": None if credits is None else credits.limit,
             "carried": len(record.carried) + record.earlier,
             "cell": record.owner,
             **more,
         }
         return cls(**{item.name: known[item.name] for item in fields(cls) if item.name in known})
+
+
+def figures(facts: ReplyFacts) -> dict[str, Any]:
+    """Return the facts of a reply as a table has them: its tokens and credits one by one.
+
+    Args:
+        facts: what is known of the reply.
+    """
+    credits = facts.credits
+    return {
+        **shared(facts, ReplyFacts),
+        **shared(facts.usage or Usage(), Usage),
+        "credits_left": None if credits is None else credits.remaining,
+        "credits_limit": None if credits is None else credits.limit,
+    }
 
 
 def of_conversation(conversation: Conversation) -> list[TurnRow]:

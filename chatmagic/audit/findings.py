@@ -8,13 +8,15 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from chatmagic._json import iso, shared
+from chatmagic._json import iso
+from chatmagic.archive.table import figures
 from chatmagic.conversation.turn import MAIN
-from chatmagic.models import ReplyFacts, Usage
 from chatmagic.text import columns, counted, one_line, to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from chatmagic.models import ReplyFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,16 +75,7 @@ class Row:
             facts: what is known of the reply.
             **more: the other fields, and those that differ.
         """
-        usage, credits = facts.usage or Usage(), facts.credits
-        known = {
-            **shared(facts, ReplyFacts),
-            **shared(usage, Usage),
-            "credits_left": None if credits is None else credits.remaining,
-            "credits_limit": None if credits is None else credits.limit,
-            "date": iso(facts.date),
-            "thread": None,
-            **more,
-        }
+        known = {**figures(facts), "date": iso(facts.date), "thread": None, **more}
         return cls(**{item.name: known[item.name] for item in fields(cls)})
 
 

@@ -61,8 +61,8 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
     the turn, which the new one replaces where it stands, whatever cell owns that place. The cell
     that asked has a place without turns; what it asked is not set aside with it.
 21. A place keeps the replies that came to each of its questions, also those that were taken back,
-    up to a load; any of them can be put back, which is a change. They are counted anew each time
-    that the place's own cell asks: the earlier ones count backwards, from -1.
+    up to a load; any of them can be put back, which is a change. Those since the place's own cell
+    asked last have numbers for people, from 1.
 22. A reply that ended early, or at its limit of tokens, may be continued. The request carries,
     behind what stands above the turn now, its question, what came, and an instruction to go on,
     which no later request carries. The turn with both parts takes the place of the turn, as rule

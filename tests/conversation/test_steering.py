@@ -12,22 +12,24 @@ from talks import abc, ask, carries, instructions_of, layout, prompts
 
 from chatmagic._json import digest
 from chatmagic.conversation import steering
+from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import STEERING, Hiding, Instructions, ThreadStart, instructed
+from chatmagic.conversation.window import Place
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 
 if TYPE_CHECKING:
     from chatmagic.conversation.steering import Steering
 
-PLACE: dict[str, Any] = {"owner": "a" * 16, "execution": "1"}
+PLACE: dict[str, Any] = {"owner": "s" * 16, "execution": "1"}
 ITEMS: list[Steering] = [
     Instructions.of("Be terse.", **PLACE),
     ThreadStart("sql", 1, **PLACE),
-    Hiding(1, digest("turn"), **PLACE),
+    Hiding(1, digest("turn"), turn=1, **PLACE),
 ]
 OTHERS: list[Steering] = [
     Instructions.of("", "empty.md", **PLACE),
@@ -41,6 +43,8 @@ each_item = pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.kind)
 @pytest.mark.parametrize("item", [*ITEMS, *OTHERS], ids=lambda item: item.kind)
 def test_the_record_and_back(item: Steering) -> None:
     """As JSON, by its kind, with and without a cell; without what only this kernel knows."""
+    if isinstance(item, Hiding):
+        item = replace(item, turn=0)
     for whole in (item, replace(item, owner=None)):
         record = json.loads(json.dumps(whole.to_json()))
         assert STEERING[record["kind"]].from_json(record) == replace(whole, execution=None)
@@ -86,6 +90,67 @@ def test_a_record_of_a_later_release(item: Steering) -> None:
     """It says so."""
     with pytest.raises(NewerVersionError):
         type(item).from_json({**item.to_json(), "version": 99})
+
+
+@each_item
+def test_it_is_taken_back_and_done_again(item: Steering) -> None:
+    """Rules 7, 8 and 14: each run of its cell is a change, also of the same."""
+    talk, change = abc(), Change(item.kind, (), (), (item.kind,))
+    for execution in "12":
+        assert talk.add(replace(item, execution=execution)) == change
+        held = talk.slots
+    talk.undo()
+    assert talk.undo() == change
+    assert talk.marks() == {item.owner: f"{item.kind} taken back"}
+    assert talk.redo() == change
+    talk.redo()
+    assert (talk.slots, talk.marks(), talk.added) == (held, {}, 3)
+
+
+@each_item
+def test_a_reset_leaves_it(item: Steering) -> None:
+    """Rules 15, 16 and 19: it takes out the turns."""
+    talk = abc()
+    talk.add(item)
+    assert talk.reset().steered == ()
+    assert (talk.slots[-1][1][0].kind, len(talk)) == (item.kind, 0)  # type: ignore[union-attr]
+
+
+@each_item
+def test_a_cell_that_is_gone_takes_it_along(item: Steering) -> None:
+    """Rules 12 and 13: set aside, and back with its cell, or with one that it was made to."""
+    talk, change = abc(), Change("set aside", (), (), (item.kind,))
+    talk.add(item)
+    _, held = talk.slots[-1]
+    owner = str(item.owner)
+    assert talk.follow(Layout(tuple("abc"), set("abc"), frozenset({owner}))) == change
+    assert talk.slots[-1] == (owner, ())
+    talk.follow(Layout((*"abc", "new"), {*"abc", "new"}, frozenset({owner}), {"new": owner}))
+    assert talk.slots[-1] == ("new", held)
+
+
+@each_item
+def test_a_load_brings_it(item: Steering) -> None:
+    """Rule 11: in place of what steers; a mark names the same turn, which has another number."""
+    talk, other = abc(), abc()
+    other.add(item)
+    assert talk.load(other).steered == (item.kind,)
+    (loaded,) = talk.slots[-1][1]
+    assert loaded == item.renumbered(lambda number: number + 3).numbered(place_of(talk))
+    whole = talk.slots
+    assert talk.undo() is not None
+    assert len(talk.slots[-1][1]) == 0
+    assert talk.redo() is not None
+    assert talk.slots == whole
+    assert item.typed_in("x = 1") is None
+
+
+def place_of(talk: Conversation) -> Place:
+    """Give the place below the turns of a conversation."""
+    place = Place()
+    for turn in talk:
+        place.add(turn)
+    return place
 
 
 def test_each_reads_otherwise() -> None:
@@ -156,23 +221,6 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
     assert prompts(talk.stale_turns()) == ["a"]
 
 
-def test_undo_takes_them_back_and_redo_gives_them_again() -> None:
-    """Rules 7 and 8: each run of their cell is a change, also with the same text."""
-    talk = Conversation()
-    assert give(talk, "one", "i", "1") == Change("instructions", (), (), ("instructions",))
-    assert give(talk, "one", "i", "2") == Change("instructions", (), (), ("instructions",))
-    assert give(talk, "two", "i", "3") == Change("instructions", (), (), ("instructions",))
-    assert talk.undo() == Change("instructions", (), (), ("instructions",))
-    assert held(talk) == "one"
-    assert talk.marks() == {"i": "instructions taken back"}
-    talk.undo()
-    talk.undo()
-    assert (held(talk), talk.undo_depth) == (None, 0)
-    talk.redo()
-    assert held(talk) == "one"
-    assert talk.added == 0
-
-
 def test_those_of_before_are_known_by_their_digest() -> None:
     """As long as an undo could bring them back."""
     talk = Conversation()
@@ -208,32 +256,6 @@ def test_a_cell_changes_from_a_question_to_instructions_and_back() -> None:
     assert (len(talk), held(talk)) == (0, "one")
     again = talk.add(dataclasses.replace(turn, execution="3"))
     assert (again.kind, again.steered, held(talk)) == ("re-run", ("instructions",), None)
-
-
-def test_a_cell_that_is_gone_takes_them_along() -> None:
-    """Rule 12: set aside, and back with their cell; handing over another turn leaves them."""
-    talk = abc()
-    talk.add(dataclasses.replace(talk.turns[0], owner=None, execution=None))
-    give(talk, "one", "i")
-    talk.hand_over(4, "h")
-    assert [owner for owner, _ in talk.slots] == ["a", "b", "c", "h", "i"]
-    change = talk.follow(layout("abch", gone="i"))
-    assert change == Change("set aside", (), (), ("instructions",))
-    assert held(talk) is None
-    assert talk.follow(layout("abchi")) is None
-    assert held(talk) == "one"
-
-
-def test_a_load_brings_its_own() -> None:
-    """Rule 11: in place of those that hold."""
-    talk, other = abc(), Conversation()
-    give(talk, "mine", "i")
-    give(other, "theirs", "j")
-    ask(other, "q", "q", "1q")
-    change = talk.load(other)
-    assert (held(talk), prompts(talk), change.steered) == ("theirs", ["q"], ("instructions",))
-    talk.undo()
-    assert (held(talk), prompts(talk)) == ("mine", ["a", "b", "c"])
 
 
 def test_they_go_in_front_of_the_first_message() -> None:
@@ -376,39 +398,6 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | No
         return
     with pytest.raises(InputError, match=words):
         steering.refuse_fork(start, here, talk.window(thread=start.name))
-
-
-def test_each_change_can_be_undone() -> None:
-    """Rules 7, 8, 16 and 18: a start, a reset, a deletion; one of nothing counts, too."""
-    talk = abc()
-    assert talk.add(SQL) == Change("thread", (), (), ("thread",))
-    ask(talk, "d", "d", "1")
-    assert (prompts(talk.delete("sql").went), talk.window().thread) == (["d"], "sql")
-    assert talk.delete("sql") == Change("deletion", (), ())
-    talk.undo()
-    assert talk.undo() == Change("deletion", (), (talk.turns[-1],))
-    assert prompts(talk.reset().went) == ["a", "b", "c", "d"]
-    assert talk.window().thread == "sql"
-    talk.undo()
-    talk.undo()
-    assert talk.undo() == Change("thread", (), (), ("thread",))
-    assert (talk.window().thread, talk.marks()["s"]) == ("main", "thread taken back")
-
-
-def test_a_cell_that_is_gone_takes_its_start_along() -> None:
-    """Rules 12 and 13: as a turn; a load brings its own."""
-    talk = abc()
-    talk.add(SQL)
-    change = talk.follow(layout("abc", gone="s"))
-    assert change == Change("set aside", (), (), ("thread",))
-    assert talk.window().thread == "main"
-    talk.follow(layout("sabc"))
-    assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
-    talk.follow(layout("nabc", gone="s", n="s"))
-    assert prompts(talk.threads["sql"]) == ["a", "b", "c"]
-    other = abc()
-    other.load(talk)
-    assert prompts(other.threads["sql"]) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
