@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import io
 import math
 import os
 import queue
@@ -16,12 +15,11 @@ import re
 import socket
 import ssl
 import threading
-from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from urllib.parse import quote
 
 from requests.adapters import HTTPAdapter
@@ -48,6 +46,9 @@ if TYPE_CHECKING:
     from chatmagic.errors import Which
     from chatmagic.protocol.auth import Auth, Secret
 
+
+AtRest = Literal["kept", "ended", "dropped"]
+"""Connection after an answer: kept; ended, as it says; dropped, which it does not say."""
 
 NAP: Final = 0.05
 """Seconds between two looks at the halt while a socket connects."""
@@ -186,31 +187,13 @@ class ReusePolicy:
 
 
 class IdleConnections(queue.LifoQueue[Any]):
-    """The connections that wait for their next use; without a lock.
+    """The connections that wait for their next use; each rests from when it is put here."""
 
-    The locks of :mod:`queue` stay taken when an interrupt comes at the wrong moment, and
-    the next ask would wait for ever. A deque needs none.
-    """
-
-    def __init__(self, maxsize: int = 0) -> None:
-        """Hold ``maxsize`` connections at most; the one used last is taken first."""
-        super().__init__(maxsize)
-        self.queue: deque[Any] = deque()  # type: ignore[assignment] # a list to the type checker
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's pools that never block
-        """Take the one used last, without waiting."""
-        try:
-            return self.queue.pop()
-        except IndexError:
-            raise queue.Empty from None
-
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002 - as above
-        """Keep one, which rests from now on; a full store takes no more."""
-        if len(self.queue) >= self.maxsize:
-            raise queue.Full
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        """Keep a connection; ``None`` stands for one that is still to be made."""
         if item is not None:
             item.use.rested_since = monotonic()
-        self.queue.append(item)
+        super().put(item, block, timeout)
 
 
 class Response(http.client.HTTPResponse):
@@ -232,71 +215,6 @@ class Response(http.client.HTTPResponse):
             if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
                 return line
             http.client.parse_headers(self.fp)
-
-    def read1(self, n: int = -1) -> bytes:
-        """Return what :meth:`buffered` gives; or else what ``http.client`` reads."""
-        return self.buffered(n) or super().read1(n)
-
-    def buffered(self, n: int) -> bytes:
-        """Return the body's bytes that lie in the buffer; an empty one is filled once before.
-
-        All chunks that lie there come at once, of which ``http.client`` gives one at a time.
-        Where anything else is next, or ``http.client`` is not as it was, nothing is returned,
-        and its own ``read1`` goes on from there.
-
-        Args:
-            n: the most bytes that are taken; negative for all.
-        """
-        fp, left = self.fp, getattr(self, "chunk_left", -1)
-        if not isinstance(fp, io.BufferedReader) or left == -1:
-            return b""
-        if not self.chunked:
-            return fp.read1(n) if self.length is None else b""
-        if (left or 0) < 0:
-            return b""  # A size below zero, which http.client took from the body.
-        held = fp.peek(1)
-        if 0 <= n < len(held):
-            return b""
-        pieces, used, left = _chunks(held, left)
-        fp.read(used)
-        self.chunk_left = left
-        return b"".join(pieces)
-
-
-def _chunks(held: bytes, left: int | None) -> tuple[list[bytes], int, int | None]:
-    """Return what chunks hold, how many bytes are theirs, and what is left of the last one.
-
-    Args:
-        held: part of a body in chunks.
-        left: how much of a chunk is to come first; 0 if its line end is, ``None`` if the size
-            of another one is.
-    """
-    pieces: list[bytes] = []
-    at = 0
-    while at < len(held):
-        if left == 0:
-            if at + 2 > len(held):
-                break
-            at, left = at + 2, None
-        elif left is None:
-            end = held.find(b"\n", at)
-            try:
-                size = int(held[at:end], 16) if end > 0 else 0
-            except ValueError:
-                size = 0
-            if size <= 0:
-                break
-            at, left = end + 1, size
-        else:
-            piece = held[at : at + left]
-            pieces.append(piece)
-            at, left = at + len(piece), left - len(piece)
-    return pieces, at, left
-
-
-if TYPE_CHECKING:
-    AtRest = Literal["kept", "ended", "dropped"]
-    """Connection after an answer: kept; ended, as it says; dropped, which it does not say."""
 
 
 class Clock:
@@ -388,15 +306,6 @@ def keyed_pools(
     for kind in (Plain, Tls):
         kind.auth, kind.key, kind.current, kind.reuse = auth, key, current, reuse
     return {"http": PlainPool, "https": TlsPool}
-
-
-def adapter(pools: dict[str, type[HTTPConnectionPool]]) -> HTTPAdapter:
-    """Return requests' own adapter, whose pools make connections of ours.
-
-    Args:
-        pools: as :func:`keyed_pools` returns them.
-    """
-    return _Adapter(pools)
 
 
 def at_rest(pools: Iterable[HTTPConnectionPool]) -> AtRest:
@@ -516,29 +425,25 @@ class _Connection(HTTPConnection):
         halt.watch(self.sock)
 
 
-class _Adapter(HTTPAdapter):
-    """Adapter that looks for a pool once, and not again for each request."""
+class KeyedAdapter(HTTPAdapter):
+    """Adapter of requests whose pools make connections of ours.
+
+    Args:
+        pools: as :func:`keyed_pools` returns them.
+    """
 
     def __init__(self, pools: dict[str, type[HTTPConnectionPool]]) -> None:
+        """Make no pool yet."""
         self._pools = pools
-        self._latest: dict[tuple[object, ...], HTTPConnectionPool] = {}
         super().__init__(max_retries=0)
 
-    def get_connection_with_tls_context(
-        self, request: Any, verify: Any, proxies: Any = None, cert: Any = None
-    ) -> HTTPConnectionPool:
-        key = (request.url, verify, cert, *(proxies or {}).items())
-        # Another thread may put another one in its place meanwhile.
-        if (pool := self._latest.get(key)) is None:
-            made = super().get_connection_with_tls_context(request, verify, proxies, cert)
-            self._latest = {key: (pool := cast("HTTPConnectionPool", made))}
-        return pool
-
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Let the pools for direct connections be ours."""
         super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = self._pools
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        """Let the pools for connections through a proxy be ours, too."""
         manager = super().proxy_manager_for(proxy, **kwargs)
         manager.pool_classes_by_scheme = self._pools
         return manager

@@ -5,8 +5,7 @@ in :mod:`chatmagic.client.connections` below it, that neither does by itself:
 
 - The key is put on in the connection, below everything that logs, redirects or reports, so
   no URL, header or exception of theirs ever holds it.
-- The body is read with ``read1``, which hands every fragment on as it comes; what has come at
-  once is one piece (:mod:`chatmagic.client.connections`).
+- The body is read with ``read1``, which hands every fragment on as it comes.
 - A reader that waits can be stopped from another thread, connected or not, headers or not
   (:class:`~chatmagic.client.halt.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.
@@ -16,6 +15,7 @@ Nothing is ever sent twice: no retry, no redirect.
 
 from __future__ import annotations
 
+import http.client
 import os
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
@@ -27,7 +27,14 @@ from requests.utils import get_environ_proxies
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import alarms, network_errors
-from chatmagic.client.connections import Clock, Current, Response, adapter, at_rest, keyed_pools
+from chatmagic.client.connections import (
+    Clock,
+    Current,
+    KeyedAdapter,
+    Response,
+    at_rest,
+    keyed_pools,
+)
 from chatmagic.client.endpoint import Timeout
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
@@ -116,11 +123,10 @@ class HttpTransport:
     def _begin(self) -> None:
         # Without the rest of a session: it would read the body of a redirect, and follow cookies.
         self._session = requests.Session()
-        self._shared: dict[tuple[object, ...], requests.PreparedRequest] = {}
         # No .netrc, no environment: what they may say is asked for by name, below.
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        own = adapter(self._pools)
+        own = KeyedAdapter(self._pools)
         self._session.mount("https://", own)
         self._session.mount("http://", own)
 
@@ -155,9 +161,10 @@ class HttpTransport:
         bundle = network_errors.certificate_bundle(os.environ)
         try:
             clock.start()
-            request = self._prepared(method, url, body, headers)
+            headers |= self.setup.extra_headers or {}
+            request = requests.Request(method, url, headers, data=body)
             response = self._session.get_adapter(url).send(
-                request,
+                self._session.prepare_request(request),
                 stream=True,
                 # The clock has the time-outs from there on.
                 timeout=cast("Any", (timeout.connect, timeout.first_byte)),
@@ -174,24 +181,6 @@ class HttpTransport:
             log_swallowed(error)
             problem = _reported(error, clock, self._url)
         raise problem
-
-    def _prepared(
-        self, method: str, url: str, body: bytes | None, headers: dict[str, str | None]
-    ) -> requests.PreparedRequest:
-        """Return a request; what it shares with the one before is not made again."""
-        headers = {**headers, **(self.setup.extra_headers or {})}
-        key = (method, url, *headers.items())
-        # Another thread may put another one in its place meanwhile.
-        if (shared := self._shared.get(key)) is None:
-            request = requests.Request(method, url, headers, data=body)
-            shared = self._session.prepare_request(request)
-            shared.body = None
-            self._shared = {key: shared}
-        prepared = shared.copy()
-        if body is not None:
-            prepared.body = body
-            prepared.headers["Content-Length"] = str(len(body))
-        return prepared
 
     def at_rest(self) -> AtRest:
         """Return whether a connection waits for its next use, or how it ended."""
@@ -219,9 +208,11 @@ class HttpExchange:
         self._clock = clock
         self._halt = clock.halt
         self._decode = "content-encoding" in raw.headers
-        # What urllib3 does besides for each piece costs more than to read it.
-        below = None if self._decode else getattr(raw, "_original_response", None)
-        self._below = below if isinstance(below, Response) else None
+        # What urllib3 does besides for each piece costs more than to read it. It counts the bytes
+        # of a body whose length is known.
+        is_plain = not self._decode and raw.length_remaining is None
+        below: Response | None = getattr(raw, "_original_response", None)
+        self._below = below if is_plain else None
 
     def read(self) -> bytes:
         """Return the next piece of the body as soon as there is one; empty at the end.
@@ -231,27 +222,23 @@ class HttpExchange:
             ChatInterrupted: it was stopped by a person.
         """
         try:
-            if self._below is None or not (piece := self._below.buffered(PIECE_BYTES)):
+            if self._below is None or not (piece := self._below.read1(PIECE_BYTES)):
                 piece = self._raw.read1(PIECE_BYTES, decode_content=self._decode)
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.close(ended=False)
             log_swallowed(error)
             problem = _reported(error, self._clock)
         else:
-            return self._taken(piece)
-        raise problem
-
-    def _taken(self, piece: bytes) -> bytes:
-        """Return a piece; note its arrival and whether the connection is done with."""
-        if self._halt.reason is not None:
+            if self._halt.reason is None:
+                if self._raw.connection is None:
+                    # The end was read with the piece: the connection may be another's by now.
+                    self._halt.watch(None)
+                if piece and self._clock.which == "first_byte":
+                    self._clock.enter("silence")
+                return piece
             self.close(ended=False)
-            raise _halted(self._halt.reason, self._clock)
-        if self._raw.connection is None:
-            # The end was read with the piece: the connection may be another's by now.
-            self._halt.watch(None)
-        if piece and self._clock.which == "first_byte":
-            self._clock.enter("silence")
-        return piece
+            problem = _halted(self._halt.reason, self._clock)
+        raise problem
 
     def close(self, *, ended: bool) -> None:
         """Close the connection; see :class:`Exchange`."""
@@ -306,7 +293,13 @@ def _unwrapped(error: BaseException) -> BaseException:
     return inner if inner is not None and is_wrapped else error
 
 
-_KNOWN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
+_KNOWN = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    ValueError,
+)
 
 
 def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:

@@ -171,23 +171,19 @@ class Decoder:
 
     def _read_lines(self, lines: bytes, events: list[Event]) -> None:
         for line in self._text(lines).split("\n"):
-            if line and self._alike is not None and (content := self._alike.content_of(line)):
+            if not line:
+                self._deliver_pending(events)
+                self._event = None
+            elif self._alike is not None and (content := self._alike.content_of(line)):
                 self._unused = 0
                 self._event = None
                 events.append(content)
-                continue
-            if line or self._pending:
+            else:
                 self._read_line(line, events)
                 if self.done:
                     break
-            else:
-                self._event = None
 
     def _read_line(self, line: str, events: list[Event]) -> None:
-        if not line:
-            self._deliver_pending(events)
-            self._event = None
-            return
         field, _, text = line.partition(":")
         if field == "data":
             self._alike = None
@@ -200,11 +196,11 @@ class Decoder:
             events.append(Payload(value, "error"))
 
     def _read_data(self, text: str, events: list[Event], line: str) -> None:
+        value = _parse(text)
         # What follows on the line cannot matter: the line's end may not have come yet.
-        if text.lstrip().startswith(wire.DONE):
+        if value is _NOT_JSON and text.lstrip().startswith(wire.DONE):
             self._deliver_done(events)
             return
-        value = _parse(text)
         if self._pending:
             if not _is_chunk(value):
                 self._pending.append(text)

@@ -286,6 +286,11 @@ def _part(part: object) -> str:
     return _json.text(part.get("text")) or ""
 
 
+def _tells_a_count(usage: object) -> bool:
+    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    return type(count) is int and count >= 0
+
+
 def first_choice(choices: object) -> Mapping[str, Any]:
     """Return the choice with index 0 or without one; an empty one where there is none."""
     for item in choices if isinstance(choices, list) else []:
@@ -460,12 +465,12 @@ JSON_DECODER: Final = json.JSONDecoder(
     strict=False, parse_int=lambda digits: int(digits) if len(digits) < _LONG else math.inf
 )
 """Reads a value where it stands; raises :exc:`ValueError` and :exc:`RecursionError`."""
-_OF_SHORT: Final = json.JSONDecoder(strict=False)
+_SHORT_DECODER: Final = json.JSONDecoder(strict=False)
 
 
 def json_decoder_of(text: str) -> json.JSONDecoder:
-    """Return what reads a text as :data:`JSON_DECODER` does; faster where no number can be long."""
-    return _OF_SHORT if len(text) < _LONG else JSON_DECODER
+    """Return what reads a text as :data:`JSON_DECODER` does; faster where no number is long."""
+    return _SHORT_DECODER if len(text) < _LONG else JSON_DECODER
 
 
 _WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
@@ -547,6 +552,7 @@ class ReplyBuilder:
         self.held_back = False
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
+        self._usage: object = None
         self._text = ""
         self._pieces: list[str] = []
         self._waiting = 0
@@ -557,7 +563,8 @@ class ReplyBuilder:
     def facts(self) -> BodyFacts:
         """What has come beside the text; of each fact the latest value counts."""
         refusal = "".join(self._refusal) or None  # it comes in fragments, as the text does
-        return BodyFacts(**{**self._facts, "refusal": refusal})
+        usage = Usage.from_json(self._usage) or self._facts.get("usage")
+        return BodyFacts(**{**self._facts, "refusal": refusal, "usage": usage})
 
     @property
     def finish_reason(self) -> str | None:
@@ -593,6 +600,8 @@ class ReplyBuilder:
         for name in _FACTS:
             if fact := getattr(chunk, name):
                 self._facts[name] = fact
+        if chunk.usage:
+            self._usage = None
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
         if chunk.whole and self._in_deltas:
@@ -612,13 +621,16 @@ class ReplyBuilder:
         Returns:
             As :meth:`add`.
         """
-        if usage and (counts := Usage.from_json(usage)):
-            self._facts["usage"] = counts
+        # Some servers tell it with each chunk: one that tells a count is read when it is asked for.
+        if usage and (_tells_a_count(usage) or Usage.from_json(usage)):
+            self._usage = usage
         self._in_deltas = True
         return self._put_together(content)
 
     def _put_together(self, content: str) -> str:
         """Add the text, but for half of a surrogate pair at its end."""
+        if content.isascii() and not self._held:
+            return self._keep(content)
         text = self._held + content
         self._held = ""
         if text and "\ud800" <= text[-1] <= "\udbff":
