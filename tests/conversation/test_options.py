@@ -17,7 +17,6 @@ from chatmagic.conversation.options import (
     line_end,
     merged_cell_notes,
     mistaken_command,
-    nearest_flag,
     parse_line,
     refuse_cell_comments,
     refuse_thread_and_ask,
@@ -458,25 +457,6 @@ FLAGS = ["-t", "--temperature", "-n", "--max-tokens", "--no-stream", "--stream",
 def test_a_command_typed_as_a_prompt_is_known(prompt: str, command: str | None) -> None:
     """A prompt that is only a command's name is caught; a sentence never is."""
     assert mistaken_command(prompt, NAMES) == command
-
-
-@pytest.mark.parametrize(
-    ("typed", "option"),
-    [
-        ("--temp", "--temperature"),
-        ("--temprature", "--temperature"),
-        ("--tokens", "--max-tokens"),
-        ("-t", "-t"),
-        ("--steam", "--stream"),
-        ("--system", None),
-        ("--list", None),
-        ("-m", None),
-        ("-x", None),
-    ],
-)
-def test_only_what_is_near_is_offered(typed: str, option: str | None) -> None:
-    """A beginning, a word of the name, or a slip of the fingers; not what only looks a bit so."""
-    assert nearest_flag(typed, FLAGS) == option
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from shells import Shell, asked, bodies
+from shells import Shell, asked
 
 from chatmagic.conversation.record import check_seal
 from chatmagic.errors import InputError, ReplyFormatError
@@ -141,35 +141,6 @@ def test_a_form_that_cannot_be_asked_for_is_refused(
     assert emulator.requests == []
 
 
-def test_a_follow_up_takes_the_nearest_schema_and_one_without_asks_for_prose(
-    shell: Shell, emulator: Emulator
-) -> None:
-    """A second Run All sends the same."""
-    shell.do(PERSON)
-    cells = [
-        '%%chat --schema Person\necho:{"name": "Ada"}',
-        '%%chat --format json -o other\necho:{"name": "Bo"}',
-        "%%chat\necho:prose",
-        "%%chat\necho:more prose",
-        '%%chat --format json -o third\necho:{"name": "Cy"}',
-    ]
-    for number, cell in enumerate(cells):
-        shell.page(cell, f"cell-{number}")
-    newest = [messages[-1] for messages in asked(emulator)]
-    prose = "Reply in prose again, as Markdown; the form of the earlier reply holds no longer."
-    assert newest == [
-        f'{OF_PERSON}echo:{{"name": "Ada"}}',
-        f'{OF_PERSON}echo:{{"name": "Bo"}}',
-        f"{prose}\n\necho:prose",
-        "echo:more prose",
-        f'{OF_PERSON}echo:{{"name": "Cy"}}',
-    ]
-    assert (shell["other"].name, shell["third"].name) == ("Bo", "Cy")
-    for number, cell in enumerate(cells):
-        shell.page(cell, f"cell-{number}")
-    assert bodies(emulator)[5:] == bodies(emulator)[:5]
-
-
 def test_a_follow_up_of_another_form_says_whose_schema_it_was(shell: Shell) -> None:
     """The cell itself names none; one that takes any JSON is named like any other."""
     shell.do(PERSON)
@@ -212,17 +183,6 @@ def test_code_is_shown_as_code_fenced_or_not(shell: Shell, emulator: Emulator) -
         assert "<em>" not in ran.html
         assert "<pre" in ran.html
     assert asked(emulator)[0][0].startswith("Reply with code alone, in one fenced code block")
-
-
-def test_a_reply_from_python_has_its_value(shell: Shell, emulator: Emulator) -> None:
-    """``ask(…, schema=…)`` gives the reply, and with it the instance."""
-    shell.do(PERSON)
-    shell.do("import chatmagic")
-    shell.do("""r = chatmagic.ask('echo:{"name": "Ada"}', schema=Person)""")
-    assert repr(shell["r"].parsed).startswith("Person(name='Ada'")
-    assert asked(emulator) == [[f'{OF_PERSON}echo:{{"name": "Ada"}}']]
-    ran = shell.fails("chatmagic.ask('echo:1', format='xml')")
-    assert "format is one of markdown, text, code, json, not 'xml'" in str(ran.error)
 
 
 def test_json_in_a_code_block_is_read_and_its_words_are_folded(shell: Shell) -> None:

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from shells import FIXED, Ran, Shell, asked, bodies
-from short_service import ShortService
 
-from chatmagic._json import chain_of
-from chatmagic.client.client import Client
 from chatmagic.conversation import attachments
 from chatmagic.conversation.record import check_seal
 from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
@@ -28,9 +25,7 @@ from chatmagic.errors import (
 )
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.models import Reply
-from chatmagic.session import current
 from chatmagic.session.current import current_session
-from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,14 +154,6 @@ def test_how_much_is_sent_is_said(shell: Shell, emulator: Emulator) -> None:
     assert "sent the last" not in shell.do("%chat echo:f").printed
 
 
-def test_no_history_touches_nothing(shell: Shell, emulator: Emulator) -> None:
-    """``--no-history`` sends the prompt alone and keeps nothing of it."""
-    shell.page("%%chat\necho:a", "one")
-    shell.page("%%chat --no-history\necho:b", "one")
-    shell.page("%%chat\necho:c", "two")
-    assert asked(emulator) == [["echo:a"], ["echo:b"], ["echo:a", "a", "echo:c"]]
-
-
 def test_values_are_put_in_and_not_recorded(shell: Shell, emulator: Emulator) -> None:
     """The request has the value; record and metadata have its expression, size and hash."""
     secret = "4711-value"
@@ -244,18 +231,6 @@ def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
     assert old == new
 
 
-def test_a_record_names_the_model_asked_and_lists_the_newest_shown_turn(shell: Shell) -> None:
-    """What a quiet cell asked is listed too; of those before it is the number and one digest."""
-    for code in ("%chat echo:a", "%chat echo:b", "%chat -q echo:c"):
-        shell.page(code, code)
-    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
-    (told,) = shell.page("%chat echo:d", "d").records
-    a, b, c, _ = (turn.digest for turn in current_session().conversation)
-    assert (told["asked_model"], told["model"]) == ("small", "emulator")
-    assert told["carried"] == [b, c]
-    assert told["earlier"] == {"count": 1, "chain": chain_of([a])}
-
-
 def test_streaming_is_configured(shell: Shell) -> None:
     """``ChatMagics.stream`` overrules what is known of the front end."""
     shell.do("%config ChatMagics.stream = 'off'")
@@ -277,23 +252,6 @@ def test_a_terminal_is_printed_to(shell: Shell) -> None:
     shell.do("%chat -q -o r echo:\x1b[31mred")
     assert "\x1b[31mred" not in shell.do("r").printed
     assert shell["r"].text == "\x1b[31mred"
-
-
-def test_a_cell_that_runs_again_replaces_its_turn(shell: Shell, emulator: Emulator) -> None:
-    """The turn is replaced in place, its request carries what is before, later ones are stale."""
-    shell.page("%%chat\necho:a", "one")
-    shell.page("%%chat\necho:b", "two")
-    shell.page("%%chat\necho:A", "one")
-    assert asked(emulator)[-1] == ["echo:A"]
-    history = shell.do("%chat_history").texts[0]
-    assert [line for line in history.splitlines() if line[0].isdigit()][:2] == [
-        "1. echo:A",
-        "2. echo:b",
-    ]
-    assert history.count("stale, because cell [") == 1
-    shell.page("%%chat\necho:b", "two")
-    assert "stale" not in shell.do("%chat_history").texts[0]
-    assert "1 stale" not in shell.do("%chat").printed
 
 
 def test_a_loop_belongs_together(shell: Shell, emulator: Emulator) -> None:
@@ -431,25 +389,6 @@ def test_a_secret_in_an_output_or_a_traceback_fails_the_cell(
         assert bodies(emulator) == before
         shell.machine(f"{name} --no-history --allow-secrets {rest}")
         assert "tr0ub4dor" in asked(emulator)[-1][0]
-
-
-def test_a_conversation_that_is_too_long_goes_once_more_where_the_setting_says_so(
-    bare: Shell,
-) -> None:
-    """The cell says what was left out, in its output and in its record."""
-    service = ShortService(10)
-    current.use_session(Session(Client(transport=service)))
-    bare.machine("%chat aaaa")
-    assert "too long" in bare.fails("%chat bbbb").traceback[0]
-    bare.do("%config ChatMagics.fit = True")
-    ran = bare.machine("%chat bbbb")
-    assert service.prompts == ["aaaa", "aaaa bbbb", "aaaa bbbb", "bbbb"]
-    assert "sent without the oldest 1 turn." in ran.html
-    assert ran.records[0]["left_out"] == 1
-    service.most = 100
-    bare.machine("%chat cccc")
-    service.most = 10
-    assert bare.machine("%chat_retry").records[0]["left_out"] == 2
 
 
 def test_the_last_error_goes_in_front(shell: Shell, emulator: Emulator) -> None:

@@ -87,25 +87,6 @@ def test_another_origin_gets_no_key(shell: Shell, emulator: Emulator) -> None:
         assert (len(emulator.requests), other.requests) == (2, [])
 
 
-@pytest.mark.parametrize("way", ["bearer", "x-api-key", "query", "none"])
-def test_the_ways_of_the_key(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    """The key is given in the way that is set, alone."""
-    monkeypatch.setenv("CHATMAGIC_AUTH", way)
-    ran = shell.run("%chat echo:a", person=False)
-    ways = () if way == "none" else (way,)
-    assert [received.ways for received in emulator.requests] == [ways]
-    assert (ran.error is None) == (way != "none")
-
-
-def test_extra_body(shell: Shell, emulator: Emulator) -> None:
-    """``extra_body`` is merged into the request, for servers that want more."""
-    shell.do("%config ChatMagics.extra_body = {'model': 'small'}")
-    shell.machine("%chat echo:a")
-    assert bodies(emulator)[0]["model"] == "small"
-
-
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
     """Let a person type a key into the hidden prompt, and an answer after it."""

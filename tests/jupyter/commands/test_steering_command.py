@@ -409,6 +409,19 @@ def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
     assert shell.page("%chat_history", "l").texts[0].endswith("would carry no turn.")
 
 
+def test_a_cell_that_hides_stands_below_all_where_it_ran_as_another_before(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """Its number is of the thread in which it hides, not of the one in which it read."""
+    shell.page("%chat echo:a", "a")
+    shell.page("%chat_history", "h")
+    shell.page("%chat_thread sql", "s")
+    shell.page("%chat echo:b", "b")
+    shell.page("%chat_hide 1", "h")
+    shell.page("%chat echo:c", "c")
+    assert asked(emulator)[-1] == ["echo:c"]
+
+
 @pytest.mark.parametrize("line", ["", "x", "0", "2", "-1", "1 2", "--show", "--fork 1"])
 def test_what_is_not_hidden(shell: Shell, line: str) -> None:
     """In one line, and the conversation is as before."""
