@@ -247,7 +247,11 @@ lessons alone.
 
 
 def typed_options(parameters: Parameters) -> list[str]:
-    """Return the options that ask with these parameters, as they are typed."""
+    """Return the options that ask with these parameters, as they are typed.
+
+    Args:
+        parameters: of a question.
+    """
     words = []
     for option in OPTIONS:
         value = getattr(parameters, option.dest, None)
@@ -259,7 +263,11 @@ def typed_options(parameters: Parameters) -> list[str]:
 
 
 def help_lines(options: Sequence[Option]) -> list[str]:
-    """Return a line of help for each of some options."""
+    """Return a line of help for each of some options.
+
+    Args:
+        options: in the order of the lines.
+    """
     width = max(len(option.spelling) for option in options)
     return [f"    {option.spelling:<{width}}  {option.help}" for option in options]
 
@@ -291,13 +299,21 @@ def usage(examples: Sequence[str] = ()) -> str:
 
 
 def flags_starting(beginning: str) -> list[str]:
-    """Return the flags that begin so, in the order of the table, the long ones first."""
+    """Return the flags that begin so, in the order of the table, the long ones first.
+
+    Args:
+        beginning: as typed so far.
+    """
     longest_first = sorted(BY_FLAG, key=lambda flag: not flag.startswith("--"))
     return [flag for flag in longest_first if flag.startswith(beginning)]
 
 
 def unset(option: Option) -> object:
-    """Return what an option's field is where nothing sets it."""
+    """Return what an option's field is where nothing sets it.
+
+    Args:
+        option: one of :data:`OPTIONS`.
+    """
     return getattr(_UNSET, option.dest, None)
 
 
@@ -549,7 +565,11 @@ def _alike(typed: str, words: Iterable[str]) -> list[str]:
 
 
 def merged_cell_notes(asked: RequestFacts) -> list[str]:
-    """Return a note that a command stands within the prompt, as where a page merged two cells."""
+    """Return a note that a command stands within the prompt, as where a page merged two cells.
+
+    Args:
+        asked: the question.
+    """
     if asked.entry != "cell":
         return []
     lines = [line for line in asked.as_typed.splitlines() if line.startswith("%")]

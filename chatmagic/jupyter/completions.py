@@ -108,7 +108,11 @@ class Completions:
 
     @context_matcher(identifier="chatmagic", priority=_PRIORITY)  # type: ignore[untyped-decorator]
     def match(self, context: CompletionContext) -> SimpleMatcherResult:
-        """Return the completions of a place in a cell that asks; none, elsewhere."""
+        """Return the completions of a place in a cell that asks; none, elsewhere.
+
+        Args:
+            context: the cell's text and the cursor's place.
+        """
         lines = context.full_text.split("\n")[: context.cursor_line + 1]
         lines[-1] = lines[-1][: context.cursor_position]
         typed = self._typed(lines)

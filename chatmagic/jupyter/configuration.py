@@ -59,6 +59,9 @@ class Addresses:
 
         What a file sets belongs to the file's address, or to the environment's. What was set
         before there was an address belongs to the first one.
+
+        Args:
+            name: the setting's.
         """
         value = getattr(self._settings, name)
         if not value:
@@ -86,7 +89,11 @@ class Addresses:
         ]
 
     def belong_here(self, names: Iterable[str]) -> None:
-        """Bind settings to the address that is asked now, or else to the first one."""
+        """Bind settings to the address that is asked now, or else to the first one.
+
+        Args:
+            names: of settings; those that belong to no address are left alone.
+        """
         here = self._here()
         self._settings.homes.update((name, here) for name in ADDRESS_SETTINGS if name in names)
 
@@ -142,7 +149,11 @@ class ConfiguredEnvironment:
         raise NotImplementedError
 
     def notify(self, line: str) -> None:
-        """Print a line where it fails no cell."""
+        """Print a line where it fails no cell.
+
+        Args:
+            line: what it says.
+        """
         print(line, file=sys.stderr)
 
     def service(self) -> ServiceSetup:

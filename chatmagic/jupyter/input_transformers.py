@@ -38,7 +38,11 @@ _ASKS: Final = rf"%({'|'.join(_PROMPTS)})\s+\S"
 
 
 def whole_cell(lines: list[str]) -> list[str]:
-    """Turn a cell whose body is a text into its call, before anything else is done to that."""
+    """Turn a cell whose body is a text into its call, before anything else is done to that.
+
+    Args:
+        lines: the cell's, with their line ends.
+    """
     first = question.first_line(lines)
     magic = None if first is None else re.match(_CELL, lines[first].rstrip("\r\n"))
     if first is None or magic is None:
@@ -67,7 +71,11 @@ class AskingLine(TokenTransformBase):
 
     @classmethod
     def find(cls, tokens_by_line: list[list[TokenInfo]]) -> Self | None:
-        """Find the first such line that has a prompt."""
+        """Find the first such line that has a prompt.
+
+        Args:
+            tokens_by_line: the cell's tokens, a list for each line.
+        """
         for line in tokens_by_line:
             tokens = [token for token in line if token.type not in _LAYOUT]
             percent = _percent(tokens)
@@ -79,7 +87,11 @@ class AskingLine(TokenTransformBase):
         return None
 
     def transform(self, lines: list[str]) -> list[str]:
-        """Turn it into a call: of the line magic if it assigns, else of one without a value."""
+        """Turn it into a call: of the line magic if it assigns, else of one without a value.
+
+        Args:
+            lines: the cell's, with their line ends.
+        """
         end = find_end_of_continued_line(lines, self.start_line)
         text = assemble_continued_line(lines, (self.start_line, self._column), end)
         name = cast("re.Match[str]", re.match(_ASKS, text))[1]
@@ -99,7 +111,11 @@ whole_cell.has_side_effects = True  # type: ignore[attr-defined]
 
 
 def install(shell: InteractiveShell) -> None:
-    """Add the transformers to a shell, each once."""
+    """Add the transformers to a shell, each once.
+
+    Args:
+        shell: the shell.
+    """
     manager = shell.input_transformer_manager
     if whole_cell not in manager.cleanup_transforms:
         manager.cleanup_transforms.insert(0, whole_cell)
@@ -108,7 +124,11 @@ def install(shell: InteractiveShell) -> None:
 
 
 def remove(shell: InteractiveShell) -> None:
-    """Remove the transformers from a shell."""
+    """Remove the transformers from a shell.
+
+    Args:
+        shell: the shell.
+    """
     manager = shell.input_transformer_manager
     for transforms, ours in (
         (manager.cleanup_transforms, whole_cell),

@@ -87,7 +87,11 @@ class Kernel(ConfiguredEnvironment):
         return None if self.pages is None else self.pages.layout(owner)
 
     def order(self, owner: str | None) -> tuple[str, ...] | None:
-        """Return the hashes of the cells in the order of that page; ``None`` for no such page."""
+        """Return the hashes of the cells in the order of that page; ``None`` for no such page.
+
+        Args:
+            owner: the hash of a cell on the page; ``None`` takes the page that reported last.
+        """
         layout = self.layout(owner)
         return None if layout is None else layout.order
 
@@ -122,7 +126,7 @@ class Kernel(ConfiguredEnvironment):
 
     # --- What the commands show and change -----------------------------------------------------
 
-    def context(self, last: int | None = None, *, owns: bool = False) -> Window:
+    def window(self, last: int | None = None, *, owns: bool = False) -> Window:
         """Return what a question of the running cell would carry, once the page is followed.
 
         Where no page tells an order, a cell that owns no place stands below all turns of the
@@ -149,7 +153,11 @@ class Kernel(ConfiguredEnvironment):
         return None if bridge is None else bridge.pages
 
     def has_run_again(self, cell: str) -> None:
-        """Tell the pages that a cell shows something else than before, where a turn carries it."""
+        """Tell the pages that a cell shows something else than before, where a turn carries it.
+
+        Args:
+            cell: its hash.
+        """
         session = self.session
         if any(value.cell == cell for turn in session.conversation for value in turn.values):
             session.followers.tell(Changed())
@@ -164,7 +172,11 @@ class Kernel(ConfiguredEnvironment):
             self.background.wait()
 
     def has_shown(self, value: object) -> bool:
-        """Return whether this reply is what the running cell has shown last."""
+        """Return whether this reply is what the running cell has shown last.
+
+        Args:
+            value: of the cell's last expression.
+        """
         return self.shown is not None and (
             self.shown[0] == running(self.shell).id and self.shown[1] is value
         )

@@ -71,7 +71,11 @@ class ChatMagics(KernelSettings, Magics):
         return self.kernel.known_keys() if self._is_made else ()
 
     def update_config(self, config: Config) -> None:
-        """Set what ``%config`` says in a cell."""
+        """Set what ``%config`` says in a cell.
+
+        Args:
+            config: the settings of the shell, by class and name.
+        """
         super().update_config(config)
         names = set(self._find_my_config(config))
         # An observer is not called for a value that is set again, but the later setting counts.
@@ -134,7 +138,7 @@ class ChatMagics(KernelSettings, Magics):
                 self.notes.raise_interrupt()
             if command.waits:
                 self.kernel.wait()
-            return command.run(self.kernel, command.read(line, cell))
+            return command.run(self.kernel, command.parse(line, cell))
         except ChatInterrupted:
             raise
         except KeyboardInterrupt:
@@ -144,7 +148,11 @@ class ChatMagics(KernelSettings, Magics):
 
 
 def load(shell: InteractiveShell) -> None:
-    """Load the extension into a shell; harmless when it is loaded already."""
+    """Load the extension into a shell; harmless when it is loaded already.
+
+    Args:
+        shell: the shell.
+    """
     if "ChatMagics" in shell.magics_manager.registry:
         return
     before = shell.magics_manager.magics["cell"].get("chat")
@@ -182,7 +190,11 @@ def _kept(shell: InteractiveShell) -> ChatMagics:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Leave nothing behind, and give back the magics that were replaced."""
+    """Leave nothing behind, and give back the magics that were replaced.
+
+    Args:
+        shell: the shell.
+    """
     magics = shell.magics_manager.registry.get("ChatMagics")
     if magics is not None:
         magics.kernel.wait()  # its emulator and its page are closed below

@@ -133,7 +133,7 @@ class Status:
     def summary(self) -> str:
         """Return what ``%chat`` alone prints: service, key, conversation, credits, settings."""
         cassette = cassette_words(self.kernel)
-        here = self.kernel.context()
+        here = self.kernel.window()
         conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
         count, stale = len(conversation), len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
@@ -251,6 +251,9 @@ def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
 def address_words(kernel: Kernel) -> list[str]:
     """Return the lines on the model, and on settings that belong to another address.
 
+    Args:
+        kernel: the kernel.
+
     Raises:
         InputError: two models are named.
     """
@@ -264,7 +267,11 @@ def address_words(kernel: Kernel) -> list[str]:
 
 
 def cassette_words(kernel: Kernel) -> str | None:
-    """Return a line on the active cassette; ``None`` without one."""
+    """Return a line on the active cassette; ``None`` without one.
+
+    Args:
+        kernel: the kernel.
+    """
     try:
         choice = kernel.choice()
     except ChatError as error:

@@ -263,7 +263,11 @@ def _summary(conversation: Conversation, order: str) -> str:
 
 
 def group(html: str) -> str:
-    """Return HTML of the conversation as a named group."""
+    """Return HTML of the conversation as a named group.
+
+    Args:
+        html: safe HTML.
+    """
     box = f'class="chatmagic {UNTYPESET}" role="group" aria-label="Conversation"'
     return f"<div {box}>{html}</div>"
 
@@ -290,6 +294,9 @@ def saved(conversation: Conversation) -> tuple[str, str]:
 
     The panel's own turns are there in full, those of cells, which have outputs of their
     own, by a line; of a long conversation the newest of either, and how many more there are.
+
+    Args:
+        conversation: the kernel's.
     """
     turns = conversation.turns
     kept = _kept(turns)
@@ -492,12 +499,20 @@ CHANGES: Final = {
 
 
 def undone(change: Change | None) -> str:
-    """Return a line on what an undo did."""
+    """Return a line on what an undo did.
+
+    Args:
+        change: what was taken back; ``None`` for nothing.
+    """
     return _changed("Took back", change, change.went) if change else "Nothing to take back."
 
 
 def redone(change: Change | None) -> str:
-    """Return a line on what a redo did."""
+    """Return a line on what a redo did.
+
+    Args:
+        change: what was done again; ``None`` for nothing.
+    """
     return _changed("Redid", change, change.came) if change else "Nothing to do again."
 
 

@@ -33,7 +33,7 @@ _CAUSE: Final = "The error above was the direct cause of the following one:"
 _CONTEXT: Final = "While the error above was handled, the following one was raised:"
 
 
-def of(error: BaseException, cell_of: Callable[[str], str | None]) -> str:
+def traceback_text(error: BaseException, cell_of: Callable[[str], str | None]) -> str:
     """Return an error with its traceback, its causes, and the errors of its group.
 
     Args:

@@ -100,6 +100,9 @@ def running(shell: InteractiveShell) -> Execution:
 
     Pages name the cell, or their host is known (:data:`HOSTS`); nbclient, nbval,
     nbconvert and papermill allow no input; a terminal has no request at all.
+
+    Args:
+        shell: the shell.
     """
     label = f"cell [{_number(shell)}]"
     parent = _request(shell)
@@ -131,7 +134,11 @@ def running(shell: InteractiveShell) -> Execution:
 
 
 def cell_source(shell: InteractiveShell) -> str:
-    """Return the running cell as it was typed; empty where it is not known."""
+    """Return the running cell as it was typed; empty where it is not known.
+
+    Args:
+        shell: the shell that runs it.
+    """
     # nbval runs cells without history.
     code = (_request(shell).get("content") or {}).get("code")
     history = shell.history_manager
@@ -155,7 +162,11 @@ def _request(shell: InteractiveShell) -> dict[str, Any]:
 
 
 def host_of(environ: Mapping[str, str]) -> Host | None:
-    """Return the host that an environment belongs to; ``None`` for a Jupyter server, or none."""
+    """Return the host that an environment belongs to; ``None`` for a Jupyter server, or none.
+
+    Args:
+        environ: the environment's variables by name.
+    """
     for each in HOSTS:
         value = environ.get(each.variable, "")
         if value and each.value in {"", value}:

@@ -51,7 +51,11 @@ class NotedError:
 
 
 def is_ours(source: str) -> bool:
-    """Return whether a cell only asks, or sets up what asks."""
+    """Return whether a cell only asks, or sets up what asks.
+
+    Args:
+        source: what the cell says.
+    """
     lines = [line.strip() for line in source.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     if lines and _WHOLE.match(lines[0]):
@@ -193,7 +197,11 @@ def text_of(data: Mapping[str, Any]) -> str:
 
 
 def labels_of(source: str) -> tuple[str, ...]:
-    """Return the labels that a cell's source gives it, as Quarto reads them."""
+    """Return the labels that a cell's source gives it, as Quarto reads them.
+
+    Args:
+        source: what the cell says.
+    """
     return tuple(match[2] for match in map(_LABEL.match, source.splitlines()) if match)
 
 
@@ -214,19 +222,27 @@ class CellNames:
         # Without history an execution has no number, and its file has the one that comes next.
         self._number = result.execution_count or shell.execution_count
 
-    def of(self, file: str) -> str | None:
-        """Return what to call the cell that a file's name stands for; ``None`` for a file."""
+    def name_of(self, file: str) -> str | None:
+        """Return what to call the cell that a file's name stands for; ``None`` for a file.
+
+        Args:
+            file: its name, as a traceback has it.
+        """
         if self._compile.format_code_name(file) is None:
             return None
         return "this cell" if file == self._own else "another cell"
 
     def put_in(self, text: str) -> str:
-        """Return a text that names cells in place of their files, as a warning names them."""
+        """Return a text that names cells in place of their files, as a warning names them.
+
+        Args:
+            text: what a cell showed.
+        """
         if _KERNEL_FOLDER not in text:
             return text
         folder = self._own.rpartition(os.sep)[0]
         files = rf"{re.escape(folder)}[\\/]\d+\.py"
-        return re.sub(files, lambda match: self.of(match[0]) or match[0], text)
+        return re.sub(files, lambda match: self.name_of(match[0]) or match[0], text)
 
     @cached_property
     def _own(self) -> str:
@@ -286,7 +302,11 @@ class CellNotes(Mapping[str, str]):
         return len(self.runs)
 
     def label(self, key: str) -> str:
-        """Return a cell's name for people, by its number where it has one."""
+        """Return a cell's name for people, by its number where it has one.
+
+        Args:
+            key: of the cell, in :attr:`runs`.
+        """
         run = self.runs.get(key)
         return A_CELL if run is None or run.number is None else f"cell [{run.number}]"
 
@@ -357,6 +377,6 @@ class CellNotes(Mapping[str, str]):
         error = result.error_before_exec or result.error_in_exec
         if error is None or isinstance(error, NO_ERRORS) or is_of_a_magic(error):
             return ""
-        trace = error_text.of(error, names.of)
+        trace = error_text.traceback_text(error, names.name_of)
         self.error = NotedError(type(error).__name__, source, trace)
         return trace

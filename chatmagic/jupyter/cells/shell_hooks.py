@@ -57,6 +57,9 @@ class ShellHooks:
         """Display a cell's value as the shell does, except a reply that the cell has shown.
 
         A formatter cannot do that: a terminal has printed ``Out[n]:`` before it asks one.
+
+        Args:
+            value: of the cell's last expression.
         """
         if not self._has_shown(value):
             self._display(value)
@@ -80,7 +83,11 @@ class ShellHooks:
 
 
 def is_of_a_magic(error: object) -> bool:
-    """Return whether an error of ours came out of a magic, and not of the user's own call."""
+    """Return whether an error of ours came out of a magic, and not of the user's own call.
+
+    Args:
+        error: what a cell raised.
+    """
     if not isinstance(error, (ChatError, ChatInterrupted)):
         return False
     frames = traceback.walk_tb(error.__traceback__)

@@ -125,7 +125,7 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
         words: its number as ``%chat_history`` shows it; empty for the last one that a question
             in this cell would carry.
     """
-    here = kernel.context()
+    here = kernel.window()
     turns = kernel.session.conversation.of_thread(here.thread).turns
     if words.isdecimal() and 1 <= int(words) <= len(turns):
         return int(words), turns[int(words) - 1]

@@ -69,7 +69,7 @@ class Command:
             return text
         return "\n".join([text, "", *options.help_lines(self.options)])
 
-    def read(self, line: str, cell: str | None = None) -> Arguments:
+    def parse(self, line: str, cell: str | None = None) -> Arguments:
         """Return what a person typed, read by what the command declares.
 
         No word of the line is repeated in an error: it might be a key.
@@ -117,7 +117,11 @@ class Command:
 
 
 def without_quotes(line: str) -> str:
-    """Return the words of a line without white space and one pair of quotes around them."""
+    """Return the words of a line without white space and one pair of quotes around them.
+
+    Args:
+        line: what stands behind a command's name.
+    """
     words = line.strip()
     if len(words) > 1 and words[0] == words[-1] and words[0] in "\"'":
         return words[1:-1]

@@ -27,7 +27,7 @@ def _history(kernel: Kernel, given: Arguments) -> None:
     prompt or reply; quotes around it make a word of a number, too.
     """
     owner, _ = kernel.cell()
-    here = kernel.context(kernel.settings.last)
+    here = kernel.window(kernel.settings.last)
     is_one = len(kernel.session.conversation.threads) == 1
     conversation = kernel.session.conversation.of_thread(here.thread)
     turns, pages = conversation.turns, kernel.pages

@@ -57,7 +57,7 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
     if "--stale" in given.options:
         _retry_stale(kernel)
         return None
-    if "--list" in given.options and not given.words and not kernel.context().above:
+    if "--list" in given.options and not given.words and not kernel.window().above:
         views.show_html(f"<p>{_NONE}</p>", _NONE)
         return None
     number, turn = _turn_above(kernel, RETRY, given.words)
@@ -99,7 +99,7 @@ def _turn_above(kernel: Kernel, command: Command, words: str) -> tuple[int, Turn
     Raises:
         InputError: there is none.
     """
-    turns = dict(enumerate(kernel.context().above, 1))
+    turns = dict(enumerate(kernel.window().above, 1))
     number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
     if number not in turns:
         there = f"from 1 to {len(turns):,}" if turns else "above its cell, and there is none"

@@ -88,7 +88,7 @@ def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
 
 def _show(kernel: Kernel) -> None:
     """Print the instructions that hold for a question of the running cell."""
-    held = kernel.context().instructions
+    held = kernel.window().instructions
     if held is None:
         print("No instructions hold here.")
         return
@@ -188,7 +188,7 @@ def _delete(kernel: Kernel, name: str) -> None:
 
 def _list(kernel: Kernel) -> None:
     """Show the threads with their turns, tokens, credits and last questions."""
-    here = kernel.context().thread
+    here = kernel.window().thread
     conversation = kernel.session.conversation
     rows = [
         (name, *_row(conversation, name)) for name in dict.fromkeys([*conversation.threads, here])
@@ -229,7 +229,7 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
     removed. Asked again, a cell has a new turn, which is not hidden. At a question: ``%%chat
     --hide``.
     """
-    here, (owner, execution) = kernel.context(owns=True), kernel.cell()
+    here, (owner, execution) = kernel.window(owns=True), kernel.cell()
     number = int(given.words) if given.words.isdecimal() else 0
     if not 1 <= number <= here.index:
         raise InputError(

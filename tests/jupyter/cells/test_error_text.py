@@ -23,7 +23,7 @@ def cell_of(file: str) -> str | None:
 
 def text(code: str) -> str:
     """Return the text of the error that a cell raises."""
-    return error_text.of(raised(code), cell_of)
+    return error_text.traceback_text(raised(code), cell_of)
 
 
 def test_a_traceback_names_files_without_their_folders() -> None:
@@ -35,10 +35,12 @@ def test_a_traceback_names_files_without_their_folders() -> None:
         "  json/__init__.py, line " + lines[2].split("line ")[1],
     ]
     assert lines[-1].startswith("json.decoder.JSONDecodeError: Expecting property name")
-    own = error_text.of(raised("1 / 0", "/home/ann/secret/helpers.py"), cell_of)
+    own = error_text.traceback_text(raised("1 / 0", "/home/ann/secret/helpers.py"), cell_of)
     assert own.endswith("\n  helpers.py, line 1\nZeroDivisionError: division by zero")
     assert "/" not in own.replace("1 / 0", "")
-    packaged = error_text.of(raised("1 / 0", "/x/lib/site-packages/pandas/a.py"), cell_of)
+    packaged = error_text.traceback_text(
+        raised("1 / 0", "/x/lib/site-packages/pandas/a.py"), cell_of
+    )
     assert "\n  pandas/a.py, line 1\n" in packaged
 
 

@@ -24,7 +24,7 @@ from chatmagic.jupyter.commands import cassette
 )
 def test_the_line_is_read(line: str, chosen: CassetteOptions) -> None:
     """A file with spaces, options before or behind it."""
-    assert cassette._options(cassette.CASSETTE.read(line), "before.jsonl") == chosen
+    assert cassette._options(cassette.CASSETTE.parse(line), "before.jsonl") == chosen
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ def test_the_line_is_read(line: str, chosen: CassetteOptions) -> None:
 def test_a_line_that_makes_no_sense(line: str, match: str) -> None:
     """One line, and a second that shows how."""
     with pytest.raises(InputError, match=match) as caught:
-        cassette._options(cassette.CASSETTE.read(line))
+        cassette._options(cassette.CASSETTE.parse(line))
     assert caught.value.hint == cassette.USAGE

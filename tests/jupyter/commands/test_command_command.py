@@ -39,7 +39,7 @@ NAMES = [command.name for command in commands.COMMANDS]
 )
 def test_a_line_is_read(line: str, words: str, options: dict[str, str]) -> None:
     """Options stand before or behind the words; words may stand in quotes."""
-    given = A_COMMAND.read(line)
+    given = A_COMMAND.parse(line)
     assert (given.line, given.words, given.options) == (line, words, options)
 
 
@@ -47,7 +47,7 @@ def test_a_line_is_read(line: str, words: str, options: dict[str, str]) -> None:
 def test_another_option_is_refused_and_not_repeated(line: str) -> None:
     """It might be a key."""
     with pytest.raises(InputError, match="no other option here than --all, --name") as caught:
-        A_COMMAND.read(line)
+        A_COMMAND.parse(line)
     assert "sk-" not in str(caught.value)
     assert caught.value.hint == "%chat_x? shows its help."
 
@@ -55,10 +55,10 @@ def test_another_option_is_refused_and_not_repeated(line: str) -> None:
 def test_words_are_refused_where_none_are_declared() -> None:
     """So is any option; a hint of the command's own says how its line is written."""
     bare = Command("chat_y", do_something, hint="so")
-    assert bare.read(" ").words == ""
+    assert bare.parse(" ").words == ""
     for line in ("y", "--all"):
         with pytest.raises(InputError, match="%chat_y takes no") as caught:
-            bare.read(line)
+            bare.parse(line)
         assert caught.value.hint == "so"
 
 
