@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from chatmagic.conversation.steering import Kind, Steering
+    from chatmagic.conversation.steering import Steering, SteeringKind
 if TYPE_CHECKING:
-    SavedKind = Literal["turn", "pick", "deletion", Kind, Did]
+    SavedKind = Literal["turn", "pick", "deletion", SteeringKind, Did]
 
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
@@ -205,11 +205,11 @@ class Notebook:
         outputs = cell.get("outputs")
         outputs = outputs if isinstance(outputs, list) else []
         if any(pattern.search(source) for pattern in (_ASKS, _ASKS_PYTHON, _LOADS)):
-            turns = sum(get(output, "metadata", "chatmagic") is not None for output in outputs)
+            turns = sum(json_at(output, "metadata", "chatmagic") is not None for output in outputs)
             bare = not _DISPLAYS.search(source) and any(map(_is_bare, outputs))
             ran = cell.get("execution_count") is not None
             self.asking.append(AskingCell(number, source, len(outputs), turns, bare, ran))
-        if get(cell, "metadata", "execution"):
+        if json_at(cell, "metadata", "execution"):
             self.timed.append(number)
         identity = cell.get("id")
         own = owner_of(identity) if isinstance(identity, str) and identity else None
@@ -218,7 +218,7 @@ class Notebook:
             self._add_output(number, own, output)
 
     def _add_output(self, cell: int, own: str | None, output: object) -> None:
-        value = get(output, "metadata", "chatmagic")
+        value = json_at(output, "metadata", "chatmagic")
         if value is None:
             return
         try:
@@ -227,13 +227,13 @@ class Notebook:
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
             steering = STEERING.get("thread" if kind == "deletion" else kind)
-            versions = get(value, "versions")
-            sealed = check_seal(cast("Mapping[str, Any]", value), get(output, "data"))
+            versions = json_at(value, "versions")
+            sealed = check_seal(cast("Mapping[str, Any]", value), json_at(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
             is_reply = kind in {"turn", "pick"}
             is_exact = is_reply and sealed == "sealed"
-            text = get(value, "text") if is_exact else None
-            text = get(output, "data", "text/plain") if text is None else text
+            text = json_at(value, "text") if is_exact else None
+            text = json_at(output, "data", "text/plain") if text is None else text
             self.outputs.append(
                 SavedOutput(
                     cell,
@@ -243,8 +243,8 @@ class Notebook:
                     record=Record.from_json(value) if is_reply else None,
                     steering=None if steering is None else steering.from_json(value),
                     text=text_of(text),
-                    html=text_of(get(output, "data", "text/html")),
-                    markdown=text_of(get(output, "data", "text/markdown")),
+                    html=text_of(json_at(output, "data", "text/html")),
+                    markdown=text_of(json_at(output, "data", "text/markdown")),
                     versions=versions if isinstance(versions, Mapping) else {},
                 )
             )
@@ -292,7 +292,7 @@ def parse(content: bytes, path: Path) -> Notebook:
         value = json.loads(content)
     except (ValueError, RecursionError):
         value = None
-    listed = get(value, "cells") if get(value, "nbformat") == READABLE else None
+    listed = json_at(value, "cells") if json_at(value, "nbformat") == READABLE else None
     if not isinstance(listed, list):
         raise InputError(f"{path} is not a notebook of format {READABLE}.")
     notebook = Notebook(path)
@@ -303,10 +303,10 @@ def parse(content: bytes, path: Path) -> Notebook:
 
 def _is_bare(output: object) -> bool:
     """Return whether an output shows a reply as we do, and has no record."""
-    html = text_of(get(output, "data", "text/html")) or ""
+    html = text_of(json_at(output, "data", "text/html")) or ""
     # A cell's value may be a reply, too.
-    is_shown = get(output, "output_type") == "display_data" and _REPLY.match(html) is not None
-    return is_shown and get(output, "metadata", "chatmagic") is None
+    is_shown = json_at(output, "output_type") == "display_data" and _REPLY.match(html) is not None
+    return is_shown and json_at(output, "metadata", "chatmagic") is None
 
 
 def texts_of(output: object) -> list[str]:
@@ -315,8 +315,8 @@ def texts_of(output: object) -> list[str]:
     Args:
         output: an output of a cell, as a notebook's JSON has it.
     """
-    data = get(output, "data")
-    items = [get(output, "text"), get(output, "traceback"), get(output, "evalue")]
+    data = json_at(output, "data")
+    items = [json_at(output, "text"), json_at(output, "traceback"), json_at(output, "evalue")]
     if isinstance(data, Mapping):
         written = text_of(data.get("text/markdown"))
         if written is not None:  # our own has references for signs
@@ -335,7 +335,7 @@ def text_of(value: object) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def get(value: object, *names: str) -> object:
+def json_at(value: object, *names: str) -> object:
     """Return what stands under names within names; ``None`` where there is none.
 
     Args:
@@ -378,11 +378,11 @@ def is_untouched(content: bytes) -> bool:
     """Return whether a notebook's cells are as :func:`write` gave them."""
     try:
         value = json.loads(content)
-        mark = get(value, "metadata", "chatmagic", "digest")
+        mark = json_at(value, "metadata", "chatmagic", "digest")
         return isinstance(mark, str) and mark == _digest(value)
     except (ValueError, RecursionError):
         return False
 
 
 def _digest(notebook: object) -> str:
-    return _json.digest(canonical(get(notebook, "cells")))
+    return _json.digest(canonical(json_at(notebook, "cells")))

@@ -38,7 +38,7 @@ RENDERERS: Final = ("markdown-it-py", "nh3", "pygments")
 """The packages that make a reply's HTML together with this one."""
 
 
-def of(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any]]:
+def of_turn(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a turn's output: its data by type, and its metadata.
 
     Args:

@@ -183,7 +183,7 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
     Raises:
         ValueError: the record's values are not those of its prompt.
     """
-    values = tuple(map(attachments.recalled, record.values))
+    values = tuple(map(attachments.with_known_text, record.values))
     return Turn(
         prompt=template.refill(record.prompt, values),
         reply=Reply(text, **shared(record, ReplyFacts)),

@@ -17,7 +17,7 @@ from chatmagic._json import shared
 from chatmagic.archive import notebook, output, restore
 from chatmagic.audit.findings import Audit, Row
 from chatmagic.cassette.file import CassetteFile
-from chatmagic.conversation import question
+from chatmagic.conversation import chat_cell
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import InputError
@@ -122,7 +122,7 @@ def _edited(read: Notebook) -> list[str]:
         asked[saved.cell].append(record.prompt.rstrip("\n"))
     lines = []
     for cell in read.asking:
-        were, now = asked[cell.number], question.of(cell.source)
+        were, now = asked[cell.number], chat_cell.question_of(cell.source)
         if were and (_is_edited(cell.source, were) if now is None else now.prompt not in were):
             lines.append(f"cell {cell.number}: its question was edited after it was asked.")
         elif now is not None and len(were) > 1:
@@ -163,7 +163,7 @@ def _is_edited(source: str, asked: Sequence[str]) -> bool:
 
 def _now(source: str) -> set[str]:
     """Return the prompts of a cell with several lines that ask, but for the quiet ones."""
-    return {asked.prompt for asked in question.each(source) if not asked.quiet}
+    return {asked.prompt for asked in chat_cell.questions_of(source) if not asked.quiet}
 
 
 def _without_record(read: Notebook) -> list[str]:
@@ -172,14 +172,14 @@ def _without_record(read: Notebook) -> list[str]:
         f"cell {cell.number}: its reply has no record: removed, or saved before the reply had "
         "ended."
         for cell in read.asking
-        if cell.bare and (question.of(cell.source) or _now(cell.source))
+        if cell.bare and (chat_cell.question_of(cell.source) or _now(cell.source))
     ]
 
 
 def _gone(read: Notebook) -> list[str]:
     """Return a line where nothing tells of an answer, or for each cell that lost its output."""
     silent = [cell for cell in read.asking if cell.is_silent]
-    asked = [question.of(cell.source) for cell in silent]
+    asked = [chat_cell.question_of(cell.source) for cell in silent]
     if read.outputs:
         return [
             f"cell {cell.number}: it was run, and its output is gone: stripped, or cleared."
@@ -213,7 +213,7 @@ def _shows(cell: AskingCell, read: Notebook) -> bool:
     """Return whether a cell asks one question and shows what is answered."""
     if cell.retries:
         return True
-    now = question.of(cell.source)
+    now = chat_cell.question_of(cell.source)
     return now is not None and not now.quiet and not any(_QUIET in text for _, text in read.texts)
 
 

@@ -25,7 +25,7 @@ MOST: Final = 100_000
 _CONTROL: Final = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
 
 
-def cell(source: str, output: str = "", size: int | None = None, trace: str = "") -> str:
+def cell_text(source: str, output: str = "", size: int | None = None, trace: str = "") -> str:
     """Return a cell with its output as the model reads it.
 
     Args:
@@ -34,31 +34,32 @@ def cell(source: str, output: str = "", size: int | None = None, trace: str = ""
         size: how many characters the output had; ``None`` where it is all there.
         trace: the error that the cell raised, as text; empty for none.
     """
-    parts = [f"A cell of this notebook:\n\n{_fenced(cut(source), 'python')}"]
+    parts = [f"A cell of this notebook:\n\n{_fenced(shortened(source), 'python')}"]
     shown = as_shown(output).strip("\n")
     if shown.strip():
         is_whole = size is None or size <= len(output)
         words = "" if is_whole else f" (the first {len(output):,} of {size:,} characters)"
         parts.append(f"Its output{words}:\n\n{_fenced(shown)}")
     if trace:
-        parts.append(f"The error that it raised:\n\n{_fenced(cut(as_shown(trace)))}")
+        parts.append(f"The error that it raised:\n\n{_fenced(shortened(as_shown(trace)))}")
     return "\n\n".join(parts)
 
 
-def error(source: str, trace: str) -> str:
+def error_text(source: str, trace: str) -> str:
     """Return an error with the cell that raised it as the model reads it.
 
     Args:
         source: what the cell says.
         trace: the error with its traceback, as text.
     """
+    cell = _fenced(shortened(source), "python")
     return (
-        f"A cell of this notebook that raised an error:\n\n{_fenced(cut(source), 'python')}\n\n"
-        f"The error:\n\n{_fenced(cut(as_shown(trace)))}"
+        f"A cell of this notebook that raised an error:\n\n{cell}\n\n"
+        f"The error:\n\n{_fenced(shortened(as_shown(trace)))}"
     )
 
 
-def cut(text: str, most: int = MOST) -> str:
+def shortened(text: str, most: int = MOST) -> str:
     """Return a text that says how much of it was left out, where it is longer than that."""
     if len(text) <= most:
         return text
@@ -92,7 +93,7 @@ _WORDS: Final[Mapping[Format, str]] = {
 }
 
 
-def in_front(format: Format, schema: Schema | None, sent: Sequence[Turn]) -> Value | None:
+def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -> Value | None:
     """Return what goes in front of a question on the form of its reply.
 
     Args:
@@ -112,7 +113,7 @@ def in_front(format: Format, schema: Schema | None, sent: Sequence[Turn]) -> Val
     return Value.of(f"{format} {schema.name}", words, "format")
 
 
-def recalled(value: Value) -> Value:
+def with_known_text(value: Value) -> Value:
     """Return a value with its text where that is known without being kept: our own words.
 
     Args:
@@ -122,7 +123,7 @@ def recalled(value: Value) -> Value:
     return next((known for known in ours if known.bare == value), value)
 
 
-def nearest(above: Sequence[Turn]) -> Turn | None:
+def nearest_with_schema(above: Sequence[Turn]) -> Turn | None:
     """Return the nearest turn that was asked with a schema; ``None`` where there is none.
 
     Args:

@@ -32,7 +32,7 @@ def is_incomplete(reply: Reply) -> bool:
     return reply.state != "complete" or reply.finish_reason == "length"
 
 
-def cut(first: str, second: str) -> int:
+def cut_size(first: str, second: str) -> int:
     """Return how many characters of a second part are left out where the parts are joined.
 
     These are what it repeats of the first part's end, and the line by which it opens once more a
@@ -51,7 +51,7 @@ def cut(first: str, second: str) -> int:
     return code + overlap if overlap or first.endswith("\n") else fence.end()
 
 
-def block(first: str, second: str, format: Format) -> str | None:
+def block_opening(first: str, second: str, format: Format) -> str | None:
     """Return the line that opens the block of code in which a second part goes on, if any.
 
     Args:
@@ -63,7 +63,7 @@ def block(first: str, second: str, format: Format) -> str | None:
     return None if fence is None or _opened_again(first, second) else fence[0].strip()
 
 
-def text_of(first: str, second: str, left_out: int) -> str:
+def joined_text(first: str, second: str, left_out: int) -> str:
     """Return the text of both parts.
 
     Args:
@@ -89,7 +89,7 @@ def joined(first: Turn, part: Turn) -> Turn:
     """
     record = cast("Record", part.record)
     before, came = first.reply, part.reply
-    text = text_of(before.text, came.text, record.cut)
+    text = joined_text(before.text, came.text, record.cut)
     reply = replace(
         came,
         text=text,

@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.carried import Carried
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.slots import Kind
+    from chatmagic.conversation.slots import ChangeKind
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 
@@ -380,7 +380,7 @@ class Conversation:
         slots, index = with_slot(now.slots, item.owner, order)
         slot = slots[index]
         kept = slot.of_execution(item.execution)
-        kind: Kind
+        kind: ChangeKind
         if isinstance(item, Turn):
             item = replace(item, number=now.next_number)
             kind = "ask" if kept == slot.items else "re-run"
@@ -411,7 +411,7 @@ class Conversation:
             order: hashes of the page's cells from top to bottom, where the page tells them.
         """
         now = self._now
-        kind: Kind = "pick" if turn.number else "retry"
+        kind: ChangeKind = "pick" if turn.number else "retry"
         old = next((each for each in live(now.slots) if each.number == number), turn)
         # What the cell that owns the place asks on in this execution carries it (rule 3).
         turn = replace(turn, number=turn.number or now.next_number, execution=old.execution)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Entry = Literal["cell", "panel", "python"]
 Format = Literal["markdown", "text", "code", "json"]
-Kind = Literal["cell", "error", "instructions", "format"]
+ValueKind = Literal["cell", "error", "instructions", "format"]
 """What a value is that goes in front of a question; an expression's value has none."""
 
 ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
@@ -106,12 +106,12 @@ class Value:
     size: int = json_field(exact_count, default=MISSING, required=True)
     sha256: str = json_field(exact_digest, default=MISSING, required=True)
     text: str | None = json_field(exact_text)
-    kind: Kind | None = json_field(word_of(Kind))
+    kind: ValueKind | None = json_field(word_of(ValueKind))
     cell: str | None = json_field(exact_text)
 
     @classmethod
     def of(
-        cls, expression: str, text: str, kind: Kind | None = None, cell: str | None = None
+        cls, expression: str, text: str, kind: ValueKind | None = None, cell: str | None = None
     ) -> Self:
         """Return a value with its text.
 

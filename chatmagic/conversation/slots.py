@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.carried import Carried
     from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.steering import Kind as Steers
+    from chatmagic.conversation.steering import SteeringKind
 
     _Asking = Literal["ask", "re-run", "retry", "pick"]
-    Kind = Literal[_Asking, "reset", "deletion", "set aside", "load", Steers]
+    ChangeKind = Literal[_Asking, "reset", "deletion", "set aside", "load", SteeringKind]
 
 UNDO_DEPTH: Final = 1000
 """How many changes can be taken back; older ones are final."""
@@ -175,7 +175,7 @@ class Change:
         steered: the kinds of what steers the turns of which other items are live since the step.
     """
 
-    kind: Kind
+    kind: ChangeKind
     went: tuple[Turn, ...]
     came: tuple[Turn, ...]
     steered: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class Step:
         orders: the slots' keys before and after it, of a load, which also changes the order.
     """
 
-    kind: Kind
+    kind: ChangeKind
     held: tuple[tuple[int, tuple[Item, ...], tuple[Item, ...]], ...]
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
@@ -274,7 +274,7 @@ class State:
 
     def changed(
         self,
-        kind: Kind,
+        kind: ChangeKind,
         after: Mapping[int, tuple[Item, ...]],
         orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
     ) -> tuple[State, Change]:
@@ -291,7 +291,9 @@ class State:
         done = (*self.done, Step(kind, held, orders))[-UNDO_DEPTH:]
         return replace(then, done=done, undone=(), void=0), change
 
-    def moved(self, kind: Kind, items: Mapping[int, tuple[Item, ...]]) -> tuple[State, Change]:
+    def moved(
+        self, kind: ChangeKind, items: Mapping[int, tuple[Item, ...]]
+    ) -> tuple[State, Change]:
         """Put items into slots, and tell which turns went and which came.
 
         Args:
@@ -311,7 +313,7 @@ class State:
         steered = tuple(each for each in STEERING if _of(each, old) != _of(each, new))
         return replace(self, slots=tuple(then)), Change(kind, went, came, steered)
 
-    def without(self, kind: Kind, numbers: Collection[int]) -> tuple[State, Change]:
+    def without(self, kind: ChangeKind, numbers: Collection[int]) -> tuple[State, Change]:
         """Take live turns out, as a change to undo.
 
         Args:

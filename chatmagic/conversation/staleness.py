@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from chatmagic.conversation.slots import Replies, Slot, State
     from chatmagic.conversation.window import Window
 
-Kind = Literal[
+CauseKind = Literal[
     "run again",
     "asked again",
     "continued",
@@ -34,7 +34,7 @@ Kind = Literal[
     "cell",
 ]
 
-_WORDS: Final[dict[Kind, str]] = {
+_WORDS: Final[dict[CauseKind, str]] = {
     "run again": "{} was run again",
     "asked again": "a question of {} was asked again",
     "continued": "a reply of {} was continued",
@@ -61,7 +61,7 @@ class Cause:
         owner: hash of the cell that did it; ``None`` without one.
     """
 
-    kind: Kind
+    kind: CauseKind
     place: str = ""
     owner: str | None = None
 
@@ -157,7 +157,7 @@ class Causes:
             return self._cause("put back", came)
         return self._cause("run again" if came.entry == "cell" else "asked again", came)
 
-    def _where(self, went: Turn, window: Window) -> Kind:
+    def _where(self, went: Turn, window: Window) -> CauseKind:
         """Return what became of a turn that went along and would not go along now."""
         if went.number not in self._windows:
             return "taken back"
@@ -166,7 +166,7 @@ class Causes:
             return "parted"
         return "moved" if line.index(went.number) > window.index else "hidden"
 
-    def _cause(self, kind: Kind, turn: Turn) -> Cause:
+    def _cause(self, kind: CauseKind, turn: Turn) -> Cause:
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))
         return Cause(kind, place or "a cell", turn.owner)
 

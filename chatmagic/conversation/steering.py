@@ -22,7 +22,7 @@ from chatmagic._json import (
     json_field,
 )
 from chatmagic.conversation import template
-from chatmagic.conversation.question import first_line
+from chatmagic.conversation.chat_cell import first_line
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
 from chatmagic.conversation.request_facts import Value, switch, thread_name, where_on
 from chatmagic.conversation.turn import Turn
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.window import Place, Window
 
-    Kind = Literal["instructions", "thread", "hiding"]
+    SteeringKind = Literal["instructions", "thread", "hiding"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Steering(ABC):
     owner: str | None = None
     execution: str | None = None
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[SteeringKind]
     """The kind, as records and messages name it."""
 
     @classmethod

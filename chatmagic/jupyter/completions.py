@@ -16,7 +16,7 @@ from IPython.core.completer import (
 
 from chatmagic._log import swallowed
 from chatmagic.conversation import options
-from chatmagic.conversation.question import first_line
+from chatmagic.conversation.chat_cell import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -21,7 +21,7 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
-from chatmagic.conversation import question
+from chatmagic.conversation import chat_cell
 from chatmagic.jupyter.commands import COMMANDS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def whole_cell(lines: list[str]) -> list[str]:
     Args:
         lines: the cell's, with their line ends.
     """
-    first = question.first_line(lines)
+    first = chat_cell.first_line(lines)
     magic = None if first is None else re.match(_CELL, lines[first].rstrip("\r\n"))
     if first is None or magic is None:
         return lines

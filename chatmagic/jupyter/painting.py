@@ -86,7 +86,7 @@ class Painting:
         if ended is not None:
             data, metadata = {"text/html": f"<p>{escape(ended.words)}</p>"}, dict[str, Any]()
             if ended.answer is not None:
-                data, metadata = output.of(ended.answer.reply, ended.answer.record)
+                data, metadata = output.of_turn(ended.answer.reply, ended.answer.record)
             self._send({"kind": "settled", "live": str(live), "data": data, "metadata": metadata})
 
     def _tell_anew(self) -> None:

@@ -202,7 +202,7 @@ class ReplyUnderWay:
             self._begin += text
             opening = None
             if part is not None:
-                opening = continuation.block(part.reply.text, self._begin, self.ask.format)
+                opening = continuation.block_opening(part.reply.text, self._begin, self.ask.format)
             if self._reply is None or opening != self._opening:
                 self._reply, self._opening = LiveReply(self.ask.format, opening or ""), opening
                 text = self._begin

@@ -37,7 +37,7 @@ class Once(View):
 
     def ended(self, answer: Answer) -> None:
         """Show the reply."""
-        data, metadata = output.of(answer.reply, answer.record)
+        data, metadata = output.of_turn(answer.reply, answer.record)
         display(data, metadata=metadata, raw=True)
 
 
@@ -87,7 +87,7 @@ class Live(View):
         """Show the last state."""
         self._drawing.draw()
         self._drawing.leave(self._hear)
-        data, metadata = output.of(answer.reply, answer.record)
+        data, metadata = output.of_turn(answer.reply, answer.record)
         if self._handle is None:
             self._handle = DisplayHandle()
             self._handle.display(data, metadata=metadata, raw=True)

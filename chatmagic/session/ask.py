@@ -176,9 +176,9 @@ class AskState:
         if (part := self.ask.part) is None:
             return record
         texts = part.reply.text, turn.reply.text
-        record = replace(record, continues=part.recorded_digest, cut=continuation.cut(*texts))
+        record = replace(record, continues=part.recorded_digest, cut=continuation.cut_size(*texts))
         whole = continuation.joined(part, replace(turn, record=record))
-        block = continuation.block(*texts, self.ask.format)
+        block = continuation.block_opening(*texts, self.ask.format)
         return replace(record, turn=whole.digest, block=block)
 
     def _put_into(self, conversation: Conversation, turn: Turn) -> None:

@@ -68,12 +68,12 @@ def asked_for(
     if (
         question.format == "json"
         and name is None
-        and (turn := attachments.nearest(above)) is not None
+        and (turn := attachments.nearest_with_schema(above)) is not None
     ):
         name, schema = turn.schema, turn.form
     if name is not None and schema is None:
         schema = schema_of(named(name), name)
-    return attachments.in_front(question.format, schema, sent), name, schema
+    return attachments.words_on_form(question.format, schema, sent), name, schema
 
 
 def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:

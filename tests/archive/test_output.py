@@ -22,7 +22,7 @@ REQUEST = "0" * 64
 def test_an_output_holds_the_reply_and_its_sealed_record() -> None:
     """The exact text, safe HTML, the record and the versions that rendered it."""
     record = TURN.to_record(REQUEST)
-    data, metadata = output.of(TURN.reply, record)
+    data, metadata = output.of_turn(TURN.reply, record)
     assert data["text/plain"] == "*r*"
     assert "<em>r</em>" in data["text/html"]
     saved = metadata["chatmagic"]
@@ -63,7 +63,7 @@ def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
         credits = Credits(10, left, None, None, datetime(2026, 1, 1, tzinfo=UTC))
         reply = replace(TURN.reply, credits=credits, usage=Usage(1, left, 1 + left))
         turn = replace(TURN, reply=reply, credit_line=False, temperature=0.5)
-        runs.append(output.of(reply, turn.to_record(REQUEST)))
+        runs.append(output.of_turn(reply, turn.to_record(REQUEST)))
         assert output.credit_line(reply, turn.to_record(REQUEST)) == ""
         assert runs[-1][1]["chatmagic"]["credits"]["remaining"] == left
     (first, _), (second, _) = runs

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chatmagic.conversation import attachments
-from chatmagic.conversation.attachments import in_front, nearest, recalled
+from chatmagic.conversation.attachments import (
+    nearest_with_schema,
+    with_known_text,
+    words_on_form,
+)
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.schema_text import Schema
 from chatmagic.conversation.turn import Turn
@@ -20,34 +24,34 @@ if TYPE_CHECKING:
 
 def test_a_cell_with_its_output() -> None:
     """Each stands in its fence, and a cell that printed nothing has no output."""
-    assert attachments.cell("x = 1\n") == "A cell of this notebook:\n\n```python\nx = 1\n```"
+    assert attachments.cell_text("x = 1\n") == "A cell of this notebook:\n\n```python\nx = 1\n```"
     assert (
-        attachments.cell("print(x)", "\n1\n\n").partition("```\n\n")[2]
+        attachments.cell_text("print(x)", "\n1\n\n").partition("```\n\n")[2]
         == "Its output:\n\n```\n1\n```"
     )
-    assert attachments.cell("x", " \n") == attachments.cell("x")
+    assert attachments.cell_text("x", " \n") == attachments.cell_text("x")
 
 
 def test_a_long_output_says_how_much_of_it_is_there() -> None:
     """The size that it had, and how much of that was noted."""
-    assert "Its output (the first 2 of 1,000 characters):\n\n" in attachments.cell("x", "ab", 1_000)
-    assert "Its output:\n\n" in attachments.cell("x", "ab", 2)
-    long = attachments.cell("x" * (attachments.MOST + 1))
+    assert "Its output (the first 2 of 1,000 characters):\n\n" in attachments.cell_text(
+        "x", "ab", 1_000
+    )
+    assert "Its output:\n\n" in attachments.cell_text("x", "ab", 2)
+    long = attachments.cell_text("x" * (attachments.MOST + 1))
     assert "[the first 100,000 of 100,001 characters]" in long
 
 
 def test_a_cell_that_raised() -> None:
     """Its error stands below what it showed."""
-    raised = attachments.cell("x", "out", trace="NameError: x")
-    assert (
-        raised
-        == f"{attachments.cell('x', 'out')}\n\nThe error that it raised:\n\n```\nNameError: x\n```"
-    )
+    raised = attachments.cell_text("x", "out", trace="NameError: x")
+    said = "The error that it raised:\n\n```\nNameError: x\n```"
+    assert raised == f"{attachments.cell_text('x', 'out')}\n\n{said}"
 
 
 def test_an_error_with_its_cell() -> None:
     """The source, and the error as text."""
-    assert attachments.error("1 / 0", "\x1b[31mZeroDivisionError\x1b[0m") == (
+    assert attachments.error_text("1 / 0", "\x1b[31mZeroDivisionError\x1b[0m") == (
         "A cell of this notebook that raised an error:\n\n```python\n1 / 0\n```\n\n"
         "The error:\n\n```\nZeroDivisionError\n```"
     )
@@ -55,7 +59,7 @@ def test_an_error_with_its_cell() -> None:
 
 def test_no_text_closes_its_fence() -> None:
     """The fence is longer than any that stands in the text."""
-    text = attachments.cell("x", "```\nnow you\n`````")
+    text = attachments.cell_text("x", "```\nnow you\n`````")
     assert text.endswith("``````\n```\nnow you\n`````\n``````")
 
 
@@ -79,7 +83,7 @@ def test_printed_text_is_what_is_left_to_see(printed: str, shown: str) -> None:
 def test_hostile_text_is_cheap(text: str) -> None:
     """No text takes more time than its length."""
     began = time.thread_time()
-    attachments.cell(text, text)
+    attachments.cell_text(text, text)
     assert time.thread_time() - began < 2
 
 
@@ -94,7 +98,7 @@ def turn(format: Format, schema: str | None = None) -> Turn:
 @pytest.mark.parametrize("format", ["text", "code", "json"])
 def test_a_form_is_asked_for_in_front(format: Format) -> None:
     """Whatever the turns before had."""
-    value = in_front(format, None, [turn(format)])
+    value = words_on_form(format, None, [turn(format)])
     assert value is not None
     assert (value.kind, value.expression, value.name) == ("format", format, f"format {format}")
     assert value.text is not None
@@ -107,24 +111,24 @@ def test_a_schema_is_told_whole() -> None:
         "Reply with one JSON value alone, without a code fence and without other words. "
         "It is of the type City:\n\nCity: string"
     )
-    assert in_front("json", SCHEMA, []) == Value.of("json City", words, "format")
+    assert words_on_form("json", SCHEMA, []) == Value.of("json City", words, "format")
 
 
 @pytest.mark.parametrize("format", ["markdown", "text", "code", "json"])
 def test_the_words_of_a_form_are_known_without_being_kept(format: Format) -> None:
     """Those of a schema are not, nor any other value."""
-    value = in_front(format, None, [turn("text" if format == "markdown" else format)])
+    value = words_on_form(format, None, [turn("text" if format == "markdown" else format)])
     assert value is not None
-    assert recalled(value.bare) == value
-    others = [in_front("json", SCHEMA, []), Value.of("x", value.text or "")]
-    assert all(recalled(other.bare) == other.bare for other in others if other is not None)
+    assert with_known_text(value.bare) == value
+    others = [words_on_form("json", SCHEMA, []), Value.of("x", value.text or "")]
+    assert all(with_known_text(other.bare) == other.bare for other in others if other is not None)
 
 
 def test_prose_is_asked_for_where_the_latest_reply_had_another_form() -> None:
     """A model goes on as it began; elsewhere nothing is said."""
-    assert in_front("markdown", None, []) is None
-    assert in_front("markdown", None, [turn("json"), turn("markdown")]) is None
-    prose = in_front("markdown", None, [turn("markdown"), turn("json")])
+    assert words_on_form("markdown", None, []) is None
+    assert words_on_form("markdown", None, [turn("json"), turn("markdown")]) is None
+    prose = words_on_form("markdown", None, [turn("markdown"), turn("json")])
     assert prose is not None
     assert prose.name == "format markdown"
 
@@ -132,5 +136,5 @@ def test_prose_is_asked_for_where_the_latest_reply_had_another_form() -> None:
 def test_the_nearest_schema() -> None:
     """It is the one of the last turn that has one."""
     turns = [turn("json", "A"), turn("json", "B"), turn("json"), turn("markdown")]
-    assert nearest(turns) is turns[1]
-    assert nearest(turns[2:]) is None
+    assert nearest_with_schema(turns) is turns[1]
+    assert nearest_with_schema(turns[2:]) is None

@@ -26,7 +26,7 @@ texts = st.lists(pieces, max_size=5).map("".join)
 
 def join(first: str, second: str) -> str:
     """Join two parts."""
-    return continuation.text_of(first, second, continuation.cut(first, second))
+    return continuation.joined_text(first, second, continuation.cut_size(first, second))
 
 
 @pytest.mark.parametrize("at", range(len(TEXT) + 1))
@@ -72,7 +72,7 @@ def test_what_is_no_overlap(first: str, second: str, both: str) -> None:
 @given(texts, texts)
 def test_nothing_but_a_repetition_is_left_out(first: str, second: str) -> None:
     """The first part stays whole; of the second goes what the first ends with, or a fence."""
-    cut, both = continuation.cut(first, second), join(first, second)
+    cut, both = continuation.cut_size(first, second), join(first, second)
     assert both.startswith(first)
     assert both.endswith(second[cut:])
     assert len(both) - len(first) - len(second[cut:]) in {0, 1}
@@ -86,16 +86,16 @@ def test_nothing_but_a_repetition_is_left_out(first: str, second: str) -> None:
 @given(texts, texts)
 def test_a_part_is_shown_in_the_block_that_it_goes_on_in(first: str, second: str) -> None:
     """But not one that opens it once more, nor where a reply is shown as it stands."""
-    line = continuation.block(first, second, "markdown")
-    assert continuation.block(first, second, "text") is None
+    line = continuation.block_opening(first, second, "markdown")
+    assert continuation.block_opening(first, second, "text") is None
     assert line is None or line in first
 
 
 def test_the_block_is_that_which_is_open() -> None:
     """With its language."""
-    assert continuation.block("a\n```python\nx", "\ny", "markdown") == "```python"
-    assert continuation.block("a\n```python\nx", "```python\nx", "code") is None
-    assert continuation.block(TEXT, "more", "markdown") is None
+    assert continuation.block_opening("a\n```python\nx", "\ny", "markdown") == "```python"
+    assert continuation.block_opening("a\n```python\nx", "```python\nx", "code") is None
+    assert continuation.block_opening(TEXT, "more", "markdown") is None
 
 
 def part(first: Turn, text: str, **facts: Any) -> Turn:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from chatmagic.conversation.request_facts import (
-    Kind,
     Parameters,
     Part,
     RequestFacts,
     TokenRate,
     Value,
+    ValueKind,
     parts_of,
 )
 from chatmagic.models import Message
@@ -30,7 +30,7 @@ def test_a_value_holds_no_lone_surrogates() -> None:
 
 @pytest.mark.parametrize("kind", [None, "cell", "error"])
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_value_both_ways(kept: bool, kind: Kind | None) -> None:
+def test_a_value_both_ways(kept: bool, kind: ValueKind | None) -> None:
     """With its text or without; other fields are ignored, and an expression has no kind."""
     value = Value.of("x", "1", kind, kind and "a cell's hash")
     value = value if kept else value.bare

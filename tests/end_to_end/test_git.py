@@ -19,7 +19,7 @@ from project import ROOT
 
 from chatmagic import cli
 from chatmagic.archive import notebook, restore
-from chatmagic.archive.output import of
+from chatmagic.archive.output import of_turn
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Reply
 
@@ -53,7 +53,7 @@ def replied(notebook: NotebookNode, *, credits_left: int) -> NotebookNode:
     credits = Credits(10, credits_left, None, None, datetime(2026, 1, 1, tzinfo=UTC))
     reply = Reply("*yes*", model="m", finish_reason="stop", credits=credits)
     record = Turn(prompt="p", reply=reply, credit_line=False).to_record("0" * 64)
-    data, metadata = of(reply, record)
+    data, metadata = of_turn(reply, record)
     shown = {"output_type": "display_data", "data": data, "metadata": metadata}
     code(made)[-1].outputs = [from_dict(shown)]  # type: ignore[no-untyped-call]
     return made

@@ -39,7 +39,7 @@ def showing() -> NotebookNode:
         asked = f"Show me {kind}."
         reply = Reply(practice.complete((Message("user", asked),), None).text)
         record = Turn(prompt=asked, reply=reply).to_record("0" * 64)
-        data, metadata = output.of(reply, record)
+        data, metadata = output.of_turn(reply, record)
         shown = nbformat.v4.new_output("display_data", data, metadata=metadata)  # type: ignore[no-untyped-call]
         cells.append(nbformat.v4.new_code_cell(f"%chat {asked}", outputs=[shown]))  # type: ignore[no-untyped-call]
     notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells)  # type: ignore[no-untyped-call]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from chatmagic.archive import output
 from chatmagic.audit import audit
-from chatmagic.conversation import question, record, template
+from chatmagic.conversation import chat_cell, record, template
 from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Turn
@@ -85,8 +85,8 @@ def books(draw: st.DrawFn) -> dict[str, Any]:
         carried = Carried.of((0, other.digest) for other in held).newest(turn.last)
         asked = Request((Message("user", "x"),)).digest()
         told = replace(turn, carried=carried).to_record(asked, set(carried.digests))
-        data, metadata = output.of(turn.reply, told)
-        source = question.source(told.prompt) if not turn.values else f"%%chat\n{told.prompt}"
+        data, metadata = output.of_turn(turn.reply, told)
+        source = chat_cell.source_for(told.prompt) if not turn.values else f"%%chat\n{told.prompt}"
         made.append(nbformat.v4.new_code_cell(source, outputs=[display(data, metadata)]))  # type: ignore[no-untyped-call]
         held.append(turn)
     for kind in draw(st.sampled_from([(), ("undo", "redo"), ("reset",)])):

@@ -121,7 +121,7 @@ def test_once_is_one_display(page: Page) -> None:
     view.ended(answer())
     (message,) = page.messages
     assert message["kind"] == "display"
-    assert (message["data"], message["metadata"]) == output.of(REPLY, answer().record)
+    assert (message["data"], message["metadata"]) == output.of_turn(REPLY, answer().record)
     assert message["id"] is None
 
 
@@ -132,9 +132,9 @@ def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page, loop: D
     live.began([])
     live.fragment(held.text)
     live.ended(answer(held))
-    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+    assert page.messages[-1]["data"] == output.of_turn(REPLY, answer().record)[0]
     views.Once().ended(answer(held))
-    assert page.messages[-1]["data"] == output.of(REPLY, answer().record)[0]
+    assert page.messages[-1]["data"] == output.of_turn(REPLY, answer().record)[0]
 
 
 @pytest.mark.parametrize("in_page", [True, False])

@@ -43,7 +43,7 @@ def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
     made = turn.to_record(Request((Message("user", prompt),)).digest())
     told = replace(made, **changes)
     shown = restore.turn_of(told, reply, owner=None).reply
-    return cell(f"%%chat\n{prompt}", [output(*turn_output.of(shown, told))])
+    return cell(f"%%chat\n{prompt}", [output(*turn_output.of_turn(shown, told))])
 
 
 def changed(reply: dict[str, Any]) -> dict[str, Any]:

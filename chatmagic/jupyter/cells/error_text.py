@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._log import log_swallowed
-from chatmagic.conversation.attachments import cut
+from chatmagic.conversation.attachments import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,10 +122,10 @@ def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list
     if isinstance(error, SyntaxError):
         lines += _place(error, cell_of)
     words = error.msg if isinstance(error, SyntaxError) else _words(error)
-    lines.append(f"{name}: {cut(str(words), MOST_OF_A_MESSAGE)}" if words else name)
+    lines.append(f"{name}: {shortened(str(words), MOST_OF_A_MESSAGE)}" if words else name)
     notes = getattr(error, "__notes__", None)
     if isinstance(notes, list):
-        lines += [cut(note, MOST_OF_A_MESSAGE) for note in notes if isinstance(note, str)]
+        lines += [shortened(note, MOST_OF_A_MESSAGE) for note in notes if isinstance(note, str)]
     return lines
 
 

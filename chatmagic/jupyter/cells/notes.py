@@ -93,7 +93,9 @@ class CellRun:
     @cached_property
     def text(self) -> str:
         """The cell as the model reads it."""
-        return attachments.cell(self.source, self.output, len(self.output) + self.lost, self.trace)
+        return attachments.cell_text(
+            self.source, self.output, len(self.output) + self.lost, self.trace
+        )
 
     @cached_property
     def digest(self) -> str:

@@ -309,7 +309,7 @@ def _error(kernel: Kernel) -> Value:
     error = None if notes is None else notes.error
     if error is None:
         raise InputError(NO_ERROR)
-    return Value.of(error.kind, attachments.error(error.source, error.trace), "error")
+    return Value.of(error.kind, attachments.error_text(error.source, error.trace), "error")
 
 
 CHAT: Final = Command(

@@ -166,7 +166,7 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
         record = picked.record if kernel.settings.keep_values else picked.record.bare
         record = replace(record, owner=execution.cell, in_place_of=tuple(digests), picked=True)
         record = replace(record, continues=None)
-        views.show(*output.of(picked.reply, record.listing(picked.carried, above.shown)))
+        views.show(*output.of_turn(picked.reply, record.listing(picked.carried, above.shown)))
     kernel.shown = (execution.id, picked.reply)
     return picked.reply
 

@@ -16,7 +16,7 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import conversation_json, notebook, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import attachments, options, question
+from chatmagic.conversation import attachments, chat_cell, options
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
@@ -69,7 +69,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
     values = [value.bare for turn in conversation for value in turn.values]
-    valued = [value.name for value in values if attachments.recalled(value) == value]
+    valued = [value.name for value in values if attachments.with_known_text(value) == value]
     if valued and (not keep_values or path.suffix.lower() == ".md"):
         shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
         keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
@@ -189,8 +189,8 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
         record = records[item.number]
         flags = options.typed_options(item)
         has_values = any(value.kind is None for value in record.values)
-        source = question.source(record.prompt, *flags, has_values=has_values)
-        cells.append((id, source, output.of(item.reply, record)))
+        source = chat_cell.source_for(record.prompt, *flags, has_values=has_values)
+        cells.append((id, source, output.of_turn(item.reply, record)))
     return notebook.write(cells)
 
 

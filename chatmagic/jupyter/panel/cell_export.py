@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.archive import output
-from chatmagic.conversation import options, question
+from chatmagic.conversation import chat_cell, options
 from chatmagic.conversation.record import owner_of
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ def planned(
 
 def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
     data, metadata = (
-        (output.bundle(turn.reply), {}) if record is None else output.of(turn.reply, record)
+        (output.bundle(turn.reply), {}) if record is None else output.of_turn(turn.reply, record)
     )
     return {
         "cell_type": "code",
         "id": own,
-        "source": question.source(turn.as_typed, *options.typed_options(turn)),
+        "source": chat_cell.source_for(turn.as_typed, *options.typed_options(turn)),
         "metadata": {},
         "outputs": [{"output_type": "display_data", "data": data, "metadata": metadata}],
         "execution_count": None,

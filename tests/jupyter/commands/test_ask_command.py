@@ -442,7 +442,7 @@ def test_ways_to_ask_about_an_error(
 
 def block(source: str, output: str = "") -> str:
     """Return a cell as it stands in front of a question."""
-    return f"{attachments.cell(source, output)}\n\n"
+    return f"{attachments.cell_text(source, output)}\n\n"
 
 
 def test_the_nearest_cells_above_go_in_front(shell: Shell, emulator: Emulator) -> None:

@@ -39,7 +39,7 @@ class Question(NamedTuple):
     quiet: bool
 
 
-def of(source: str) -> Question | None:
+def question_of(source: str) -> Question | None:
     """Return the one question of a ``%%chat`` cell, or of a cell that is one line of ``%chat``.
 
     Returns:
@@ -66,7 +66,7 @@ def first_line(lines: Sequence[str]) -> int | None:
     return next((number for number, line in enumerate(lines) if not re.match(_ABOVE, line)), None)
 
 
-def each(source: str) -> tuple[Question, ...]:
+def questions_of(source: str) -> tuple[Question, ...]:
     """Return the questions of a cell in which each is a line of ``%chat``, as in a loop.
 
     Returns:
@@ -74,7 +74,7 @@ def each(source: str) -> tuple[Question, ...]:
     """
     questions = []
     for line in source.split("\n"):
-        asked = of(line) if re.match(rf"\s*{_ONE_LINE}", line) else None
+        asked = question_of(line) if re.match(rf"\s*{_ONE_LINE}", line) else None
         if asked is not None:
             questions.append(asked)
         elif re.search(_MENTIONED, line):
@@ -82,7 +82,7 @@ def each(source: str) -> tuple[Question, ...]:
     return tuple(questions)
 
 
-def source(prompt: str, *options: str, has_values: bool = False) -> str:
+def source_for(prompt: str, *options: str, has_values: bool = False) -> str:
     """Return the source of the cell that asks a prompt.
 
     Args:
