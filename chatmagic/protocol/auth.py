@@ -222,7 +222,7 @@ class KeyCheck:
             before = ()
         new = messages[len(before) :]
         # As typed and as JSON writes it, which differ where a key holds a quotation mark.
-        sent = replace(request, messages=new, body=None) if before else request
+        sent = replace(request, messages=new) if before else request
         refuse_keys([sent.encode().decode()], known)
         refuse_keys(
             [message.content for message in new], (key for key in known if not key.is_as_json)

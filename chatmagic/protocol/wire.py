@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from chatmagic import _json
 from chatmagic._json import canonical, digest, finite_number, shared, whole_number
 from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
-from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
+from chatmagic.text import without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
 EMULATOR_SERVER: Final = "chatmagic-emulator"
@@ -29,9 +29,6 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 """Fields that a request's digest leaves out: which model answers, and what it tells beside."""
 
 DONE: Final = "[DONE]"
-_BEGIN: Final = b'{"messages": ['
-_SENT: Final = '{"role": "%(role)s", "content": "%(content)s"}'
-_CANONICAL: Final = '{"content":"%(content)s","role":"%(role)s"}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,6 @@ class Request:
         max_tokens: upper limit on generated tokens; left out when ``None``.
         temperature: sampling temperature; left out when ``None``.
         extra: fields that a compatible server wants beside the interface's own.
-        body: the bytes that are sent, where they are written already.
 
     Raises:
         ValueError: a value cannot be said in JSON.
@@ -55,7 +51,6 @@ class Request:
     max_tokens: int | None = None
     temperature: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    body: bytes | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -112,102 +107,33 @@ class Request:
         Raises:
             ValueError: ``extra`` holds something that JSON has no word for.
         """
-        if self.body is not None:
-            return self.body
         try:
             text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"the request cannot be written as JSON: {error}") from None
-        return without_lone_surrogates(text).encode()
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            return without_lone_surrogates(text).encode()
 
     def digest(self) -> str:
         """Return the digest of the canonical body by which a request is known again.
 
         It is that of the body as sent, without :data:`NOT_IN_DIGEST`.
-        """
-        sent = json.loads(self.encode())
-        return digest({name: sent[name] for name in sent if name not in NOT_IN_DIGEST})
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """What was written of one request.
-
-    Args:
-        messages: its messages.
-        exact: the JSON of those of which :func:`_plain` writes none, by their places.
-        head: what stands before them in the canonical body.
-        hashed: digest of the canonical body as far as their end.
-    """
-
-    messages: tuple[Message, ...] = ()
-    exact: Mapping[int, bytes] = field(default_factory=dict)
-    head: str = ""
-    hashed: Any = field(default_factory=hashlib.sha256)
-
-
-class BodyWriter:
-    """Writer of the bodies of one conversation's requests.
-
-    It keeps no body, which would be the conversation once more, and writes each anew.
-    """
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self._last = _Written()
-
-    def written(self, request: Request) -> tuple[Request, str]:
-        """Return a request with its body, and its digest: those that it has by itself.
 
         Raises:
-            ValueError: ``extra`` holds something that JSON has no word for.
+            ValueError: as :meth:`encode`.
         """
-        bare = replace(request, messages=()).encode()
-        others = {n: v for n, v in json.loads(bare).items() if n not in NOT_IN_DIGEST}
-        del others["messages"]
-        before, after = (
-            canonical({name: value for name, value in others.items() if is_there(name)})[1:-1]
-            for is_there in ("messages".__gt__, "messages".__lt__)
-        )
-        now = self._added(request.messages, f'{{{before}{"," * bool(before)}"messages":[')
-        hashed = now.hashed.copy()
-        hashed.update(f"]{',' * bool(after)}{after}}}".encode())
-        sent = [now.exact.get(at) or _fast(each, _SENT) for at, each in enumerate(now.messages)]
-        body = b"".join([_BEGIN, b", ".join(sent), bare[len(_BEGIN) :]])
-        if len(request.messages) > 1:
-            # A question by itself leaves what the next one of the conversation goes on from.
-            self._last = now
-        return replace(request, body=body), hashed.hexdigest()
-
-    def _added(self, messages: tuple[Message, ...], head: str) -> _Written:
-        """Return what is written of messages, after those that the last request had, too."""
-        last = self._last
-        if last.head != head or messages[: len(last.messages)] != last.messages:
-            last = _Written(head=head)
-            last.hashed.update(head.encode())
-        hashed, exact = last.hashed.copy(), {**last.exact}
-        for at, each in enumerate(messages[len(last.messages) :], len(last.messages)):
-            written = _plain(each, _CANONICAL)
-            if written is None:
-                value = {"role": each.role, "content": each.content}
-                text = without_lone_surrogates(json.dumps(value, ensure_ascii=False))
-                exact[at], written = text.encode(), canonical(json.loads(text)).encode()
-            hashed.update(b"," * bool(at) + written)
-        return _Written(messages, exact, head, hashed)
-
-
-def _plain(message: Message, form: str) -> bytes | None:
-    """Return the JSON of a message; ``None`` where :func:`_fast` does not write it rightly."""
-    try:
-        written = _fast(message, form)
-    except UnicodeEncodeError:
-        return None
-    return written if message.role.isalpha() and is_json_escaped(written) else None
-
-
-def _fast(message: Message, form: str) -> bytes:
-    """Return the JSON of a message, if :func:`is_json_escaped` agrees."""
-    return (form % {"role": message.role, "content": json_escaped(message.content)}).encode()
+        # To write the messages and read them again takes five times as long as to hash them.
+        sent = json.loads(replace(self, messages=()).encode()) | {
+            "messages": self.to_json()["messages"]
+        }
+        known = {name: value for name, value in sent.items() if name not in NOT_IN_DIGEST}
+        try:
+            return hashlib.sha256(canonical(known).encode()).hexdigest()
+        except UnicodeEncodeError:
+            known["messages"] = json.loads(self.encode())["messages"]
+            return digest(known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from chatmagic.cassette.cassette import ActiveCassette
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import TokenRate
-from chatmagic.protocol.wire import BodyWriter
 from chatmagic.session.client_pool import ClientPool
 from chatmagic.session.environment import PlainPython
 from chatmagic.session.events import Followers
@@ -53,7 +52,6 @@ class SessionState:
         self.followers = Followers()
         self.lock = AskLock()
         self.secret_check = SecretCheck()
-        self.bodies = BodyWriter()
 
 
 def note_tokens(session: SessionState, request: Request, reply: Reply) -> None:

@@ -168,7 +168,7 @@ class AskSteps:
 
     def _make_request(self) -> None:
         """Make the request and its digest, before anything is spent on it."""
-        state, session, given = self.state, self.session, self.session.clients.given
+        state, _session, given = self.state, self.session, self.session.clients.given
         setup = given.setup if given is not None else state.cassette or state.service
         extra_body = (setup and setup.extra_body) or {}
         system_role = setup is not None and setup.system_role
@@ -178,7 +178,7 @@ class AskSteps:
             if (instructions := state.context.instructions) is not None:
                 messages = instructed(state.request.messages, instructions, system_role=system_role)
                 state.request = replace(state.request, messages=messages)
-            state.request, state.digest = session.bodies.written(state.request)
+            state.digest = state.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
 

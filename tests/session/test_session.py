@@ -449,7 +449,7 @@ def test_a_turn_is_held_once(session: Session) -> None:
         for _ in range(asks):
             number = session.conversation.added
             session.ask(f"echo:{number}{'x' * 5_000}")
-        return held_by(session.conversation, session.bodies, session.secret_check)
+        return held_by(session.conversation, session.secret_check)
 
     few = size_after(10)
     text = sum(map(len, session.conversation.turns[-1].reads))
