@@ -248,9 +248,10 @@ def test_each_request_has_its_own_body_and_headers(connect: Callable[..., HttpTr
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 def test_a_reply_left_at_its_end_mark_keeps_the_connection(
-    connect: Callable[..., HttpTransport], *, packed: bool
+    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch, *, packed: bool
 ) -> None:
     """What stands after the end mark is drained, so that the connection serves again."""
+    monkeypatch.setattr("chatmagic.client.transport.DRAIN_SECONDS", PATIENCE)
     press = gzipping() if packed else plainly
     fields = FRAMES["chunked gzip" if packed else "chunked"]
     body = chunked(press(event("hi") + DONE)), chunked(press(b": bye\n")) + CHUNKS_END
