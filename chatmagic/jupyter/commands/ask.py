@@ -16,7 +16,7 @@ from chatmagic.jupyter.background import Background
 from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.status import Status
-from chatmagic.jupyter.values.describe import Descriptions
+from chatmagic.jupyter.values import Descriptions
 from chatmagic.session.events import EMPTY, Ask, View
 from chatmagic.text import one_line
 

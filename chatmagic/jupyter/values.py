@@ -1,0 +1,769 @@
+"""Descriptions of the namespace's objects, as ``{{ expression }}`` puts them into a prompt.
+
+The kind of an object says how it is described: a table of pandas or polars, an array of numpy, a
+figure of matplotlib, a function, class or module, or anything else as IPython shows it. No library
+is imported for that: an object of a library's is only there where that has been imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import io
+import math
+import re
+import sys
+import textwrap
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from numbers import Number
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from IPython.lib.pretty import RepresentationPrinter
+from IPython.utils.dir2 import get_real_method
+
+from chatmagic._log import log_swallowed
+from chatmagic.models import Reply
+from chatmagic.text import counted, one_line, without_memory_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+FOR_MODELS: Final = "text/llm+plain"
+"""The type of what an object says of itself for a model, among its displays."""
+_AS_IT_IS: Final = (str, Number, Reply, type(None))
+_NAMED: Final = 5
+
+
+class Descriptions:
+    """Texts of the expressions of one prompt, and what is said of them to the person who asks.
+
+    Args:
+        shell: the shell in whose namespace they are evaluated.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        """Begin with none."""
+        self._shell = shell
+        self._words: list[str] = []
+
+    def text(self, expression: str) -> str:
+        """Evaluate an expression, and return the text that stands for its value.
+
+        Args:
+            expression: as typed between the braces.
+
+        Raises:
+            Exception: what the user's own code raises.
+        """
+        shell = self._shell
+        value = eval(expression, shell.user_global_ns, shell.user_ns)  # noqa: S307 - the user's own words
+        description = describe(value, shell)
+        if words := description.words(expression):
+            self._words.append(words)
+        return description.text
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line on what was described; none where all were texts and numbers."""
+        words = list(dict.fromkeys(self._words))
+        if len(words) > _NAMED:
+            words[_NAMED:] = [f"and {counted(len(words) - _NAMED, 'more value')}"]
+        return ("; ".join(words),) if words else ()
+
+
+def describe(value: object, shell: InteractiveShell) -> Description:
+    """Return what stands for an object in a prompt.
+
+    A text goes in as it is, a number as ``str()``. Nothing else is longer than
+    :data:`LIMIT`. Where an object's own methods fail, the
+    next way to describe it is taken.
+
+    Args:
+        value: any object; nothing is written to it.
+        shell: the shell whose printers and cells count.
+
+    Raises:
+        Exception: what ``str()`` raises for a text or a number.
+    """
+    if issubclass(type(value), _AS_IT_IS):
+        return Description(str(value))
+    ways: tuple[Callable[[], Description | None], ...] = (
+        lambda: _own_words(value),
+        lambda: _table(value),
+        lambda: _array(value),
+        lambda: _figure(value),
+        lambda: _code(value, shell),
+        lambda: _as_ipython_shows_it(value, shell),
+    )
+    for way in ways:
+        try:
+            description = way()
+        except Exception as error:  # noqa: BLE001 - an object's own methods may raise anything
+            log_swallowed(error)
+            continue
+        if description is None:
+            continue
+        if len(description.text) <= LIMIT:
+            return description
+        return whole_or_cut(description.text, description.what, "the description")
+    kind = kind_of(value)
+    return Description(f"<{kind}, which cannot be shown as text>", kind)
+
+
+def _own_words(value: object) -> Description | None:
+    """Return what an object says of itself for a model, if it does."""
+    text: Any = None
+    if (method := get_real_method(value, "_repr_llm_")) is not None:
+        text = method()
+    if (
+        not isinstance(text, str)
+        and (method := get_real_method(value, "_repr_mimebundle_")) is not None
+    ):
+        bundle = method(include={FOR_MODELS}, exclude=None)
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        text = (data or {}).get(FOR_MODELS)
+    if not isinstance(text, str):
+        return None
+    return whole_or_cut(str(text), f"own words of {kind_of(value)}", "its own words")
+
+
+def _as_ipython_shows_it(value: object, shell: InteractiveShell) -> Description:
+    text, complete = printed(value, shell)
+    kind = kind_of(value)
+    return whole_or_cut(text, kind, f"this {kind}", complete=complete)
+
+
+# --- The text of a description, and its bound ----------------------------------------------------
+
+LIMIT: Final = 4_000
+"""The most characters of a description, with what it says of what was left out."""
+COUNTED: Final = 100_000
+"""How far a text is made to tell how long it is; a longer one is longer than that."""
+_CELL: Final = 60
+_NAME: Final = 40
+_CELL_READ: Final = 1_000
+_WORD: Final = 12
+_CUT_WORD: Final = re.compile(rf"(?<![\w.+=-])([\w.+=-]{{{_WORD}}})[\w.+=-]{{1,200}}\Z")
+"""A word that a cut goes through: of a password, most of it would be one that no check knows."""
+_SCALARS: Final = (Number, date, time, timedelta)
+_SIZED: Final = (list, tuple, set, frozenset, dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Text that stands for an object in a prompt.
+
+    Args:
+        text: the text, at most :data:`LIMIT` characters of an object that is no text.
+        what: what it describes, such as ``80 rows``; empty for a text or a number.
+        whole: whether it is all of the object's text or source, not a selection.
+    """
+
+    text: str
+    what: str = ""
+    whole: bool = False
+
+    def words(self, expression: str) -> str:
+        """Return what went in for a person, in one line; empty for a text or a number.
+
+        Args:
+            expression: as typed between the braces.
+        """
+        if not self.what:
+            return ""
+        size = counted(len(self.text), "character")
+        how = "in" if self.whole else "described in"
+        return f"{one_line(expression, _NAME)}: {self.what} {how} {size}"
+
+
+def whole_or_cut(text: str, what: str, of: str, *, complete: bool = True) -> Description:
+    """Return a text as a description, cut where it is too long.
+
+    Args:
+        text: the text.
+        what: what it describes.
+        of: what the text is of, for the line that says how much was left out.
+        complete: whether there is no more of the text; otherwise it is of unknown length.
+    """
+    if complete and len(text) <= LIMIT:
+        return Description(text, what, whole=True)
+    total = f"{len(text):,}" if complete else f"more than {COUNTED:,}"
+    line = f"\n[cut: the first {{:,}} of {total} characters of {of}]"
+    kept = _CUT_WORD.sub(r"\1", text[: LIMIT - len(line.format(LIMIT))])
+    return Description(kept + line.format(len(kept)), what)
+
+
+def is_a(value: object, package: str, *names: str) -> bool:
+    """Return whether an object is of a class of a library, which is not imported for that.
+
+    Args:
+        value: any object.
+        package: the library's module.
+        names: names of its classes.
+    """
+    module = sys.modules.get(package)
+    kinds = (getattr(module, name, None) for name in names)
+    return issubclass(type(value), tuple(kind for kind in kinds if isinstance(kind, type)))
+
+
+def kind_of(value: object) -> str:
+    """Return the name of an object's type, with its size where that is a built-in container."""
+    kind = type(value)
+    name = one_line(type.__dict__["__name__"].__get__(kind), _NAME)
+    if kind not in _SIZED:
+        return name
+    return f"{name} of {counted(len(value), 'item')}"  # type: ignore[arg-type]
+
+
+class _Full(Exception):  # noqa: N818 - it ends the printing, nothing is wrong
+    """More was written than is wanted."""
+
+
+class _Bounded(io.StringIO):
+    """Stream that takes so many characters."""
+
+    def __init__(self, limit: int) -> None:
+        """Begin empty."""
+        super().__init__()
+        self._limit = limit
+
+    def write(self, text: str) -> int:
+        """Keep a piece as far as it fits.
+
+        Raises:
+            _Full: it does not fit.
+        """
+        kept = super().write(text[: self._limit - self.tell()])
+        if kept < len(text):
+            raise _Full
+        return kept
+
+
+def printed(
+    value: object, shell: InteractiveShell | None = None, limit: int = COUNTED
+) -> tuple[str, bool]:
+    """Return an object as IPython shows it in text, and whether that is all of it.
+
+    A long one is printed no further than the limit, and no sequence is shortened before. It
+    has no address of an object.
+
+    Args:
+        value: any object.
+        shell: the shell whose printers count; ``None`` for IPython's own.
+        limit: the most characters of the text.
+    """
+
+    def start(text: Any, printer: RepresentationPrinter, _cycle: object) -> None:
+        # The repr of a whole text would be made before any of it is written.
+        printer.text(repr(text if len(text) <= limit else text[: limit + 1]))
+
+    stream = _Bounded(limit)
+    printer = RepresentationPrinter(stream, max_seq_length=limit)
+    display = None if shell is None else shell.display_formatter
+    if display is not None and (plain := display.formatters.get("text/plain")) is not None:
+        # Copies: printing moves what is deferred to the types.
+        printer.max_width = plain.max_width
+        printer.singleton_pprinters = dict(plain.singleton_printers)
+        printer.type_pprinters = dict(plain.type_printers)
+        printer.deferred_pprinters = dict(plain.deferred_printers)
+    for kind in (str, bytes, bytearray):
+        printer.type_pprinters[kind] = start
+    try:
+        printer.pretty(value)
+        printer.flush()
+    except _Full:
+        return without_memory_addresses(stream.getvalue()), False
+    return without_memory_addresses(stream.getvalue()), True
+
+
+def cell(value: object, limit: int = _CELL) -> str:
+    """Return an object in a few characters, for a cell of a table; it never fails.
+
+    Args:
+        value: any object.
+        limit: the most characters.
+    """
+    try:
+        if issubclass(type(value), str):
+            return _short(str(value)[:_CELL_READ], limit)
+        if issubclass(type(value), _SCALARS) or is_a(value, "numpy", "generic"):
+            return _short(str(value), limit)
+        return _short(printed(value, limit=_CELL_READ)[0], limit)
+    except Exception as error:  # noqa: BLE001 - an object's own methods may raise anything
+        log_swallowed(error)
+        return one_line(f"<{kind_of(value)}>", limit)
+
+
+def _short(text: str, limit: int) -> str:
+    line = one_line(text, limit + 1)
+    if len(line) <= limit:
+        return line
+    return _CUT_WORD.sub(r"\1", line[: limit - 1]).rstrip() + "…"
+
+
+def ends(total: int, most: int) -> list[int]:
+    """Return the places of the first and the last of so many, two thirds of them first.
+
+    Args:
+        total: how many there are.
+        most: how many places to give at most.
+    """
+    if total <= most:
+        return list(range(total))
+    last = most // 3
+    return [*range(most - last), *range(total - last, total)]
+
+
+def places(noun: str, shown: Sequence[int], total: int) -> str:
+    """Return places in words, counted from 1: ``rows 1 to 7 and 78 to 80 of 80``.
+
+    Args:
+        noun: what stands there, in the singular.
+        shown: the places, from 0, with one gap at most.
+        total: how many there are.
+    """
+    if len(shown) == total:
+        return f"all {counted(total, noun)}"
+    gap = gap_of(shown)
+    runs = [run for run in (shown[:gap], shown[gap:]) if run]
+    named = " and ".join(
+        f"{run[0] + 1:,} to {run[-1] + 1:,}" if len(run) > 1 else f"{run[0] + 1:,}" for run in runs
+    )
+    return f"{noun}s {named} of {total:,}"
+
+
+def gap_of(shown: Sequence[int]) -> int:
+    """Return how many places there are before the first that is left out."""
+    return next((at for at, place in enumerate(shown) if at != place), len(shown))
+
+
+# --- Arrays of numpy -----------------------------------------------------------------------------
+
+SUMMED_WHOLE: Final = 1_000_000
+"""Up to how many values the _summary is of all of them."""
+SAMPLE: Final = 100_000
+"""Of about how many it is otherwise, at equal distances; so with the rows of a table."""
+_LINE: Final = 30
+_EDGE: Final = 9
+_ARRAY_CELL: Final = 24
+
+
+def _array(value: Any) -> Description | None:
+    """Return the description of an array or of a number of numpy; ``None`` of anything else."""
+    if is_a(value, "numpy", "generic") or (is_a(value, "numpy", "ndarray") and not value.shape):
+        return Description(str(value))
+    if not is_a(value, "numpy", "ndarray"):
+        return None
+    if is_a(value, "numpy", "matrix"):
+        value = sys.modules["numpy"].asarray(value)  # a row of a matrix is a matrix
+    lines = [f"numpy array: shape {value.shape}, type {cell(str(value.dtype))}"]
+    if value.size:
+        lines += [*_summary(value), *_corners(value)]
+    return Description("\n".join(lines), f"array of shape {value.shape}")
+
+
+def _summary(value: Any) -> list[str]:
+    """Return minimum, maximum and mean of an array of numbers, and how many are missing.
+
+    Args:
+        value: an array of any type, with at least one value; of times there is no mean.
+    """
+    numpy: Any = sys.modules["numpy"]
+    if value.dtype.kind not in "biufmM":
+        return []
+    step = -(-value.size // SAMPLE) if value.size > SUMMED_WHOLE else 1
+    while math.gcd(step, value.size // len(value)) > 1:
+        step += 1  # with a factor in common it would meet some of the columns alone
+    taken = value.flat[::step]
+    values = numpy.asarray(taken)
+    missing = numpy.isnat(values) if value.dtype.kind in "mM" else numpy.isnan(values)
+    if is_a(taken, "numpy.ma", "MaskedArray"):
+        missing = missing | numpy.ma.getmaskarray(taken)
+    known, total = values[~missing], len(values)
+    of = f" (of a sample of {total:,} values, one in every {step:,})" if step > 1 else ""
+    if value.dtype.kind == "b":
+        return [f"true: {int(known.sum()):,} of {total:,}{of}"]
+    if not len(known):
+        return [f"all missing{of}"]
+    words = [f"min {cell(known.min())}", f"max {cell(known.max())}"]
+    if value.dtype.kind in "iuf":
+        with numpy.errstate(all="ignore"):
+            words.append(f"mean {float(known.mean(dtype='float64')):.6g}")
+    words.append(f"missing {int(missing.sum()):,}")
+    return [", ".join(words) + of]
+
+
+def _corners(value: Any) -> list[str]:
+    """Return the first and last values of a line, or of the first plane's rows and columns."""
+    if value.ndim == 1:
+        at = ends(len(value), _LINE)
+        return [f"{places('value', at, len(value))}:", _array_line(value, at)]
+    planes, where = 1, (0,) * (value.ndim - 2)
+    for size in value.shape[:-2]:
+        planes *= size
+    plane = value[where]
+    rows, columns = (ends(size, _EDGE) for size in plane.shape)
+    named = (("row", rows, plane.shape[0]), ("column", columns, plane.shape[1]))
+    words = ", ".join(places(*each) for each in named)
+    if where:
+        words += f" of {list(where)}, the first of {counted(planes, 'plane')}"
+    return [f"{words}:", *(_array_line(plane[row], columns) for row in rows)]
+
+
+def _array_line(values: Any, at: list[int]) -> str:
+    cells = [cell(values[place], _ARRAY_CELL) for place in at]
+    if (gap := gap_of(at)) < len(at):
+        cells.insert(gap, "…")
+    return f"[{', '.join(cells)}]"
+
+
+# --- Tables of pandas and polars -----------------------------------------------------------------
+
+COUNTED_WHOLE: Final = 1_000_000
+"""Up to how many rows missing values are counted in all of them."""
+COUNTED_CELLS: Final = 10_000_000
+"""And up to how many cells of the columns that are listed."""
+_COLUMNS: Final = 40
+_ROWS: Final = 20
+_FEW_ROWS: Final = 5
+_LISTED: Final = LIMIT * 2 // 5
+"""Characters for the list of columns, at most."""
+
+
+class _Pandas:
+    """The first columns of a DataFrame of pandas."""
+
+    def __init__(self, frame: Any) -> None:
+        """Take the first columns: a view, nothing is copied."""
+        self._part = frame.iloc[:, :_COLUMNS]
+        self.rows, self.columns = frame.shape
+        self.names = [_place_label(name) for name in self._part.columns]
+        self.types = [cell(str(kind)) for kind in self._part.dtypes]
+        levels = [cell(name) for name in frame.index.names if name is not None]
+        self.index = ", ".join(levels)
+
+    def missing(self, step: int) -> list[int]:
+        """Return how many values each column misses, in every so many of its rows."""
+        return [int(count) for count in self._part.iloc[::step].isna().sum()]
+
+    def cells(self, places: list[int]) -> list[list[str]]:
+        """Return some rows, each with its label first."""
+        part = self._part.iloc[places]
+        return [
+            [
+                _place_label(part.index[row]),
+                *(cell(part.iloc[row, at]) for at in range(len(self.names))),
+            ]
+            for row in range(len(places))
+        ]
+
+
+def _place_label(name: object) -> str:
+    """Return the name of a row or column, which has several parts where there are levels."""
+    return ", ".join(map(cell, name)) if type(name) is tuple else cell(name)
+
+
+class _Polars:
+    """The same of a DataFrame of polars, which has no index."""
+
+    def __init__(self, frame: Any) -> None:
+        """Take the first columns, which share the memory of the frame."""
+        self._part = frame.select(frame.columns[:_COLUMNS])
+        self.rows, self.columns = frame.shape
+        self.names = [cell(name) for name in self._part.columns]
+        self.types = [cell(str(kind)) for kind in self._part.dtypes]
+        self.index = None
+
+    def missing(self, step: int) -> list[int]:
+        part = self._part if step == 1 else self._part.gather_every(step)
+        return [int(count) for count in part.null_count().row(0)]
+
+    def cells(self, places: list[int]) -> list[list[str]]:
+        return [[cell(value) for value in row] for row in self._part[places].rows()]
+
+
+_Table = _Pandas | _Polars
+
+
+def _table(value: Any) -> Description | None:
+    """Return the description of a DataFrame or Series; ``None`` of anything else."""
+    for package, adapter in (("pandas", _Pandas), ("polars", _Polars)):
+        if is_a(value, package, "DataFrame"):
+            return _description(f"{package} DataFrame", adapter(value))
+        if is_a(value, package, "Series"):
+            return _description(f"{package} Series", adapter(value.to_frame()))
+    return None
+
+
+def _description(title: str, table: _Table) -> Description:
+    shape = f"{counted(table.rows, 'row')}, {counted(table.columns, 'column')}"
+    head = f"{title}: {shape}\n"
+    listed = _columns(table) if table.names else ""
+    room = LIMIT - len(head) - len(listed)
+    sample = _sample(table, room) if table.names and table.rows else ""
+    return Description((head + listed + sample).rstrip("\n"), counted(table.rows, "row"))
+
+
+def _columns(table: _Table) -> str:
+    """Return the list of the columns, with what is missing in them."""
+    listed = min(len(table.names), table.columns)
+    is_long = table.rows > COUNTED_WHOLE or table.rows * listed > COUNTED_CELLS
+    step = -(-table.rows // SAMPLE) if is_long else 1
+    lines = ["", "| column | type | missing |", "|---|---|---|"]
+    size = sum(map(len, lines))
+    for name, kind, missing in zip(table.names, table.types, table.missing(step), strict=True):
+        line = _row([name, kind, f"{missing:,}"])
+        size += len(line) + 1
+        if size > _LISTED:
+            break
+        lines.append(line)
+    shown = len(lines) - 3
+    if shown < table.columns or step > 1:
+        lines.append("")
+    if shown < table.columns:
+        lines.append(f"[{places('column', range(shown), table.columns)}; no others are listed]")
+    if step > 1:
+        sampled = -(-table.rows // step)
+        lines.append(
+            f"[missing values are counted in a sample of {sampled:,} of {table.rows:,} rows, "
+            f"one in every {step:,}]"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _sample(table: _Table, room: int) -> str:
+    """Return as many columns and rows as a number of characters has room for."""
+    chosen = ends(table.rows, _ROWS)
+    grid = dict(zip(chosen, table.cells(chosen), strict=True))
+    few = min(_FEW_ROWS, table.rows)
+    width = len(table.names)
+    while width > 1 and len(_markdown(table, grid, few, width)) > room:
+        width -= 1
+    rows = len(chosen)
+    while rows > 1 and len(_markdown(table, grid, rows, width)) > room:
+        rows -= 1
+    return _markdown(table, grid, rows, width)
+
+
+def _markdown(table: _Table, grid: dict[int, list[str]], rows: int, width: int) -> str:
+    shown = ends(table.rows, rows)
+    words = places("row", shown, table.rows)
+    if width < table.columns:
+        words += f", {places('column', range(width), table.columns)}"
+    labels = [] if table.index is None else [table.index]
+    cells = len(labels) + width
+    lines = [
+        f"{words[0].upper()}{words[1:]}:",
+        "",
+        _row([*labels, *table.names[:width]]),
+        "|---" * cells + "|",
+    ]
+    return "\n".join(["", *lines, *(_row(grid[place][:cells]) for place in shown)])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
+
+
+# --- Figures of matplotlib -----------------------------------------------------------------------
+
+NO_PICTURE: Final = "[no picture is sent: this describes the figure]"
+_POINTS: Final = 12
+_BARS: Final = 24
+_MARKS: Final = 20
+"""How many lines, bars or other marks of one kind are described."""
+_TITLE_SHOWN: Final = 200
+
+
+def _figure(value: Any) -> Description | None:
+    """Return the description of a figure or of its axes; ``None`` of anything else."""
+    if is_a(value, "matplotlib.figure", "Figure"):
+        axes, title = value.axes, one_line(value.get_suptitle(), _TITLE_SHOWN)
+    elif is_a(value, "matplotlib.axes", "Axes"):
+        axes, title = [value], ""
+    else:
+        return None
+    what = f"figure with {counted(len(axes), 'plot')}"
+    lines = [f"matplotlib {what}{f': {title}' if title else ''}", NO_PICTURE]
+    for number, each in enumerate(axes, 1):
+        lines += ["", f"Plot {number} of {len(axes)}", *_plot(each)]
+    return Description("\n".join(lines), what)
+
+
+def _plot(axes: Any) -> list[str]:
+    """Return the description of one plot of a figure, line by line."""
+    titles = [axes.get_title(loc) for loc in ("left", "center", "right")]
+    named = [
+        ("title", "; ".join(filter(None, titles))),
+        ("x", _axis(axes.get_xlabel(), axes.get_xscale())),
+        ("y", _axis(axes.get_ylabel(), axes.get_yscale())),
+    ]
+    lines = [f"{name}: {one_line(text, _TITLE_SHOWN)}" for name, text in named if text]
+    bars = [each for each in axes.containers if is_a(each, "matplotlib.container", "BarContainer")]
+    lines += _each("line", axes.lines, _plotted_line)
+    lines += _each("bars", bars, lambda container: _bars(axes, container))
+    in_bars = {id(patch) for container in bars for patch in container.patches}
+    shapes = [patch for patch in axes.patches if id(patch) not in in_bars]
+    others = (("collection", axes.collections), ("image", axes.images), ("shape", shapes))
+    for word, marks in others:
+        lines += _each(word, marks, _other)
+    lines += _each("text", axes.texts, lambda text: one_line(text.get_text(), _TITLE_SHOWN))
+    return lines
+
+
+def _axis(label: str, scale: str) -> str:
+    """Return an axis's label, and its scale unless that is linear."""
+    return label if scale == "linear" else f"{label} ({scale} scale)".lstrip()
+
+
+def _each(word: str, marks: Sequence[Any], words: Callable[[Any], str]) -> list[str]:
+    """Return the descriptions of the first marks of one kind.
+
+    Args:
+        word: for the kind.
+        marks: all of it.
+        words: describes one mark.
+    """
+    shown = list(marks)[:_MARKS]
+    lines = [f"{word}{_mark_label(mark)}: {words(mark)}" for mark in shown]
+    if len(shown) < len(marks):
+        lines.append(f"[{word}: {len(shown):,} of {len(marks):,} are described]")
+    return lines
+
+
+def _mark_label(mark: Any) -> str:
+    """Return the label that a legend shows; matplotlib's own begin with an underscore."""
+    label = str(mark.get_label())
+    return "" if not label or label.startswith("_") else f" “{one_line(label, _TITLE_SHOWN)}”"
+
+
+def _plotted_line(line: Any) -> str:
+    """Return the number of a line's points, a summary, and the first and last of them."""
+    # The data as given: the processed ones are made, and kept, when they are asked for.
+    numpy: Any = sys.modules["numpy"]
+    x, y = (numpy.asarray(data) for data in (line.get_xdata(), line.get_ydata()))
+    at = ends(len(x), _POINTS)
+    points = ", ".join(f"({cell(x[place])}, {cell(y[place])})" for place in at)
+    summary = "".join(f"; y: {words}" for words in (_summary(y) if y.size else []))
+    return f"{counted(len(x), 'point')}{summary}; {places('point', at, len(x))}: {points}"
+
+
+def _bars(axes: Any, container: Any) -> str:
+    """Return the sizes of the bars that were drawn together, by what their axis calls them."""
+    lying = container.orientation == "horizontal"
+    axis = axes.yaxis if lying else axes.xaxis
+    at = ends(len(container.patches), _BARS)
+    named = []
+    for patch in (container.patches[place] for place in at):
+        begin, extent = (
+            (patch.get_y(), patch.get_height()) if lying else (patch.get_x(), patch.get_width())
+        )
+        size = patch.get_width() if lying else patch.get_height()
+        named.append(f"{_tick(axis, begin + extent / 2)}: {cell(size)}")
+    return f"{places('bar', at, len(container.patches))}: {', '.join(named)}"
+
+
+def _tick(axis: Any, place: float) -> str:
+    """Return what the axis calls a place: a category, a date, or the number."""
+    formatter, locator = axis.get_major_formatter(), axis.get_major_locator()
+    if is_a(formatter, "matplotlib.category", "StrCategoryFormatter"):
+        return cell(formatter(place))
+    if is_a(formatter, "matplotlib.ticker", "FixedFormatter"):
+        labels = dict(zip(getattr(locator, "locs", ()), formatter.seq, strict=False))
+        return cell(labels.get(round(place), round(place, 6)))
+    if is_a(formatter, "matplotlib.ticker", "FuncFormatter"):
+        # Bars that stand side by side are beside the place that has the label.
+        return cell(formatter(place) or formatter(round(place)) or round(place, 6))
+    if type(formatter).__module__ == "matplotlib.dates":
+        return cell(sys.modules["matplotlib.dates"].num2date(place))
+    return cell(round(place, 6))
+
+
+def _other(mark: Any) -> str:
+    """Return the kind of a mark, with its number of points or its shape."""
+    kind = type(mark).__name__
+    if is_a(mark, "matplotlib.image", "AxesImage"):
+        return f"{kind} of shape {mark.get_array().shape}"
+    if is_a(mark, "matplotlib.patches", "Wedge"):
+        return f"{kind}, {(mark.theta2 - mark.theta1) / 360:.1%} of the circle"
+    if is_a(mark, "matplotlib.collections", "PathCollection"):
+        return f"{kind} of {counted(len(mark.get_offsets()), 'point')}"
+    return kind
+
+
+# --- Functions, classes and modules --------------------------------------------------------------
+
+_CACHED: Final = type(functools.cache(lambda: None))
+_MODULE_SHOWN: Final = 300
+
+
+def _code(value: Any, shell: InteractiveShell) -> Description | None:
+    """Return the description of a function, class or module; ``None`` of anything else."""
+    if issubclass(type(value), ModuleType):
+        first = (value.__doc__ or "").strip().split("\n", 1)[0]
+        text = one_line(f"module {value.__name__}: {first}".rstrip(": "), _MODULE_SHOWN)
+        return Description(text, "module", whole=True)
+    if not (inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, _CACHED)):
+        return None
+    source = _source(value, shell)
+    if source is not None:
+        return whole_or_cut(source, "source", "the source")
+    return whole_or_cut(_outline(value), "signature", "signature and docstring")
+
+
+def _source(value: Any, shell: InteractiveShell) -> str | None:
+    """Return the source of a function or class; ``None`` where there is none in Python."""
+    if inspect.isclass(value) and value.__module__ == "__main__":
+        # Python looks for a class in its module's file, which a notebook's classes have not.
+        return _class_of_a_cell(value, shell)
+    try:
+        return textwrap.dedent(inspect.getsource(value)).rstrip("\n")
+    except (OSError, TypeError) as error:
+        log_swallowed(error)
+        return None
+
+
+def _class_of_a_cell(value: type, shell: InteractiveShell) -> str | None:
+    """Return the source of a class from the latest cell that defines one of its name.
+
+    A class that the namespace has no more was defined by an earlier cell, which is not known.
+    """
+    names = value.__qualname__.split(".")
+    held: Any = shell.user_ns.get(names[0])
+    for name in names[1:]:
+        held = getattr(held, name, None)
+    if held is not value:
+        return None
+    for source in reversed(shell.user_ns.get("In", ())):
+        if f"class {names[-1]}" not in source:
+            continue
+        try:
+            nodes: list[ast.AST] = [ast.parse(source)]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for name in names:
+            inside = (node for parent in nodes for node in ast.walk(parent) if node is not parent)
+            nodes = [
+                node for node in inside if isinstance(node, ast.ClassDef) and node.name == name
+            ]
+        if nodes and isinstance(node := nodes[-1], ast.ClassDef):
+            begin = min([node.lineno, *(part.lineno for part in node.decorator_list)])
+            return textwrap.dedent("\n".join(source.splitlines()[begin - 1 : node.end_lineno]))
+    return None
+
+
+def _outline(value: Any) -> str:
+    """Return name, parameters and docstring of what has no source in Python."""
+    kind = "class" if inspect.isclass(value) else "function"
+    try:
+        parameters = str(inspect.signature(value))
+    except (TypeError, ValueError):
+        parameters = "(…)"
+    name = ".".join(filter(None, [getattr(value, "__module__", None), value.__qualname__]))
+    return f"{kind} {name}{parameters}\n{inspect.getdoc(value) or ''}".rstrip()

@@ -1,0 +1,991 @@
+"""What stands for an object in a prompt: of each kind, within a bound, whatever fails."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import math
+import re
+import sys
+import textwrap
+import time
+import types
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+from libraries import library
+from shells import Shell, asked
+
+from chatmagic.jupyter.values import (
+    COUNTED,
+    LIMIT,
+    Description,
+    _array,
+    _table,
+    cell,
+    describe,
+    ends,
+    is_a,
+    kind_of,
+    places,
+    printed,
+    whole_or_cut,
+)
+from chatmagic.models import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from logged import Emulator
+    from shells import Shell
+
+
+class Colour(enum.StrEnum):
+    """A text of a kind of its own."""
+
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    """A number of a kind of its own."""
+
+    HIGH = 3
+
+
+class Shout(str):
+    """A text that is put in otherwise than it is."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return it in capitals."""
+        return self.upper()
+
+
+class Named:
+    """An object with words for a model.
+
+    Args:
+        words: what a method of a name returns.
+    """
+
+    def __init__(self, **words: Any) -> None:
+        """Keep the words."""
+        for name, value in words.items():
+            vars(self)[name] = lambda value=value, **_: value
+
+    def __repr__(self) -> str:
+        """Return what a person sees."""
+        return "Named()"
+
+
+def fail(*_: object, **__: object) -> NoReturn:
+    """Fail.
+
+    Raises:
+        ZeroDivisionError: always.
+    """
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * (3 * LIMIT),
+        "",
+        "{{ y }} {% raw %} $x$ \\alpha\r\n\t ",
+        "\ud800",
+        Colour.RED,
+        Shout("loud"),
+        Level.HIGH,
+        True,
+        None,
+        3,
+        10**400,
+        0.1,
+        1e22,
+        float("nan"),
+        2 + 1j,
+        Decimal("1.50"),
+        Fraction(1, 3),
+        Reply("word " * LIMIT),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_text_or_a_number_goes_in_as_it_is(bare: Shell, value: object) -> None:
+    """A text whole, however long, a number as ``str``; neither has a line under the cell."""
+    description = describe(value, bare.shell)
+    assert description.text == str(value)
+    assert description.words("x") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"_repr_llm_": "for a model"}, "for a model"),
+        ({"_repr_mimebundle_": {"text/llm+plain": "bundled"}}, "bundled"),
+        ({"_repr_mimebundle_": ({"text/llm+plain": "bundled"}, {})}, "bundled"),
+        ({"_repr_llm_": "first", "_repr_mimebundle_": {"text/llm+plain": "second"}}, "first"),
+        ({"_repr_llm_": None, "_repr_mimebundle_": {"text/llm+plain": "second"}}, "second"),
+        ({"_repr_mimebundle_": {"text/plain": "for a person"}}, "Named()"),
+        ({"_repr_mimebundle_": None}, "Named()"),
+        ({"_repr_mimebundle_": 7}, "Named()"),
+        ({"_repr_llm_": 7}, "Named()"),
+    ],
+)
+def test_an_objects_own_words_for_a_model_come_first(
+    bare: Shell, words: dict[str, Any], text: str
+) -> None:
+    """By ``_repr_llm_``, or among its displays; what is no text counts as none."""
+    assert describe(Named(**words), bare.shell).text == text
+
+
+def test_own_words_are_bounded_and_those_of_an_instance(bare: Shell) -> None:
+    """They say how much was left out; a class and an object with every attribute have none."""
+    long = describe(Named(_repr_llm_="w" * 9_000), bare.shell)
+    assert len(long.text) == LIMIT
+    assert long.text.endswith("w\n[cut: the first 3,940 of 9,000 characters of its own words]")
+    assert long.words("x") == "x: own words of Named described in 4,000 characters"
+
+    class Every:
+        def __getattr__(self, name: str) -> Callable[..., str]:
+            return lambda **_: name
+
+        def __repr__(self) -> str:
+            return "Every()"
+
+    assert describe(Every(), bare.shell).text == "Every()"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "words"),
+    [
+        ([1, "a", None], "[1, 'a', None]", "x: list of 3 items in 14 characters"),
+        ({3, 1, 2}, "{1, 2, 3}", "x: set of 3 items in 9 characters"),
+        ({"b": 1, "a": 2}, "{'b': 1, 'a': 2}", "x: dict of 2 items in 16 characters"),
+        ([7], "[7]", "x: list of 1 item in 3 characters"),
+        (b"\x00", "b'\\x00'", "x: bytes in 7 characters"),
+        (range(3), "range(0, 3)", "x: range in 11 characters"),
+        # An address differs in each kernel.
+        ([object()], "[<object at 0x…>]", "x: list of 1 item in 17 characters"),
+        (Named(), "Named()", "x: Named in 7 characters"),
+    ],
+)
+def test_anything_else_is_as_ipython_shows_it(
+    bare: Shell, value: object, text: str, words: str
+) -> None:
+    """In text, with the printers of the shell."""
+    description = describe(value, bare.shell)
+    assert (description.text, description.words("x")) == (text, words)
+
+
+def test_the_printers_of_the_shell_count_and_stay(bare: Shell) -> None:
+    """What the user registered is used; a description changes nothing in the formatter."""
+    formatter = bare.shell.display_formatter
+    assert formatter is not None
+    plain = formatter.formatters["text/plain"]
+    plain.for_type(Named, lambda _value, printer, _cycle: printer.text("registered"))
+    plain.for_type_by_name("fractions", "Nothing", fail)
+    before = [dict(plain.type_printers), dict(plain.deferred_printers)]
+    assert describe([Named()], bare.shell).text == "[registered]"
+    assert [plain.type_printers, plain.deferred_printers] == before
+
+
+def endless() -> list[Any]:
+    """Give a list that holds itself."""
+    made: list[Any] = []
+    made.append(made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("make", "end"),
+    [
+        (lambda: "x", None),
+        (
+            lambda: list(range(3_000_000)),
+            f"of more than {COUNTED:,} characters of this list of 3,000,",
+        ),
+        (lambda: set(range(300_000)), "characters of this set of 300,000 items]"),
+        (lambda: list(range(2_000)), "of 12,889 characters of this list of 2,000 items]"),
+        (lambda: [[0] * 1_000] * 1_000_000, "characters of this list of 1,000,000 items]"),
+        (lambda: ["x" * 10**8], "of more than 100,000 characters of this list of 1 item]"),
+        (lambda: b"x" * 10**8, "of more than 100,000 characters of this bytes]"),
+        (lambda: {"k": bytearray(10**7)}, "characters of this dict of 1 item]"),
+        (endless, "[[...]]"),
+    ],
+    ids=range(9),
+)
+def test_no_object_takes_long(bare: Shell, make: Callable[[], object], end: str | None) -> None:
+    """An object is printed so far, and says how much of how much is there."""
+    value = make()
+    began = time.thread_time()
+    text = describe(value, bare.shell).text
+    assert time.thread_time() - began < 1
+    assert len(text) <= LIMIT
+    assert end is None or end in text
+
+
+class Silent:
+    """An object without a text."""
+
+    __repr__ = fail
+
+
+class Closed:
+    """An object none of whose attributes can be read."""
+
+    def __getattribute__(self, name: str) -> NoReturn:
+        """Fail.
+
+        Args:
+            name: of the attribute.
+        """
+        fail(name)
+
+
+class Meta(type):
+    """A type that says nothing of itself."""
+
+    __name__ = property(fail)
+    __module__ = property(fail)
+    __repr__ = fail
+
+
+class Odd(metaclass=Meta):
+    """A class and an object of that type."""
+
+    __repr__ = fail
+
+
+def deep() -> list[Any]:
+    """Give a list in a list, and so on."""
+    made: list[Any] = []
+    for _ in range(100_000):
+        made = [made]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Silent(), "<Silent, which cannot be shown as text>"),
+        ([Silent()], "<list of 1 item, which cannot be shown as text>"),
+        (
+            type("Liar", (), {"__repr__": lambda _: 7})(),
+            "<Liar, ",
+        ),
+        (type("Own", (), {"_repr_llm_": fail, "__repr__": lambda _: "own"})(), "own"),
+        (type("Many", (), {"_repr_mimebundle_": fail, "__repr__": lambda _: "many"})(), "many"),
+        (Closed(), "Closed"),
+        (Odd, "<Meta, which"),
+        (Odd(), "<Odd, which"),
+        (deep(), "<list of 1 item, which"),
+    ],
+    ids=range(9),
+)
+def test_an_object_whose_methods_fail_is_described_all_the_same(
+    bare: Shell, value: object, text: str
+) -> None:
+    """By the next way, and in the end by its type."""
+    assert text in describe(value, bare.shell).text
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_ends_a_description(bare: Shell, kind: type[BaseException]) -> None:
+    """Stop stops an object that takes long to print."""
+
+    def stop(_: object) -> NoReturn:
+        raise kind
+
+    with pytest.raises(kind):
+        describe(type("Slow", (), {"__repr__": stop})(), bare.shell)
+
+
+def test_an_interrupt_while_describing_sends_nothing(shell: Shell, emulator: Emulator) -> None:
+    """The conversation is as before."""
+    shell.do("class Slow:\n    def __repr__(self):\n        raise KeyboardInterrupt\nslow = Slow()")
+    ran = shell.fails("%%chat\necho:{{ slow }}")
+    assert "The conversation is intact" in ran.traceback[0]
+    assert not emulator.requests
+
+
+def test_nothing_is_written_to_the_object(bare: Shell) -> None:
+    """No attribute is set, and what can be read once is not read."""
+
+    class Guarded:
+        __setattr__ = fail
+        __delattr__ = fail
+
+    guarded, numbers = Guarded(), iter([1, 2])
+    describe(guarded, bare.shell)
+    describe(numbers, bare.shell)
+    describe((number for number in numbers), bare.shell)
+    assert vars(guarded) == {}
+    assert list(numbers) == [1, 2]
+
+
+def test_a_prompt_has_the_description(shell: Shell, emulator: Emulator) -> None:
+    """What was put in is sent and digested; nothing in it is evaluated."""
+    shell.do("class Trap:\n    def _repr_llm_(self):\n        return '{{ 1 / 0 }}'\nxs = [1, 2]")
+    ran = shell.machine("%%chat\necho:{{ Trap() }} {{ xs }} {x}")
+    assert asked(emulator) == [["echo:{{ 1 / 0 }} [1, 2] {x}"]]
+    sizes = [(value["size"], value["sha256"]) for value in ran.records[0]["values"]]
+    texts = ("{{ 1 / 0 }}", "[1, 2]")
+    assert sizes == [(len(text), hashlib.sha256(text.encode()).hexdigest()) for text in texts]
+
+
+def test_inputs_and_outputs_are_names_of_the_namespace(shell: Shell, emulator: Emulator) -> None:
+    """``In[n]`` puts in a cell's source, whole, ``Out[n]`` what it gave."""
+    first = shell.shell.execution_count
+    shell.do("sum(\n    [1, 2])")
+    shell.do("[3] * 2")
+    shell.machine(f"%%chat\necho:{{{{ In[{first}] }}}} {{{{ Out[{first}] }}}}")
+    shell.machine(f"%chat --no-history echo:{{{{ Out[{first + 1}] }}}}")
+    assert asked(emulator) == [["echo:sum(\n    [1, 2]) 3"], ["echo:[3, 3]"]]
+    ran = shell.fails("%chat {{ Out[99] }}")
+    assert "{{ Out[99] }} has no value: KeyError: 99. Nothing was sent." in ran.traceback[0]
+
+
+def test_the_live_line_says_what_went_in(shell: Shell) -> None:
+    """One line while the reply is awaited, of what is no text or number; no output keeps it."""
+    shell.do("xs, n, text = list(range(2_000)), 7, 'words'")
+    ran = shell.page("%chat echo:{{ n }} {{ text }} {{ xs }} {{ [n] }} {{ xs }}", "a")
+    line = (
+        "xs: list of 2,000 items described in 4,000 characters; [n]: list of 1 item in 3 characters"
+    )
+    assert line in ran.messages[0]["data"]["text/html"]
+    assert "2,000 items described" not in ran.outputs[0]["data"]["text/html"]
+    assert f"({line})\n" in shell.do("%chat echo:{{ xs }} {{ [n] }}").printed
+    many = " ".join(f"{{{{ [{number}] }}}}" for number in range(7))
+    ran = shell.page(f"%chat echo:{many}", "b")
+    assert (
+        "[4]: list of 1 item in 3 characters; and 2 more values"
+        in (ran.messages[0]["data"]["text/html"])
+    )
+    assert "characters" not in shell.do("%chat echo:{{ n }} {{ text }}").printed
+
+
+def test_a_text_is_cut_to_the_bound_and_no_shorter() -> None:
+    """With the line that says how much of how much is shown."""
+    assert whole_or_cut("x" * LIMIT, "w", "it") == Description("x" * LIMIT, "w", whole=True)
+    cut = whole_or_cut("x" * (LIMIT + 1), "w", "it")
+    assert cut.text == "x" * 3_951 + "\n[cut: the first 3,951 of 4,001 characters of it]"
+    assert (len(cut.text), cut.whole) == (LIMIT, False)
+    more = whole_or_cut("x" * COUNTED, "w", "it", complete=False).text
+    assert more.endswith(" of more than 100,000 characters of it]")
+    assert len(more) == LIMIT
+
+
+def test_a_cut_leaves_no_more_than_the_beginning_of_a_word() -> None:
+    """Most of a password would be sent, and no check of what is sent would know it."""
+    password = "pass-" + "w0rd.+=_" * 10
+    assert cell(f"its {password}") == "its pass-w0rd.+=…"
+    assert cell({"key": password}) == "{'key': 'pass-w0rd.+=…"
+    assert cell(password[:60]) == password[:60]
+    cut = whole_or_cut(" " * 3_900 + password + " " * 200, "w", "it").text
+    assert cut.endswith("  pass-w0rd.+=\n[cut: the first 3,912 of 4,185 characters of it]")
+    long = whole_or_cut("x" * 5_000, "w", "it").text
+    assert len(long) == LIMIT
+
+
+def test_the_words_for_a_person_are_one_line() -> None:
+    """The expression, what it is, and its size; nothing of a text or number."""
+    assert Description("text").words("x") == ""
+    assert Description("text", "source", whole=True).words("f") == "f: source in 4 characters"
+    assert Description("t", "80 rows").words("a\nb") == "a b: 80 rows described in 1 character"
+    assert Description("t", "w").words("x" * 99) == f"{'x' * 39}…: w described in 1 character"
+
+
+@pytest.mark.parametrize(
+    ("total", "most", "words"),
+    [
+        (1, 3, "all 1 row"),
+        (3, 3, "all 3 rows"),
+        (80, 20, "rows 1 to 14 and 75 to 80 of 80"),
+        (1_000_000, 3, "rows 1 to 2 and 1,000,000 of 1,000,000"),
+        (5, 2, "rows 1 to 2 of 5"),
+        (5, 1, "rows 1 of 5"),
+    ],
+)
+def test_the_ends_of_a_whole_are_named_by_their_places(total: int, most: int, words: str) -> None:
+    """Two thirds are the first ones; counted from 1."""
+    shown = ends(total, most)
+    assert len(shown) == min(total, most)
+    assert places("row", shown, total) == words
+
+
+def test_an_object_is_told_by_its_type() -> None:
+    """With its size where that is known without asking the object."""
+    assert kind_of({}) == "dict of 0 items"
+    assert kind_of((1,)) == "tuple of 1 item"
+    assert kind_of(type("Mine", (list,), {"__len__": None})()) == "Mine"
+
+
+def test_a_cell_is_short_and_in_one_line() -> None:
+    """A text without quotes, a number or date by ``str``, anything else by ``repr``."""
+    assert cell("a\n b") == "a b"
+    assert cell(1.50) == "1.5"
+    assert cell(date(2026, 1, 2)) == "2026-01-02"
+    assert cell(["a", None]) == "['a', None]"
+    assert cell("x" * 50, 10) == f"{'x' * 9}…"
+    assert cell("word " * 50, 12) == "word word w…"
+    assert cell("word " * 50, 11) == "word word…"
+    assert cell(10**5_000) == "<int>"
+
+
+def test_a_text_is_printed_up_to_its_limit() -> None:
+    """And whether it is all there is."""
+    assert printed([1, 2]) == ("[1, 2]", True)
+    assert printed([1, 2], limit=6) == ("[1, 2]", True)
+    assert printed([1, 2], limit=5) == ("[1, 2", False)
+    assert printed(["x" * 9], limit=5) == ("['xxx", False)
+
+
+def test_a_class_of_a_library_is_known_where_the_library_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where it is half imported, or hides something else under a name."""
+    monkeypatch.setitem(sys.modules, "made_up", SimpleNamespace(Kind=int, other=7))
+    assert is_a(True, "made_up", "missing", "other", "Kind")
+    assert not is_a("x", "made_up", "Kind")
+    assert not is_a(1, "not_imported", "Kind")
+
+
+@pytest.fixture(scope="module")
+def numpy() -> Any:
+    """Give numpy."""
+    return library("numpy")
+
+
+def lines(value: object) -> list[str]:
+    """Give the lines of an array's description, which keeps to its bound."""
+    description = _array(value)
+    assert description is not None
+    assert len(description.text) <= LIMIT
+    return description.text.splitlines()
+
+
+def test_an_array_is_described(numpy: Any) -> None:
+    """A small one has all of its values."""
+    assert lines(numpy.arange(6).reshape(2, 3)) == [
+        "numpy array: shape (2, 3), type int64",
+        "min 0, max 5, mean 2.5, missing 0",
+        "all 2 rows, all 3 columns:",
+        "[0, 1, 2]",
+        "[3, 4, 5]",
+    ]
+
+
+def test_a_large_array_shows_its_corners(numpy: Any) -> None:
+    """And says which; of more than two dimensions the first plane."""
+    square = numpy.arange(10_000).reshape(100, 100)
+    assert lines(square)[2:5] == [
+        "rows 1 to 6 and 98 to 100 of 100, columns 1 to 6 and 98 to 100 of 100:",
+        "[0, 1, 2, 3, 4, 5, …, 97, 98, 99]",
+        "[100, 101, 102, 103, 104, 105, …, 197, 198, 199]",
+    ]
+    assert lines(square)[-1] == "[9900, 9901, 9902, 9903, 9904, 9905, …, 9997, 9998, 9999]"
+    assert lines(numpy.arange(40))[2] == "values 1 to 20 and 31 to 40 of 40:"
+    assert lines(numpy.zeros((3, 4, 1, 2)))[2:] == [
+        "all 1 row, all 2 columns of [0, 0], the first of 12 planes:",
+        "[0.0, 0.0]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "line"),
+    [
+        ([1.5, float("nan"), 3], "f8", "min 1.5, max 3.0, mean 2.25, missing 1"),
+        ([float("nan")], "f8", "all missing"),
+        ([500] * 200, "f2", "min 500.0, max 500.0, mean 500, missing 0"),
+        ([True, False, True], "?", "true: 2 of 3"),
+        (["2026-01-01", "NaT"], "M8[D]", "min 2026-01-01, max 2026-01-01, missing 1"),
+        ([2, 1], "m8[s]", "min 1 seconds, max 2 seconds, missing 0"),
+        (["b", "a"], "U1", None),
+        ([1j], "c16", None),
+        ([{}, None], "O", None),
+        ([(1, 2.5)], "i4,f8", None),
+    ],
+)
+def test_the_summary_is_what_the_type_has(
+    numpy: Any, values: list[Any], kind: str, line: str | None
+) -> None:
+    """Least, greatest and mean where there are such; nothing of texts and objects."""
+    made = lines(numpy.array(values, dtype=kind))
+    assert made[0] == f"numpy array: shape ({len(values)},), type {made[0].split('type ')[1]}"
+    assert made[1:-2] == ([] if line is None else [line])
+
+
+def test_masked_values_are_missing(numpy: Any) -> None:
+    """And are neither the minimum nor shown; a matrix is described as an array."""
+    masked = numpy.ma.array([1, 2, 3], mask=[True, False, False])
+    assert lines(masked)[1:] == [
+        "min 2, max 3, mean 2.5, missing 1",
+        "all 3 values:",
+        "[masked, 2, 3]",
+    ]
+    assert "true: 1 of 2" in lines(numpy.ma.array([True, True], mask=[True, False]))
+    matrix = numpy.arange(4).reshape(2, 2).view(numpy.matrix)
+    assert lines(matrix) == lines(numpy.arange(4).reshape(2, 2))
+
+
+def test_an_array_without_values_has_its_shape(numpy: Any) -> None:
+    """Whatever dimension is empty."""
+    assert lines(numpy.empty((0, 3))) == ["numpy array: shape (0, 3), type float64"]
+
+
+def test_over_a_million_values_the_summary_is_of_a_sample(numpy: Any) -> None:
+    """Which is named with its size; it takes no time, however many there are."""
+    value = numpy.broadcast_to(numpy.arange(1_000.0), (100_000, 1_000))
+    began = time.thread_time()
+    made = lines(value)
+    assert time.thread_time() - began < 1
+    # Not one column alone, as with every thousandth value.
+    assert made[1].startswith("min 0.0, max 999.0, mean 499.")
+    assert made[1].endswith("missing 0 (of a sample of 99,901 values, one in every 1,001)")
+    assert "sample" not in lines(numpy.zeros(1_000_000))[1]
+    assert "sample of 90,910 values" in lines(numpy.zeros(1_000_001))[1]
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 32])
+def test_no_array_is_longer_than_the_bound(numpy: Any, dimensions: int) -> None:
+    """Not of long texts, nor of many dimensions or fields."""
+    shape = (2,) * dimensions if dimensions > 2 else (50,) * dimensions
+    narrow = (1,) * 30 + (2, 2) if dimensions == 32 else shape
+    lines(numpy.full(narrow, "x" * 1_000))
+    fields = [(f"field{number}", "f8") for number in range(500)]
+    lines(numpy.zeros(narrow, dtype=fields))
+
+
+def test_numbers_of_numpy_go_in_as_numbers(numpy: Any, bare: Shell) -> None:
+    """As ``str``, without a line under the cell."""
+    for value in (numpy.float64(1.5), numpy.int8(3), numpy.bool_(1), numpy.array(7)):
+        description = describe(value, bare.shell)
+        assert description.text == str(value)
+        assert not description.words("x")
+    assert describe(numpy.arange(3), bare.shell).words("a") == (
+        "a: array of shape (3,) described in 91 characters"
+    )
+
+
+@pytest.fixture(scope="module")
+def pandas() -> Any:
+    """Give pandas."""
+    return library("pandas")
+
+
+@pytest.fixture(scope="module")
+def polars() -> Any:
+    """Give polars."""
+    return library("polars")
+
+
+def table_text(value: object) -> str:
+    """Give the description of a table, which keeps to its bound."""
+    description = _table(value)
+    assert description is not None
+    assert len(description.text) <= LIMIT
+    return description.text
+
+
+SMALL = """\
+pandas DataFrame: 3 rows, 2 columns
+
+| column | type | missing |
+|---|---|---|
+| n | float64 | 1 |
+| a\\|b | object | 1 |
+
+All 3 rows:
+
+| id | n | a\\|b |
+|---|---|---|
+| 5 | 1.5 | two lines |
+| 6 | nan | x\\|y |
+| 7 | 3.0 | None |"""
+
+
+def test_a_frame_of_pandas_is_described(pandas: Any) -> None:
+    """Each column with its type and what is missing; a cell stays a cell."""
+    index = pandas.Index([5, 6, 7], name="id")
+    column = pandas.Series(["two\nlines", "x|y", None], dtype=object, index=index)
+    frame = pandas.DataFrame({"n": pandas.Series([1.5, None, 3], index=index), "a|b": column})
+    assert table_text(frame) == SMALL
+
+
+def test_a_series_of_pandas_is_described(pandas: Any) -> None:
+    """As a table of one column."""
+    described = table_text(pandas.Series(range(30), name="n"))
+    assert described.startswith("pandas Series: 30 rows, 1 column\n\n| column | type | missing |\n")
+    assert "| n | int64 | 0 |\n\nRows 1 to 14 and 25 to 30 of 30:\n\n|  | n |\n" in described
+    assert "| 13 | 13 |\n| 24 | 24 |\n" in described
+    assert table_text(pandas.Series([1])).endswith("All 1 row:\n\n|  | 0 |\n|---|---|\n| 0 | 1 |")
+
+
+def test_a_frame_and_a_series_of_polars_are_described(polars: Any) -> None:
+    """As those of pandas, without an index."""
+    frame = polars.DataFrame({"n": [1, None], "s": ["x", "y"]})
+    assert table_text(frame) == (
+        "polars DataFrame: 2 rows, 2 columns\n\n| column | type | missing |\n|---|---|---|\n"
+        "| n | Int64 | 1 |\n| s | String | 0 |\n\nAll 2 rows:\n\n"
+        "| n | s |\n|---|---|\n| 1 | x |\n| None | y |"
+    )
+    assert table_text(frame["n"]).startswith("polars Series: 2 rows, 1 column\n")
+
+
+def test_an_empty_table_is_described(pandas: Any, polars: Any) -> None:
+    """Without rows there is no sample, without columns no list of them."""
+    assert table_text(pandas.DataFrame()) == "pandas DataFrame: 0 rows, 0 columns"
+    assert table_text(polars.DataFrame()) == "polars DataFrame: 0 rows, 0 columns"
+    assert table_text(pandas.DataFrame({"a": []})).endswith("| a | float64 | 0 |")
+    assert table_text(pandas.DataFrame(index=[1, 2])) == "pandas DataFrame: 2 rows, 0 columns"
+
+
+def test_a_wide_table_says_which_columns_it_shows(pandas: Any, polars: Any) -> None:
+    """As many as there is room for, of the list and of the sample."""
+    rows = [["word " * 20] * 1_000] * 50
+    names = [f"column number {number}" for number in range(1_000)]
+    for frame in (
+        pandas.DataFrame(rows, columns=names),
+        polars.DataFrame(rows, schema=names, orient="row"),
+    ):
+        described = table_text(frame)
+        assert "50 rows, 1,000 columns" in described
+        listed = described.split("[columns 1 to ")[1].split(" of 1,000; no others are listed]")[0]
+        assert f"column number {int(listed) - 1} |" in described
+        assert f"column number {listed} |" not in described
+        assert "of 50, columns 1 to " in described
+        assert "word word word word word word word word word word word word…" in described
+
+
+def test_columns_of_one_name_and_names_of_many_parts(pandas: Any) -> None:
+    """Columns and rows are taken by their place, their names are whatever they are."""
+    frame = pandas.DataFrame([[1, 2]], columns=["a", "a"])
+    assert table_text(frame).endswith("|  | a | a |\n|---|---|---|\n| 0 | 1 | 2 |")
+    index = pandas.MultiIndex.from_tuples([("u", 1), ("v", 2)], names=["region", "year"])
+    described = table_text(pandas.DataFrame({("x", "y"): [3, 4]}, index=index))
+    assert "| x, y | int64 | 0 |" in described
+    assert "| region, year | x, y |" in described
+    assert described.endswith("| u, 1 | 3 |\n| v, 2 | 4 |")
+
+
+def test_hostile_cells_stay_cells(pandas: Any) -> None:
+    """What fails is named by its type, what is long is cut, what would act is shown."""
+
+    class Silent:
+        def __repr__(self) -> str:
+            raise ZeroDivisionError
+
+    cells = pandas.Series([Silent(), "x" * 10**7, ["y"] * 10**6, "\x1b[2J{{ z }}"], dtype=object)
+    described = table_text(cells)
+    assert "| 0 | <Silent> |" in described
+    assert f"| 1 | {'x' * 12}… |" in described
+    assert "| 2 | ['y', 'y'" in described
+    assert "| 3 | \u241b[2J{{ z }} |" in described
+
+
+def test_ten_million_rows_are_described_within_a_second(pandas: Any, polars: Any) -> None:
+    """Missing values are counted in a sample, which is named with its size."""
+    numpy = library("numpy")
+    numbers = numpy.arange(10_000_000)
+    gaps = numpy.where(numbers % 200 == 0, numpy.nan, 0.5)
+    frames = (
+        pandas.DataFrame({"n": numbers, "gaps": gaps}),
+        polars.DataFrame({"n": numbers, "gaps": polars.Series(gaps, nan_to_null=True)}),
+    )
+    for frame in frames:
+        began = time.thread_time()
+        described = table_text(frame)
+        assert time.thread_time() - began < 1
+        assert "10,000,000 rows, 2 columns" in described
+        assert "64 | 50,000 |" in described
+        assert (
+            "[missing values are counted in a sample of 100,000 of 10,000,000 rows, one in every "
+            "100]\n\nRows 1 to 14 and 9,999,995 to 10,000,000 of 10,000,000:" in described
+        )
+        assert "| 9999999 | 0.5 |" in described
+
+
+def test_up_to_a_million_rows_missing_values_are_counted_in_all(pandas: Any) -> None:
+    """From one row more on in a sample; and so where there are very many columns."""
+    numpy = library("numpy")
+    million = numpy.zeros(1_000_001)
+    million[7] = numpy.nan
+    exact = table_text(pandas.Series(million[:-1]))
+    assert "| 0 | float64 | 1 |" in exact
+    assert "sample" not in exact
+    assert "a sample of 90,910 of 1,000,001 rows, one in every 11]" in table_text(
+        pandas.Series(million)
+    )
+    wide = pandas.DataFrame(numpy.zeros((300_000, 40), dtype="int8"))
+    assert "a sample of 100,000 of 300,000 rows, one in every 3]" in table_text(wide)
+
+
+def test_a_frame_is_not_changed(pandas: Any) -> None:
+    """Neither its values nor what it knows of itself."""
+    frame = pandas.DataFrame({"n": [1, 2], "s": ["x", None]})
+    frame.attrs["source"] = "given"
+    before, known = frame.copy(deep=True), set(vars(frame))
+    table_text(frame)
+    table_text(frame["s"])
+    pandas.testing.assert_frame_equal(frame, before)
+    assert set(vars(frame)) == known
+    assert frame.attrs == {"source": "given"}
+
+
+def test_a_cell_asks_about_a_frame(shell: Shell, emulator: Emulator, pandas: Any) -> None:
+    """The description is sent, the line under the cell has rows and size; more by the user."""
+    shell.shell.user_ns["df"] = pandas.DataFrame({"n": range(80)})
+    ran = shell.page("%%chat\necho:Which n?\n\n{{ df }}", "a")
+    ((prompt,),) = asked(emulator)
+    assert prompt.startswith("echo:Which n?\n\npandas DataFrame: 80 rows, 1 column\n")
+    size = len(prompt) - len("echo:Which n?\n\n")
+    line = f"df: 80 rows described in {size} characters"
+    assert line in ran.messages[0]["data"]["text/html"]
+    shell.machine("%chat --no-history echo:{{ df.to_csv() }}")
+    assert asked(emulator)[1] == ["echo:" + shell["df"].to_csv()]
+
+
+def test_a_secret_in_a_frame_stops_the_ask(
+    shell: Shell, emulator: Emulator, pandas: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The description is what is looked at, and the expression is named."""
+    monkeypatch.setenv("SERVICE_TOKEN", "tok3n|of-a-service")
+    shell.shell.user_ns["df"] = pandas.DataFrame({"header": ["Bearer tok3n|of-a-service"]})
+    ran = shell.fails("%chat What is {{ df }}?")
+    assert "The value of {{ df }} holds the value of" in ran.traceback[0]
+    assert "tok3n" not in ran.everything
+    assert not emulator.requests
+
+
+@pytest.mark.parametrize("module", [None, object()])
+def test_what_is_no_table_is_not_taken_for_one(
+    monkeypatch: pytest.MonkeyPatch, module: object
+) -> None:
+    """Where no library is loaded, or another module has its name."""
+    for name in ("pandas", "polars"):
+        if module is None:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        else:
+            monkeypatch.setitem(sys.modules, name, module)
+    assert _table([1]) is None
+
+
+@pytest.fixture(scope="module")
+def figure_of() -> Any:
+    """Give the class of the figures, which needs no screen."""
+    return library("matplotlib.figure").Figure
+
+
+def parts(value: Any, seen: dict[int, Any] | None = None) -> dict[int, Any]:
+    """Give which attributes all objects of matplotlib have that are reached from one."""
+    seen = {} if seen is None else seen
+    if id(value) in seen:
+        return seen
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            parts(item, seen)
+    elif type(value).__module__.startswith("matplotlib") and hasattr(value, "__dict__"):
+        # A copy, which keeps the attributes alive, so that no other has the identity of one.
+        held = dict(vars(value))
+        seen[id(value)] = {name: (id(item), item) for name, item in held.items()}
+        for item in held.values():
+            parts(item, seen)
+    return seen
+
+
+def figure_text(bare: Shell, value: object) -> str:
+    """Give the description of a figure, which keeps to its bound and changes nothing."""
+    before = parts(value)
+    described = describe(value, bare.shell).text
+    assert parts(value) == before
+    assert len(described) <= LIMIT
+    return described
+
+
+def test_a_figure_is_described(bare: Shell, figure_of: Any) -> None:
+    """By its titles, labels and lines, with a line that no picture is sent."""
+    figure = figure_of()
+    figure.suptitle("Both years")
+    left, right = figure.subplots(1, 2)
+    left.plot([1, 2, 3], [4.0, 5.0, 9.0], label="rising")
+    left.set(title="2025", xlabel="month", ylabel="sales", yscale="log")
+    right.set_title("2026", loc="left")
+    assert figure_text(bare, figure) == (
+        "matplotlib figure with 2 plots: Both years\n"
+        "[no picture is sent: this describes the figure]\n"
+        "\nPlot 1 of 2\ntitle: 2025\nx: month\ny: sales (log scale)\n"
+        "line “rising”: 3 points; y: min 4.0, max 9.0, mean 6, missing 0; all 3 points: "
+        "(1, 4.0), (2, 5.0), (3, 9.0)\n"
+        "\nPlot 2 of 2\ntitle: 2026"
+    )
+    assert (
+        describe(figure, bare.shell).words("fig").startswith("fig: figure with 2 plots described")
+    )
+    assert figure_text(bare, left).startswith("matplotlib figure with 1 plot\n[no picture is sent")
+
+
+def test_bars_are_named_as_the_axis_names_them(bare: Shell, figure_of: Any) -> None:
+    """By category, by label, by date, or by their place."""
+    axes = figure_of().subplots(2, 4).flat
+    axes[0].bar(["p", "q"], [3, 4.5], label="named")
+    axes[1].barh(["p", "q"], [3, 4])
+    axes[2].bar([0, 1], [3, 4])
+    axes[2].set_xticks([0, 1], ["zero", "one"])
+    axes[3].bar([date(2026, 1, day) for day in (1, 2)], [3, 4])
+    axes[4].bar([0.5, 2], [3, 4])
+    axes[5].bar([0, 1], [3, 4])
+    axes[5].xaxis.set_major_locator(library("matplotlib.ticker").FixedLocator([0, 1]))
+    axes[5].xaxis.set_major_formatter(library("matplotlib.ticker").FixedFormatter(["u", "v"]))
+    for side in (-0.2, 0.2):  # side by side, as pandas draws two columns
+        axes[6].bar([side, 1 + side], [3, 4], width=0.4)
+    axes[6].set_xticks([0, 1], ["east", "west"])
+    described = figure_text(bare, axes[0].figure)
+    assert [line for line in described.splitlines() if line.startswith("bars")] == [
+        "bars “named”: all 2 bars: p: 3.0, q: 4.5",
+        "bars: all 2 bars: p: 3, q: 4",
+        "bars: all 2 bars: zero: 3, one: 4",
+        "bars: all 2 bars: 2026-01-01 00:00:00+00:00: 3, 2026-01-02 00:00:00+00:00: 4",
+        "bars: all 2 bars: 0.5: 3, 2.0: 4",
+        "bars: all 2 bars: u: 3, v: 4",
+        "bars: all 2 bars: east: 3, west: 4",
+        "bars: all 2 bars: east: 3, west: 4",
+    ]
+
+
+def test_what_else_is_drawn_is_named(bare: Shell, figure_of: Any) -> None:
+    """Points and pictures by their number and shape, in one line each."""
+    axes = figure_of().subplots()
+    axes.scatter([1, 2, 3], [4, 5, 6], label="seen")
+    axes.imshow([[1, 2, 3], [4, 5, 6]])
+    axes.fill_between([1, 2], [3, 4])
+    described = figure_text(bare, axes.figure)
+    assert "collection “seen”: PathCollection of 3 points" in described
+    assert "image: AxesImage of shape (2, 3)" in described
+    assert re.search("^collection: .*PolyCollection$", described, re.MULTILINE)
+    pie = figure_of().subplots()
+    pie.pie([1, 3], labels=["few", "many"])
+    assert figure_text(bare, pie.figure).splitlines()[-4:] == [
+        "shape “few”: Wedge, 25.0% of the circle",
+        "shape “many”: Wedge, 75.0% of the circle",
+        "text: few",
+        "text: many",
+    ]
+
+
+def test_a_figure_of_very_much_is_bounded(bare: Shell, figure_of: Any) -> None:
+    """It says how many lines and points are described, and how much of the text was cut."""
+    numpy = library("numpy")
+    axes = figure_of().subplots()
+    for _ in range(30):
+        axes.plot([])
+    axes.lines[0].set_data(numpy.arange(1_000_001), numpy.arange(1_000_001))
+    described = figure_text(bare, axes.figure)
+    assert "points 1 to 8 and 999,998 to 1,000,001 of 1,000,001: (0, 0), " in described
+    assert "(of a sample of 90,910 values, one in every 11)" in described
+    assert "line: 0 points" in described
+    assert "[line: 20 of 30 are described]" in described
+    many = figure_of()
+    for axes in many.subplots(2, 40).flat:
+        axes.set_title("A title that takes its room in the description")
+    assert figure_text(bare, many).endswith(" characters of the description]")
+
+
+CELL = '''\
+import dataclasses, functools
+
+@dataclasses.dataclass
+class Point:
+    """A point."""
+
+    x: int
+
+class Old:
+    was = 1
+
+before = Old
+
+class Outer:
+    class Inner:
+        pass
+
+if True:
+    class Inner:
+        def method(self):
+            return self
+
+@functools.cache
+def twice(x):
+    return 2 * x
+
+half = lambda x: x / 2
+'''
+
+
+@pytest.mark.parametrize(
+    ("expression", "source"),
+    [
+        ("Point", '@dataclasses.dataclass\nclass Point:\n    """A point."""\n\n    x: int'),
+        ("Inner", "class Inner:\n    def method(self):\n        return self"),
+        ("Inner.method", "def method(self):\n    return self"),
+        ("Inner().method", "def method(self):\n    return self"),
+        ("twice", "@functools.cache\ndef twice(x):\n    return 2 * x"),
+        ("half", "half = lambda x: x / 2"),
+        ("Old", "class Old:\n    now = 2"),
+        ("Outer.Inner", "class Inner:\n    pass"),
+    ],
+)
+def test_what_a_cell_defines_goes_in_as_its_source(
+    shell: Shell, emulator: Emulator, expression: str, source: str
+) -> None:
+    """Functions, methods and classes, as the latest cell has them."""
+    shell.do(CELL)
+    shell.do("class Old:\n    now = 2")
+    ran = shell.page(f"%chat echo:{{{{ {expression} }}}}", "a")
+    assert asked(emulator) == [["echo:" + source]]
+    line = f"{expression}: source in {len(source)} characters"
+    assert line in ran.messages[0]["data"]["text/html"]
+
+
+def test_what_a_module_defines_goes_in_as_its_source(bare: Shell) -> None:
+    """A class of the library of Python, cut where it is long."""
+    short = describe(functools.cache, bare.shell).text
+    assert short.startswith("def cache(user_function, /):\n")
+    long = describe(textwrap.TextWrapper, bare.shell)
+    assert long.text.startswith("class TextWrapper:\n")
+    assert len(long.text) == LIMIT
+    assert long.text.endswith(" characters of the source]")
+    assert long.words("T") == "T: source described in 4,000 characters"
+
+
+def test_what_has_no_source_in_python_is_outlined(bare: Shell) -> None:
+    """Its name, its parameters where they are known, its docstring."""
+    assert describe(len, bare.shell).text == (
+        "function builtins.len(obj, /)\nReturn the number of items in a container."
+    )
+    assert describe(dict, bare.shell).text.startswith("class builtins.dict(…)\ndict() -> new empty")
+    made = type("Made", (), {"__module__": "__main__", "__doc__": "Made by hand."})
+    assert describe(made, bare.shell).text == "class __main__.Made()\nMade by hand."
+
+
+def test_a_class_that_was_defined_again_is_not_given_the_new_source(bare: Shell) -> None:
+    """The old one is outlined, for its source is not known."""
+    bare.do(CELL)
+    bare.do("class Old:\n    now = 2")
+    assert describe(bare["before"], bare.shell).text.startswith("class __main__.Old()")
+    assert describe(bare["Old"], bare.shell).text == "class Old:\n    now = 2"
+
+
+def test_a_module_goes_in_as_its_name_and_what_it_is(bare: Shell) -> None:
+    """The docstring's first line, if it has one."""
+    assert describe(math, bare.shell).text.startswith("module math: This module provides access")
+    assert describe(types.ModuleType("bare"), bare.shell).text == "module bare"
+    assert describe(types.ModuleType("m", "One\ttwo.\nThree."), bare.shell).text == (
+        "module m: One two."
+    )
