@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Started,
         ToBridge,
     )
+    from chatmagic.jupyter.cells.execution import Execution
     from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.events import Event
@@ -102,6 +103,7 @@ class Bridge:
         self._context = contextvars.copy_context()
         self._opened = False
         self._began: Began | None = None
+        self._executions: dict[str, str | None] = {}
         self._asked = set[str | None]()
         self._marked: dict[str, str] | None = None
         self._below: dict[str, StaleBelow] = {}
@@ -127,6 +129,19 @@ class Bridge:
         self._settings.unobserve(self._publish_later, "keep_output")
         comm.get_comm_manager().unregister_target(URGENT, self._heard_urgent)
         self._comm.close()
+
+    def show_reply(self, live: str, execution: Execution) -> None:
+        """Take note which cell shows the reply to an ask that begins.
+
+        Args:
+            live: the name of the ask in pages.
+            execution: of the cell.
+        """
+        # Several asks of one execution belong together.
+        replaces = self._executions.get(execution.name) != execution.id
+        self._executions[execution.name] = execution.id
+        show = partial(self._painting.show, live, execution.name, replaces=replaces)
+        self._drawing.put(show)
 
     def put_code(
         self,
@@ -218,6 +233,7 @@ class Bridge:
                 self._opened = self._opened or report.opened
             if report.opened:
                 self._painting.greet()
+            self._drawing.put(partial(self._painting.look, report))
             self._publish_later()
 
     def _stay_open(self, _message: object) -> None:

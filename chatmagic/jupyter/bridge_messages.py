@@ -109,8 +109,12 @@ class Paint(TypedDict):
 
     Over the bridge the first of the blocks begins with as many
     characters (of UTF-16) of the one that stood there as ``same`` says; and a character from
-    U+0080 on, which no safe HTML has, stands for a piece of ``frequent``, which comes with a paint
-    of all that is shown.
+    U+0080 on, which no safe HTML has, stands for a piece of ``frequent``.
+
+    Every few seconds a paint is of all that is shown, for a page that was loaded meanwhile. It has
+    ``frequent``, and where a cell shows the reply, the ``cell``: a page in which this cell has no
+    box of the reply gives it one, by the empty ``box``, in the place of the replies that the
+    cell showed before where the reply ``replaces`` them.
     """
 
     kind: Literal["paint"]
@@ -121,13 +125,23 @@ class Paint(TypedDict):
     same: NotRequired[int]
     last: NotRequired[bool]
     frequent: NotRequired[list[str]]
+    cell: NotRequired[str]
+    box: NotRequired[str]
+    replaces: NotRequired[bool]
 
 
 class Settled(TypedDict):
-    """Last state of a reply, as a notebook keeps it, for the output that still shows it live."""
+    """Last state of a reply, as a notebook keeps it, for the output that still shows it live.
+
+    Where there is none, and ``metadata`` holds a record that no output of the ``cell`` has, the
+    cell gets it, in the place of the replies that it showed before where the reply ``replaces``
+    them.
+    """
 
     kind: Literal["settled"]
     live: str
+    cell: str
+    replaces: bool
     data: dict[str, Any]
     metadata: dict[str, Any]
 

@@ -11,9 +11,11 @@ from chatmagic.jupyter.drawing import DrawingLoop
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from chatmagic.jupyter.cells.execution import Execution
     from chatmagic.jupyter.panel.hub import KernelStatus
     from chatmagic.jupyter.panel.widgets import Panels
     from chatmagic.jupyter.settings import KernelSettings
+    from chatmagic.session.events import Ask
     from chatmagic.session.session import Session
 
 
@@ -40,6 +42,12 @@ class LivePage:
             # Any cell may have set what they show, the environment too.
             self._shell.events.register("post_run_cell", self._panels.look)
         return self._panels
+
+    def show_reply(self, ask: Ask, execution: Execution) -> None:
+        """Open the bridge, and tell it which cell shows the reply to an ask that begins."""
+        self.open_bridge()
+        if self.bridge is not None:
+            self.bridge.show_reply(ask.live, execution)
 
     def open_bridge(self) -> None:
         """Open the bridge, if it is not open; without it all works in the order as run."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic.conversation import continuation
 from chatmagic.render.reply_forms import LiveReply
-from chatmagic.render.sanitize import FREQUENT, live_mark, packed
+from chatmagic.render.sanitize import FREQUENT, frame, live_box, live_mark, packed
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.bridge_messages import Paint
@@ -70,6 +70,11 @@ class Drawn:
     def html(self) -> str:
         """The whole reply in its box, by whose classes a page knows what it shows."""
         return self.reply.box(f"{self._mark} chatmagic-at-{self.serial}")
+
+    @property
+    def empty_box(self) -> str:
+        """The box without its blocks, in the frame of an output."""
+        return frame(live_box("", self.reply.side, f"{self._mark} chatmagic-at-{self.serial}"))
 
     @property
     def update(self) -> str:

@@ -58,6 +58,11 @@ class LiveReply:
         self._is_code = False
 
     @property
+    def side(self) -> str:
+        """The direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``."""
+        return self._blocks.side
+
+    @property
     def blocks(self) -> list[str]:
         """All that is shown, as blocks of one element each."""
         return self._blocks.blocks
@@ -87,7 +92,7 @@ class LiveReply:
         Args:
             mark: classes by which a page finds the box.
         """
-        return sanitize.live_box("".join(self.blocks), self._blocks.side, mark)
+        return sanitize.live_box("".join(self.blocks), self.side, mark)
 
     def plain_box(self, mark: str) -> str:
         """Return all that came as one piece of text, which a page lays out in no time.
@@ -99,7 +104,7 @@ class LiveReply:
         """
         text = escape(visible("".join(self._text)), quote=False)
         return sanitize.live_box(
-            f'<pre style="{PROSE} content-visibility: auto;">{text}</pre>', self._blocks.side, mark
+            f'<pre style="{PROSE} content-visibility: auto;">{text}</pre>', self.side, mark
         )
 
 

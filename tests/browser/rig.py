@@ -280,12 +280,19 @@ class Book:
             self._load_page("&reset" if self.front.kind == "lab" else "")
         self.ready()
 
-    def reload(self) -> None:
-        """Load the page again, with this notebook open and no other; the kernel lives on."""
+    def reload(self, *, busy: bool = False) -> None:
+        """Load the page again, with this notebook open and no other; the kernel lives on.
+
+        Args:
+            busy: whether a cell runs, so that the kernel does not answer the page.
+        """
         if self.front.kind == "lab":
             self.js(KEPT)
         self._load_page()
-        self.ready()
+        if busy:
+            self.until("notebook && notebook.model && panel.context.isReady && panel.isVisible")
+        else:
+            self.ready()
 
     def reopen(self) -> None:
         """Close it as it is, and open its file again in the same page; the kernel lives on."""

@@ -183,3 +183,68 @@ test("a page in the background, which draws no frame, asks for the last state al
   assert.ok(model.take().some((message) => message.kind === "lacks" && message.live === live));
   stop();
 });
+
+/** A cell's outputs as the front end has them. */
+function outputs(...list) {
+  return {
+    list, get length() { return list.length; }, get: (at) => ({ metadata: list[at].metadata, toJSON: () => list[at] }),
+    set: (at, output) => { list[at] = output; }, add: (output) => list.push(output),
+    fromJSON: (all) => list.splice(0, Infinity, ...all),
+  };
+}
+const WHOLE = samples("to the bridge").find(({ box }) => box);
+const BOX = WHOLE.box.replaceAll("'", '"').replace("chatmagic-reply ", "chatmagic-reply mathjax_ignore ");
+const SETTLED = samples("to the bridge").find(({ kind }) => kind === "settled");
+const RECORD = { metadata: { chatmagic: { owner: "1f2e" } }, data: {} };
+const PRINTED = { output_type: "stream", text: "printed" };
+
+test("a cell whose page was loaded again gets a box for its reply, in the place of an old one", () => {
+  const model = new Model();
+  model.cells[0].outputs = outputs(PRINTED, RECORD);
+  const { list } = model.cells[0].outputs;
+  const { stop } = open(model);
+  for (let told = 0; told < 2; told++) model.receive({ ...WHOLE, box: BOX, serial: 3 + told });
+  assert.equal(list.length, 2);
+  assert.equal(list[0], PRINTED);
+  assert.match(list[1].data["text/html"], /chatmagic-live-0123456789ab">\n<p>And more.<\/p>\n<\/div><\/div>$/);
+  model.receive(SETTLED);
+  assert.deepEqual(list.slice(1).map(({ data }) => data), [SETTLED.data]);
+  stop();
+});
+
+test("a reply that ended meanwhile is put into its cell once; what does not replace stands behind", () => {
+  const model = new Model();
+  model.cells[0].outputs = outputs(RECORD);
+  const { list } = model.cells[0].outputs;
+  const { stop } = open(model);
+  const settled = { ...SETTLED, replaces: false, metadata: { chatmagic: { owner: "1f2e", reply: "0" } } };
+  model.receive(settled);
+  model.receive(settled);
+  assert.deepEqual(list.map(({ metadata }) => metadata), [RECORD.metadata, settled.metadata]);
+  // Why there is no reply is for a page that waits for it.
+  model.receive({ ...SETTLED, live: "ba9876543210", metadata: {} });
+  model.receive({ ...SETTLED, cell: "gone" });
+  assert.equal(list.length, 2);
+  stop();
+});
+
+test("before a save what was painted is written into the notebook, and taken for what it is", () => {
+  const model = new Model();
+  model.cells[0].outputs = outputs({ data: { "text/html": BOX } });
+  const { list } = model.cells[0].outputs;
+  const { context } = model.widget_manager;
+  let saving;
+  context.saveState = { connect: (listener) => { saving = listener; }, disconnect() { saving = undefined; } };
+  const { stop } = open(model);
+  saving(context, "started");
+  assert.equal(list[0].data["text/html"], BOX);
+  model.receive({ ...WHOLE, serial: 0 });
+  for (const state of ["started", "completed", "started"]) saving(context, state);
+  const [, blocks] = list[0].data["text/html"].split("chatmagic-live-0123456789ab\">\n");
+  assert.equal(blocks.split("Not complete: the notebook was saved while").length, 2);
+  assert.match(blocks, /^<p>And more.<\/p>\n<\/div><\/div><p class="chatmagic-partial">/);
+  model.receive(SETTLED);
+  assert.deepEqual(list[0].data, SETTLED.data);
+  stop();
+  assert.equal(saving, undefined);
+});

@@ -107,6 +107,15 @@ test("what was painted is put back where the front end draws plain text, and onl
   assert.deepEqual(boxes.map((node) => shown(node)), ["A B C", "A B C"]);
 });
 
+test("what is told again stays as it is painted", () => {
+  paint(0, 0, ["A"]);
+  paint(1, 1, ["B"]);
+  const [, second] = boxes[0].children;
+  paint(2, 0, ["A", "B", "C"]);
+  assert.equal(shown(), "A B C");
+  assert.equal(boxes[0].children[1], second);
+});
+
 test("a mark whose meaning is not known yet is waited for", () => {
   paint(0, 0, ["A"]);
   paint(1, 1, ["\x80"]);

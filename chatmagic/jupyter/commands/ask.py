@@ -170,7 +170,9 @@ def _send(
     reply: Reply | None = None
     result: object = None
     try:
-        if execution.is_live:
+        if execution.is_live and isinstance(view, views.Live):
+            kernel.page.show_reply(ask, execution)
+        elif execution.is_live:
             kernel.page.open_bridge()
         reply = kernel.session.run(ask, view, halt).kept
         result = reply.parsed if ask.format == "json" else reply

@@ -29,7 +29,19 @@ EACH = [
 ]
 
 
-OPTIONAL = {"view", "first", "reloaded", "ended", "threads", "last", "same", "frequent"}
+OPTIONAL = {
+    "view",
+    "first",
+    "reloaded",
+    "ended",
+    "threads",
+    "last",
+    "same",
+    "frequent",
+    "cell",
+    "box",
+    "replaces",
+}
 
 
 def kinds(form: Any) -> set[str]:

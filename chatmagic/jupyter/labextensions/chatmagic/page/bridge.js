@@ -5,7 +5,7 @@
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { make, statusRegion } from "./dom.js";
-import { BRIDGE, cellList, endOutputs, liveOutputs, settleOutputs, shownIndex, tagKept } from "./notebook.js";
+import { BRIDGE, addLiveOutput, cellList, endOutputs, liveOutputs, saveOutputs, settleOutputs, shownIndex, tagKept } from "./notebook.js";
 import { Painter } from "./paint.js";
 import { PromptStyle } from "./prompts.js";
 import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
@@ -101,8 +101,10 @@ export class Bridge {
     this.stop = this.stop.bind(this);
     this.lose = this.lose.bind(this);
     this.look = this.look.bind(this);
+    this.saving = this.saving.bind(this);
     this.cells.changed.connect(this.changed);
     context.disposed?.connect(this.stop);
+    context.saveState?.connect(this.saving);
     context.sessionContext?.kernelChanged?.connect(this.lose);
     context.sessionContext?.statusChanged?.connect(this.look);
     context.model[BRIDGE]?.stop();
@@ -212,7 +214,9 @@ export class Bridge {
     if (this.stopped) return;
     if (content.kind === "paint") {
       if (content.last) this.settle();
-      return this.painter.take(content);
+      this.painter.take(content);
+      const blocks = content.cell ? this.painter.painted(content.live) : "";
+      return addLiveOutput(cellList(this.cells), content, blocks);
     }
     if (content.kind === "state") {
       this.state = content;
@@ -238,6 +242,11 @@ export class Bridge {
     this.draw();
   }
 
+  /** What was painted is in the page alone. @param {unknown} _ @param {string} state */
+  saving(_, state) {
+    if (state === "started" && this.painter.live) saveOutputs(cellList(this.cells), (live) => this.painter.painted(live));
+  }
+
   /** Return whether the kernel has ended, or the notebook has another one. */
   isLost() {
     const kernel = this.context.sessionContext?.session?.kernel;
@@ -261,6 +270,7 @@ export class Bridge {
     this.stopped = true;
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);
+    this.context.saveState?.disconnect(this.saving);
     this.context.sessionContext?.kernelChanged?.disconnect(this.lose);
     this.context.sessionContext?.statusChanged?.disconnect(this.look);
     this.observer.disconnect();

@@ -67,10 +67,12 @@
  * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
  *   to run for a cell
  * @typedef {{kind: "paint", live: string, serial: number, keep: number, blocks: string[],
- *   same?: number, last?: boolean, frequent?: string[]}} Paint of the blocks of a reply under way the first stay, the
+ *   same?: number, last?: boolean, frequent?: string[], cell?: string, box?: string,
+ *   replaces?: boolean}} Paint of the blocks of a reply under way the first stay, the
  *   others go, and these follow, the first with so many characters of the one that stood there
- * @typedef {{kind: "settled", live: string, data: object, metadata: object}} Settled the last
- *   state of a reply that an output still shows as under way
+ * @typedef {{kind: "settled", live: string, cell: string, replaces: boolean,
+ *   data: Record<string, any>, metadata: Record<string, any>}} Settled the last state of a reply
+ *   that an output still shows as under way, or that a cell does not show
  * @typedef {KernelState|Marks|Below|Say|Tell|Code|Run|Paint|Settled} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded

@@ -6,8 +6,8 @@ import { make } from "./dom.js";
 /**
  * @typedef {{connect(slot: Function): void, disconnect(slot: Function): void}} Signal
  * @typedef {{metadata?: Record<string, any>, toJSON(): any}} Output
- * @typedef {{length: number, get(index: number): Output,
- *   set(index: number, output: object): void}} Outputs
+ * @typedef {{length: number, get(index: number): Output, add(output: object): void,
+ *   set(index: number, output: object): void, fromJSON(outputs: object[]): void}} Outputs
  * @typedef {{id: string, type: string, mimeType: string, outputs?: Outputs,
  *   executionState?: string, executionCount?: ?number, getMetadata?: (key: string) => any,
  *   setMetadata?: (key: string, value: any) => void, deleteMetadata?: (key: string) => void, sharedModel: {getSource(): string},
@@ -23,6 +23,7 @@ import { make } from "./dom.js";
  * @property {{session?: {id: string, kernel?: Kernel}, kernelChanged?: Signal,
  *   statusChanged?: Signal}} [sessionContext]
  * @property {Signal} [disposed]
+ * @property {Signal} [saveState]
  * @typedef {object} Comm
  * @property {string} commId
  * @property {(data?: object) => void} open
@@ -60,6 +61,7 @@ import { make } from "./dom.js";
 export const BRIDGE = Symbol.for("chatmagic.bridge");
 const WAITING = /<p class="chatmagic-waiting"[^>]*>[^<]*<\/p>/;
 const PARTIAL = "<p><em>Not complete: the kernel ended while this reply came. Run the cell again to ask anew.</em></p>";
+const SAVED = '<p class="chatmagic-partial"><em>Not complete: the notebook was saved while this reply came.</em></p>';
 /** The tag by which nbstripout leaves a cell's outputs. */
 const KEPT = "keep_output";
 /** The characters of an output behind which no box of a reply under way begins. */
@@ -123,13 +125,61 @@ export function liveOutputs(cells) {
 }
 
 /**
- * Bring the outputs that show a reply as under way to its last state.
+ * Give a cell an output that it lacks, as its page was loaded again since it ran.
+ * @param {Cell[]} cells
+ * @param {{cell?: string, replaces?: boolean}} place the cell, and whether the replies that it
+ *   showed before go
+ * @param {object} output
+ */
+function addOutput(cells, { cell: id, replaces }, output) {
+  const outputs = cells.find((cell) => cell.id === id)?.outputs;
+  if (!outputs) return;
+  const all = Array.from({ length: outputs.length }, (_, at) => outputs.get(at).toJSON());
+  const kept = replaces ? all.filter(({ metadata }) => !metadata?.chatmagic?.owner) : all;
+  if (kept.length < all.length) outputs.fromJSON(kept);
+  outputs.add({ output_type: "display_data", metadata: {}, ...output });
+}
+
+/**
+ * Give the cell of a reply under way a box for it, where it has none.
+ * @param {Cell[]} cells
+ * @param {import("./messages.js").Paint} paint of all that is shown
+ * @param {string} blocks
+ */
+export function addLiveOutput(cells, paint, blocks) {
+  const { box, live } = paint;
+  const own = cells.filter(({ id }) => id === paint.cell);
+  if (!box || liveOutputs(own).some((each) => each.live === live)) return;
+  const html = box.replace("\n</div>", () => `\n${blocks}</div>`);
+  addOutput(own, paint, { data: { "text/html": html } });
+}
+
+/**
+ * Bring the outputs that show a reply as under way to its last state, or give its cell one.
  * @param {Cell[]} cells
  * @param {import("./messages.js").Settled} settled
  */
-export function settleOutputs(cells, { live, data, metadata }) {
-  for (const { outputs, at } of liveOutputs(cells).filter((each) => each.live === live)) {
-    outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
+export function settleOutputs(cells, settled) {
+  const { live, cell: id, data, metadata } = settled;
+  const shown = liveOutputs(cells).filter((each) => each.live === live);
+  for (const { outputs, at } of shown) outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
+  if (shown.length || !metadata.chatmagic) return;
+  const { outputs } = cells.find((cell) => cell.id === id) ?? {};
+  const record = JSON.stringify(metadata.chatmagic);
+  const has = Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at).toJSON().metadata);
+  if (has.some((other) => JSON.stringify(other?.chatmagic) === record)) return;
+  addOutput(cells, settled, { data, metadata });
+}
+
+/**
+ * Write what was painted of the replies under way into the notebook, for a save.
+ * @param {Cell[]} cells
+ * @param {(live: string) => string} painted the blocks that were painted of one; empty for none
+ */
+export function saveOutputs(cells, painted) {
+  for (const each of liveOutputs(cells)) {
+    const blocks = painted(each.live);
+    if (blocks) writeOutput(each, blocks, SAVED, (classes) => classes);
   }
 }
 
@@ -140,18 +190,29 @@ export function settleOutputs(cells, { live, data, metadata }) {
  * @param {(live: string) => string} painted the blocks that were painted of one; empty for none
  */
 export function endOutputs(cells, painted) {
-  for (const { outputs, at, live } of liveOutputs(cells)) {
-    const output = outputs?.get(at).toJSON();
-    const html = String(output.data["text/html"]);
-    if (html.endsWith(PARTIAL)) continue;
-    const begin = html.indexOf('<div class="chatmagic-reply ');
-    const end = html.indexOf(">", begin) + 1;
-    const head = html.slice(0, begin) + html.slice(begin, end).replace(/ chatmagic-(live|at-\d+)(?=[" ])/g, "");
-    const open = head.split("<div").length - head.split("</div").length;
-    const blocks = painted(live);
-    const rest = blocks ? `\n${blocks}${"</div>".repeat(open)}` : html.slice(end).replace(WAITING, "");
-    outputs?.set(at, { ...output, data: { "text/html": head + rest + PARTIAL } });
+  for (const each of liveOutputs(cells)) {
+    if (String(each.outputs?.get(each.at).toJSON().data["text/html"]).endsWith(PARTIAL)) continue;
+    const ended = (/** @type {string} */ head) => head.replace(/ chatmagic-(live|at-\d+)(?=[" ])/g, "");
+    writeOutput(each, painted(each.live), PARTIAL, ended);
   }
+}
+
+/**
+ * Write a reply under way into its output, with a note behind it.
+ * @param {{outputs?: Outputs, at: number}} place
+ * @param {string} blocks all that came of it; empty leaves what the output holds
+ * @param {string} note
+ * @param {(box: string) => string} mark changes the tag of the reply's box
+ */
+function writeOutput({ outputs, at }, blocks, note, mark) {
+  const output = outputs?.get(at).toJSON();
+  const html = String(output.data["text/html"]).replace(SAVED, "");
+  const begin = html.indexOf('<div class="chatmagic-reply ');
+  const end = html.indexOf(">", begin) + 1;
+  const head = html.slice(0, begin) + mark(html.slice(begin, end));
+  const open = head.split("<div").length - head.split("</div").length;
+  const rest = blocks ? `\n${blocks}${"</div>".repeat(open)}` : html.slice(end).replace(WAITING, "");
+  outputs?.set(at, { ...output, data: { "text/html": head + rest + note } });
 }
 
 /** Tag the cells whose outputs have a record, so that nbstripout leaves them. @param {Cell[]} cells */

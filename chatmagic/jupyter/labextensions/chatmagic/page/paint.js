@@ -72,7 +72,12 @@ export class Painter {
       const html = block.replace(MARKS, (mark) => frequent[mark.charCodeAt(0) - 0x80] ?? "");
       return at || !same ? html : before && before.slice(0, same) + html;
     });
-    this.blocks.splice(keep, Infinity, ...whole.map((html) => ({ html, since: serial })));
+    // What is told again stands since it was told first.
+    const told = whole.map((html, at) => {
+      const known = this.blocks[keep + at];
+      return html && known?.html === html ? known : { html, since: serial };
+    });
+    this.blocks.splice(keep, Infinity, ...told);
     Object.assign(this, { live, serial, last });
     this.look();
   }
@@ -103,6 +108,8 @@ export class Painter {
    * @param {Box} box
    */
   restore(box) {
+    const note = (box.closest(".chatmagic") ?? box).nextElementSibling;
+    if (note?.matches(".chatmagic-partial")) note.remove(); // of a save; it is for the file
     const area = box.closest(".jp-OutputArea");
     const old = this.boxes.get(area);
     this.boxes.set(area, box);
