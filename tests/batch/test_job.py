@@ -8,6 +8,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from row_service import RowService
@@ -130,10 +131,13 @@ class Asking:
         """Ask nothing yet."""
         self.answer = answer
         self.asked: list[str] = []
+        self.closed = 0
 
-    def connect(self) -> Any:
-        """Give a client that is not used."""
-        return contextlib.nullcontext(chatmagic.Client(transport=RowService()))
+    @contextlib.contextmanager
+    def connect(self) -> Iterator[Client]:
+        """Give a client that is not used, and count those that are closed."""
+        yield chatmagic.Client(transport=RowService())
+        self.closed += 1
 
     def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
         """Answer by the test's function."""
@@ -199,6 +203,7 @@ def test_each_row_is_asked_once(rig: Callable[..., Rig], workers: int) -> None:
     assert sorted(made.asking.asked) == list("abcdefgh")
     assert [made.kept()[row].text for row in range(8)] == list("ABCDEFGH")
     assert (job.progress.answered, job.progress.failed) == (8, 0)
+    assert 1 <= made.asking.closed <= workers
 
 
 def test_as_many_are_under_way_as_there_are_workers(rig: Callable[..., Rig]) -> None:
@@ -332,6 +337,35 @@ def test_a_second_interrupt_cuts_them_off(rig: Callable[..., Rig]) -> None:
     assert done.asked == ["a", "b"]
     assert [reply.text for reply in done.kept.values()] == ["a", "b"]
     assert [reply.error for reply in done.kept.values()] == ["Interrupted."] * 2
+
+
+def test_a_row_that_is_begun_as_all_are_cut_off_is_cut_off_too(rig: Callable[..., Rig]) -> None:
+    """Its halt was not known to what stopped the others."""
+
+    def answer(prompt: str, halt: Halt) -> str:
+        assert halt.reason is not None
+        raise ChatInterrupted("Interrupted.", reply=Reply(prompt, state="interrupted"))
+
+    made = rig(answer, workers=1)
+    job = made.job(["a", "b"])
+
+    def cost() -> int:
+        job.stop(cut=True)
+        return 1
+
+    made.asking.cost = cost  # type: ignore[method-assign]
+    job.run()
+    assert [reply.error for reply in made.kept().values()] == ["Interrupted."]
+
+
+def test_a_thread_that_cannot_be_started_ends_it(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a process that has too many, or that exits."""
+    full = Mock(side_effect=RuntimeError("can't start new thread"))
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.submit", full)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        rig().job(list("abc")).run()
 
 
 def test_a_third_interrupt_leaves_the_file_to_the_threads(rig: Callable[..., Rig]) -> None:

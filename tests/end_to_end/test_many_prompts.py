@@ -156,6 +156,28 @@ def test_a_killed_map_goes_on(tmp_path: Path) -> None:
     assert {line["row"]: line["text"] for line in texts} == {n: f"<{n}>" for n in range(80)}
 
 
+def test_rows_under_way_as_the_interpreter_exits_are_stored(tmp_path: Path) -> None:
+    """They are paid for; of a map beside the program no more rows are begun."""
+    service, path = Counting(), tmp_path / "rows.jsonl"
+    program = (
+        "import itertools, sys, time, chatmagic\n"
+        "origin, path = sys.argv[1:]\n"
+        "session = chatmagic.Session(chatmagic.Client(origin, 'k'))\n"
+        "rows = itertools.count()\n"
+        "job = session.map('{{ it }}', rows, file=path, yes=True, keep=False, block=False)\n"
+        "while job.answered < 20:\n"
+        "    time.sleep(0.001)\n"
+    )
+    with Server(service) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", program, server.origin, str(path)],
+            check=False, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert in_file(path) == {*service.asked}
+    assert service.asked.total() == len(service.asked) >= 20
+
+
 PLACES: Final = tuple(
     str(ROOT / "chatmagic" / name)
     for name in ("batch/job.py", "batch/job_file.py", "batch/rows.py",
