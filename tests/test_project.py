@@ -140,6 +140,23 @@ def test_a_folder_has_no_circle(folder: str) -> None:
     graphlib.TopologicalSorter(below).prepare()
 
 
+IMPORTS_EACH = """
+import importlib, sys
+for name in sys.argv[1:]:
+    for module in [each for each in sys.modules if each.partition(".")[0] == "chatmagic"]:
+        del sys.modules[module]
+    importlib.import_module(name)
+"""
+
+
+def test_each_module_can_be_imported_first() -> None:
+    """There is no circle through the ``__init__`` of a folder, which another order may hide."""
+    names = [f"chatmagic.{name}".replace("/", ".") for name in modules()]
+    command = [sys.executable, "-c", IMPORTS_EACH, *(n.removesuffix(".__init__") for n in names)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("path", PURE, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_pure_module_touches_nothing(path: Path) -> None:
     """No clock, disk, environment, network or thread: only what they are given."""
