@@ -26,7 +26,7 @@ from chatmagic.errors import AuthenticationError, InputError, NotRecordedError, 
 from chatmagic.models import Message, Reply
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import url
-from chatmagic.protocol.auth import Auth, KeyCheck, Secret, refuse_keys
+from chatmagic.protocol.auth import Auth, Secret, refuse_keys
 from chatmagic.protocol.response_errors import decoded
 from chatmagic.protocol.wire import ReplyBuilder, Request
 
@@ -117,7 +117,6 @@ class Client:
     def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
         self.credit_tracker = CreditTracker()
         """What the answers so far have told of the credits, and beside them."""
-        self._key_check = KeyCheck()
         self._set(setup)
         self._transport = transport or HttpTransport(self.setup)
         for warning in config.new_warnings(self.endpoint.warnings):
@@ -230,7 +229,6 @@ class Client:
             self.endpoint,
             self.credit_tracker,
             halt,
-            key_check=self._key_check,
         )
 
     def models(self) -> ModelList:

@@ -35,7 +35,7 @@ from chatmagic.errors import (
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse, url
-from chatmagic.protocol.auth import KeyCheck
+from chatmagic.protocol.auth import refuse_keys
 from chatmagic.protocol.response_errors import (
     ADDRESS_HINT,
     BODY_BYTES,
@@ -84,7 +84,6 @@ class ReplyStream:
         endpoint: where it goes, and with which key.
         tracker: takes what the answer tells of the credits.
         halt: stops it from another thread.
-        key_check: what refuses to send a key; ``None`` looks through all messages.
     """
 
     def __init__(
@@ -94,8 +93,6 @@ class ReplyStream:
         endpoint: Endpoint,
         tracker: CreditTracker,
         halt: Halt | None = None,
-        *,
-        key_check: KeyCheck | None = None,
     ) -> None:
         """Send nothing yet."""
         self._request = request
@@ -103,7 +100,6 @@ class ReplyStream:
         self._endpoint = endpoint
         self._tracker = tracker
         self._halt = halt or Halt()
-        self._key_check = key_check or KeyCheck()
         self._builder = ReplyBuilder()
         self._exchange: Exchange | None = None
         self._reader: ResponseReader | None = None
@@ -170,7 +166,7 @@ class ReplyStream:
             body = self._request.encode()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
-        self._key_check.refuse(self._request, endpoint.known_keys)
+        refuse_keys([body.decode()], endpoint.known_keys)
         return body
 
     def _note_headers(self, exchange: Exchange, asked: datetime, now: datetime) -> None:

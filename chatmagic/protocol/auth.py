@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import replace
-from html import unescape
+from html import escape
 from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Final, Literal, NoReturn, Self
-from urllib.parse import unquote
+from urllib.parse import quote
 
 from chatmagic.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from chatmagic.models import Message
-    from chatmagic.protocol.wire import Request
 
 Auth = Literal["bearer", "x-api-key", "query", "none"]
 
@@ -74,9 +70,9 @@ class Secret:
                 "an API key is one word of printable ASCII characters; this one is not"
             ) from None
         self._value = value
-        bare = value.replace("\\", "")
-        # A conversation has many texts.
-        self._forms = {value, *self._in_base64(), *([bare] if len(bare) >= SECRET_LENGTH else [])}
+        forms = {value, quote(value), quote(value, safe=""), escape(value), *self._in_base64()}
+        bare = {form.replace("\\", "") for form in forms}
+        self._forms = forms | {form for form in bare if len(form) >= SECRET_LENGTH}
 
     @classmethod
     def of(cls, value: object) -> Self | None:
@@ -97,18 +93,9 @@ class Secret:
         """
         if len(self._value) < SECRET_LENGTH:
             return False
-        readings = [text]
-        # Most texts read the same in each way, and a body is long.
-        readings += [unquote(text)] if "%" in text else []
-        readings += [unescape(text)] if "&" in text else []
         # However often it was quoted: JSON and Python only put backslashes in.
-        readings += [reading.replace("\\", "") for reading in readings if "\\" in reading]
+        readings = [text, text.replace("\\", "")] if "\\" in text else [text]
         return any(form in reading for reading in readings for form in self._forms)
-
-    @property
-    def is_as_json(self) -> bool:
-        """Whether JSON writes the key as it is, so that what holds it also does as JSON."""
-        return not {'"', "\\"} & {*self._value}
 
     def redact(self, text: str) -> str:
         """Return ``text`` with every occurrence of the key taken out, in any of its writings.
@@ -195,36 +182,3 @@ def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
             "key. Nothing was sent.",
             hint="Remove it; a key that others may have seen should be revoked.",
         )
-
-
-class KeyCheck:
-    """Check of one client's requests for keys; a message that has passed is not read again."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self._passed: tuple[tuple[Message, ...], frozenset[Secret]] = (), frozenset()
-
-    def refuse(self, request: Request, keys: Iterable[Secret]) -> None:
-        """Refuse to send a request that holds a key.
-
-        Args:
-            request: what would be sent.
-            keys: the keys that are known.
-
-        Raises:
-            InputError: it holds one of them.
-        """
-        known = frozenset(keys)
-        if not known:
-            return
-        messages, before = request.messages, self._passed[0]
-        if known != self._passed[1] or messages[: len(before)] != before:
-            before = ()
-        new = messages[len(before) :]
-        # As typed and as JSON writes it, which differ where a key holds a quotation mark.
-        sent = replace(request, messages=new) if before else request
-        refuse_keys([sent.encode().decode()], known)
-        refuse_keys(
-            [message.content for message in new], (key for key in known if not key.is_as_json)
-        )
-        self._passed = messages, known

@@ -7,22 +7,18 @@ import copy
 import html
 import json
 import pickle
-from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 
 from chatmagic.errors import InputError
-from chatmagic.models import Message
 from chatmagic.protocol.auth import (
-    KeyCheck,
     Secret,
     is_secret_name,
     looks_like_a_key,
     redacted,
     refuse_keys,
 )
-from chatmagic.protocol.wire import Request
 
 KEY = "talk-7Hq/x+e=9"
 
@@ -184,23 +180,3 @@ def test_every_key_is_taken_out_of_a_text() -> None:
     assert KEY not in shown
     assert "another-7" not in shown
     assert " and " in shown
-
-
-def test_a_key_is_found_in_what_is_new_and_in_all_for_another_key() -> None:
-    """Each message is read once for the same keys; a field of the request each time."""
-    check = KeyCheck()
-    fine = Request((Message("user", "a"), Message("assistant", "b")))
-    holds = Message("user", KEY)
-    check.refuse(replace(fine, messages=(holds,)), ())
-    check.refuse(fine, [Secret(KEY)])
-    check.refuse(replace(fine, messages=(*fine.messages, Message("user", "c"))), [Secret(KEY)])
-    for request in (
-        replace(fine, messages=(*fine.messages, holds)),
-        replace(fine, messages=(holds, *fine.messages)),
-        replace(fine, extra={"x": KEY}),
-    ):
-        with pytest.raises(InputError, match="holds your API key"):
-            check.refuse(request, [Secret(KEY)])
-    other = Secret("another-0123456789")
-    with pytest.raises(InputError, match="holds your API key"):
-        check.refuse(replace(fine, messages=(Message("user", other.reveal()),)), [other])
