@@ -165,12 +165,14 @@ class Notebook:
     @property
     def turns(self) -> list[tuple[SavedOutput, Record]]:
         """The outputs of turns that were asked, with their records."""
-        return [(saved, record) for saved, record in self.replies if not record.picked]
+        return [(saved, record) for _, saved, record in self.placed_turns]
 
     @property
-    def replies(self) -> list[tuple[SavedOutput, Record]]:
-        """The outputs of turns, with their records, and those of replies that were put back."""
-        return [(saved, saved.record) for saved in self.outputs if saved.record is not None]
+    def placed_turns(self) -> list[tuple[int, SavedOutput, Record]]:
+        """The same, with the places of the outputs among those with a record."""
+        placed = enumerate(self.outputs)
+        records = ((place, saved, saved.record) for place, saved in placed)
+        return [(place, saved, r) for place, saved, r in records if r and not r.picked]
 
     @property
     def silent(self) -> list[int]:

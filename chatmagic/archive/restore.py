@@ -112,8 +112,8 @@ class Restored:
 
     Args:
         conversation: it.
-        numbers: the numbers of the turns that were kept in the conversation, by their places
-            among the notebook's turns.
+        numbers: the numbers of the turns that were kept in the conversation, by the places of
+            their outputs among those of the notebook that have a record.
         cells: the cells of these turns, by the turns' numbers.
         threads: the threads in which they were asked, by the turns' numbers.
         above: the turns that stood above each of them when its cell was gone through.
@@ -141,15 +141,12 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
     owners = _owners(notebook, by_id=by_id)
     turns, problems = _turns(notebook, owners, changed=changed)
     replay = Replay(turns.values())
-    index = -1
-    for saved in notebook.outputs:
-        # A reply is counted also where it is left out.
-        index += saved.record is not None
+    for place, saved in enumerate(notebook.outputs):
         if saved.fault and not changed:
             continue
         if saved.record is not None:
-            if index in turns:
-                replay.add(turns[index])
+            if place in turns:
+                replay.add(turns[place])
         elif isinstance(saved.steering, ThreadStart) and saved.kind == "deletion":
             replay.conversation.delete(saved.steering.name)
         elif (item := saved.steering) is not None:
@@ -157,16 +154,13 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             replay.steer(replace(item, owner=owner, execution=execution))
         else:
             _STEPS[saved.kind](replay.conversation)
-    replies = notebook.replies
-    cells = {number: replies[index][0].cell for number, index in enumerate(turns, 1)}
+    numbers = {place: number for number, place in enumerate(turns, 1)}
+    cells = {number: notebook.outputs[place].cell for place, number in numbers.items()}
     problems += [
         f"cell {cells[number]}: the part of the reply that it continues is in no output here, so "
         "its own was left out."
         for number in replay.lost
     ]
-    asked = [index for index, (_, record) in enumerate(replies) if not record.picked]
-    numbers = {index: number for number, index in enumerate(turns, 1)}
-    numbers = {place: numbers[index] for place, index in enumerate(asked) if index in numbers}
     return Restored(
         replay.conversation, numbers, cells, replay.threads, replay.above, tuple(problems)
     )
@@ -284,21 +278,22 @@ def _turns(
     faulty = [saved for saved in notebook.outputs if saved.fault]
     problems = [f"cell {saved.cell}: {saved.fault}{left_out}." for saved in faulty]
     problems = [*notebook.problems, *problems]
-    for index, (saved, record) in enumerate(notebook.replies):
-        if not record.in_history or (saved.fault and not changed):
+    for place, saved in enumerate(notebook.outputs):
+        record = saved.record
+        if record is None or not record.in_history or (saved.fault and not changed):
             continue
         if saved.text is None:
             problems.append(f"cell {saved.cell}: its reply is gone, so its turn was left out.")
             continue
-        place = {"owner": owners[saved.cell], "execution": f"cell {saved.cell}", "shown": True}
+        asked = {"owner": owners[saved.cell], "execution": f"cell {saved.cell}", "shown": True}
         try:
-            turn = turn_of(record, saved.text, **place)
+            turn = turn_of(record, saved.text, **asked)
         except ValueError as error:
             problems.append(f"cell {saved.cell}: its record was left out: {error}.")
             continue
         # What was changed by hand is no longer the turn that its record names.
         known = record if not saved.fault or turn.missing else replace(record, turn=turn.digest)
-        turns[index] = replace(turn, record=known)
+        turns[place] = replace(turn, record=known)
     return turns, problems
 
 

@@ -191,7 +191,7 @@ def of_file(file: str) -> Iterator[TurnRow]:
         return
     restored = restore.restore(read, changed=True)
     places = _places(restored.conversation)
-    for index, (saved, record) in enumerate(read.turns):
+    for index, saved, record in read.placed_turns:
         place = places.get(restored.numbers.get(index, 0), {})
         fault = "its reply is gone" if saved.text is None else saved.fault
         yield TurnRow.of(

@@ -84,8 +84,8 @@ def _turns(read: Notebook, restored: Restored) -> tuple[Row, ...]:
     # Also of a turn that was taken back below; main is not named.
     names = {number: name for number, name in restored.threads.items() if name != MAIN}
     rows = []
-    for index, (saved, record) in enumerate(read.turns):
-        number = restored.numbers.get(index)
+    for place, saved, record in read.placed_turns:
+        number = restored.numbers.get(place)
         rows.append(
             Row.of(
                 record,
