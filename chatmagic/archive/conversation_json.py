@@ -60,6 +60,9 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
 def load(value: object) -> Conversation:
     """Return the conversation in the JSON of :func:`dump`.
 
+    Args:
+        value: any JSON value from an untrusted file.
+
     Raises:
         NewerVersionError: a later release wrote it.
         ValueError: it is not such JSON, or it is damaged.

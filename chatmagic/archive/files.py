@@ -24,6 +24,9 @@ LARGEST: Final = 256 * 2**20
 def content_of(path: Path) -> bytes | None:
     """Return a file's content; ``None`` where there is no file.
 
+    Args:
+        path: the file.
+
     Raises:
         InputError: it cannot be read.
     """

@@ -181,7 +181,7 @@ class Notebook:
 
     @property
     def missing(self) -> str:
-        """Which cells ask and have no output, in words; empty where there is none."""
+        """Line on the cells that ask and have no output; empty where there is none."""
         if not self.silent:
             return ""
         asks = "asks and has" if len(self.silent) == 1 else "ask and have"
@@ -259,6 +259,9 @@ class Notebook:
 def read(path: Path) -> Notebook:
     """Read a notebook.
 
+    Args:
+        path: the file, of any origin.
+
     Raises:
         InputError: there is none, or it is not a notebook of format 4.
     """
@@ -312,7 +315,7 @@ def _is_bare(output: object) -> bool:
 
 
 def texts_of(output: object) -> list[str]:
-    """Return what there is to read in an output, but for pictures and the like.
+    """Return the texts of an output, but for pictures and the like.
 
     Args:
         output: an output of a cell, as a notebook's JSON has it.
@@ -338,7 +341,7 @@ def text_of(value: object) -> str | None:
 
 
 def json_at(value: object, *names: str) -> object:
-    """Return what stands under names within names; ``None`` where there is none.
+    """Return the value under names within names; ``None`` where there is none.
 
     Args:
         value: any JSON value.
@@ -377,7 +380,11 @@ def write(cells: Iterable[tuple[str, str, tuple[dict[str, Any], dict[str, Any]] 
 
 
 def is_untouched(content: bytes) -> bool:
-    """Return whether a notebook's cells are as :func:`write` gave them."""
+    """Return whether a notebook's cells are as :func:`write` gave them.
+
+    Args:
+        content: the notebook's content.
+    """
     try:
         value = json.loads(content)
         mark = json_at(value, "metadata", "chatmagic", "digest")

@@ -68,7 +68,11 @@ def note(
 
 
 def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the output of what steers the turns below: its data, and its metadata."""
+    """Return the output of what steers the turns below: its data, and its metadata.
+
+    Args:
+        item: the item.
+    """
     words = item.in_words
     html = f'<p style="{QUIET} margin: 0;">{escape(plain.visible(words))}</p>'
     if item.text:
@@ -152,7 +156,11 @@ def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
 
 
 def state_lines(reply: Reply) -> list[str]:
-    """Return how a reply ended, in lines; none for the normal end of a text."""
+    """Return how a reply ended, in lines; none for the normal end of a text.
+
+    Args:
+        reply: whole or in part.
+    """
     lines = [STATE_WORDS[reply.state]]
     if reply.left_out:
         turns = counted(reply.left_out, "turn")
@@ -169,7 +177,7 @@ def state_lines(reply: Reply) -> list[str]:
 
 
 def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> list[str]:
-    """Return what is particular about a turn, in words, for a list of turns.
+    """Return notes on a turn, in words, for a list of turns.
 
     Args:
         turn: the turn.

@@ -80,7 +80,11 @@ class CarriedTurns:
 
 
 def chain_of(record: Record) -> str | None:
-    """Return the chain digest of all turns that the request of a record carried."""
+    """Return the chain digest of all turns that the request of a record carried.
+
+    Args:
+        record: the record, as it was saved.
+    """
     return _json.chain_of(record.carried, record.chain)
 
 
@@ -214,6 +218,9 @@ class Replay:
 
         One that came in place of an earlier reply does so again, if that is live (rule 20), and
         one that continued a reply is joined to it (rule 22).
+
+        Args:
+            turn: the turn, with its record.
         """
         record = cast("Record", turn.record)
         earlier = record.in_place_of
@@ -263,7 +270,11 @@ class Replay:
         return is_below + (live.parameters == turn.parameters)
 
     def steer(self, item: Steering) -> None:
-        """Add what steers the turns below it; a mark of a turn names one of those above."""
+        """Add what steers the turns below it; a mark of a turn names one of those above.
+
+        Args:
+            item: the item, with its owner and execution.
+        """
         if isinstance(item, TurnMark):
             item = item.among(self.conversation.window(item.owner, item.execution).above)
         self.conversation.add(item)
@@ -312,7 +323,12 @@ def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
 
 
 def summary(restored: Restored, notebook: Notebook) -> list[str]:
-    """Return in words what was restored and what was not, a line each."""
+    """Return in words the turns that were restored, and the others, a line each.
+
+    Args:
+        restored: the notebook's conversation.
+        notebook: the notebook.
+    """
     conversation = restored.conversation
     count, stale = len(conversation), len(conversation.stale_turns())
     what = f"{counted(count, 'turn')}{f' ({stale:,} stale)' if stale else ''}"
@@ -326,7 +342,12 @@ def summary(restored: Restored, notebook: Notebook) -> list[str]:
 
 
 def gaps(restored: Restored, notebook: Notebook) -> list[str]:
-    """Return in words what the conversation lacks because no output of the file holds it."""
+    """Return in words the turns that a conversation lacks as no output of the file holds them.
+
+    Args:
+        restored: the notebook's conversation.
+        notebook: the notebook.
+    """
     lines = [notebook.missing] if notebook.missing else []
     lacking = [restored.cells[turn.number] for turn in restored.conversation if 0 in turn.carried]
     if lacking:
@@ -338,5 +359,9 @@ def gaps(restored: Restored, notebook: Notebook) -> list[str]:
 
 
 def named(turn: Turn) -> str:
-    """Return what is not kept of a turn's values, by their names."""
+    """Return the names of a turn's values that were not kept.
+
+    Args:
+        turn: the turn.
+    """
     return text.one_line(", ".join(value.as_typed for value in turn.missing), SHOWN)

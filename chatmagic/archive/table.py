@@ -31,7 +31,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRow:
-    """One turn; what is not known, or was not set, is ``None``.
+    """Row of one turn; a fact that is not known, or was not set, is ``None``.
 
     Args:
         file: the notebook, as its path was given; ``None`` of a session.
@@ -183,7 +183,11 @@ def turns(*patterns: str | os.PathLike[str]) -> Any:
 
 
 def of_file(file: str) -> Iterator[TurnRow]:
-    """Yield the turns of a notebook file, and a row for each thing in it that cannot be read."""
+    """Yield the turns of a notebook file, and a row for each thing in it that cannot be read.
+
+    Args:
+        file: the file's path, as it was given.
+    """
     try:
         read = notebook.read(Path(file))
     except InputError as error:

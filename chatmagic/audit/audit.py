@@ -270,7 +270,11 @@ _LEFT: Final = "x-ratelimit-remaining"
 
 
 def is_cassette(path: Path) -> bool:
-    """Return whether a file is a cassette, by its name: one of any name but a notebook's."""
+    """Return whether a file is a cassette, by its name: one of any name but a notebook's.
+
+    Args:
+        path: the file's path.
+    """
     return path.suffix.lower() not in {".ipynb", ".json"}
 
 
@@ -296,7 +300,13 @@ def _audit_cassette(path: Path) -> tuple[Audit, tuple[Interaction, ...]]:
 
 
 def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:
-    """Return a line for each whole reply of a notebook that no cassette holds as it is shown."""
+    """Return a line for each whole reply of a notebook that no cassette holds as it is shown.
+
+    Args:
+        read: the notebook.
+        held: the exchanges of all cassettes.
+        names: the cassettes' names, in words.
+    """
     recorded = {(item.request, item.text, *_ended(item)) for item in held}
     every = {item.text for item in held if item.is_reply}
     return [
@@ -394,7 +404,11 @@ _FINDERS: Final[tuple[Callable[[str], Iterable[str]], ...]] = (
 
 
 def disclosures(read: Notebook) -> tuple[str, ...]:
-    """Return a line for each thing that the file would give away."""
+    """Return a line for each secret, path, host or value that a file would give away.
+
+    Args:
+        read: the notebook.
+    """
     lines: list[str] = []
     for saved, record in read.turns:
         for value in record.values:

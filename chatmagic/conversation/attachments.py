@@ -60,7 +60,12 @@ def error_text(source: str, trace: str) -> str:
 
 
 def shortened(text: str, most: int = MOST) -> str:
-    """Return a text that says how much of it was left out, where it is longer than that."""
+    """Return a text that says how much of it was left out, where it is longer than that.
+
+    Args:
+        text: the text.
+        most: how many of its characters are left at most.
+    """
     if len(text) <= most:
         return text
     return f"{text[:most]}\n[the first {most:,} of {len(text):,} characters]"
@@ -94,7 +99,7 @@ _WORDS: Final[Mapping[Format, str]] = {
 
 
 def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -> Value | None:
-    """Return what goes in front of a question on the form of its reply.
+    """Return the words on the form of the reply that go in front of a question.
 
     Args:
         format: the form.

@@ -46,7 +46,11 @@ class Carried(Sequence[int]):
 
     @classmethod
     def of(cls, turns: Iterable[tuple[int, str]]) -> Carried:
-        """Return turns by their numbers and digests, oldest first."""
+        """Return turns by their numbers and digests, oldest first.
+
+        Args:
+            turns: their numbers and digests, oldest first.
+        """
         carried = NOTHING
         for number, digest in turns:
             carried = carried.followed_by(number, digest)
@@ -63,7 +67,12 @@ class Carried(Sequence[int]):
         return cls(NOTHING, 0, None, total, chain)
 
     def followed_by(self, number: int, digest: str) -> Carried:
-        """Return these turns and one more."""
+        """Return these turns and one more.
+
+        Args:
+            number: its number.
+            digest: its digest.
+        """
         return Carried(self, number, digest, self.total + 1)
 
     @property

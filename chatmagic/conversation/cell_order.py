@@ -89,6 +89,9 @@ class Pages:
 
         A page that has just been opened may be another one loaded again: it stands for all
         pages of its notebook until those that live have reported once more.
+
+        Args:
+            report: the report of a page, known or new.
         """
         kept = tuple(
             other
@@ -153,7 +156,11 @@ class Pages:
         return older
 
     def names(self, owners: Collection[str]) -> dict[str, str]:
-        """Return the notebooks that cells stand in, in words; nothing where all are in one."""
+        """Return the notebooks that cells stand in, in words; nothing where all are in one.
+
+        Args:
+            owners: hashes of the cells.
+        """
         named = {
             name: f"of {report.name}"
             for report in self.reports
@@ -166,7 +173,7 @@ class Pages:
         return notebooks if len(set(notebooks.values())) > 1 else {}
 
     def by_id(self, known: Mapping[str, _T]) -> dict[str, _T]:
-        """Return what is known of cells by the identities that the pages, if any, know them by.
+        """Return values by the identities of cells in their pages.
 
         Args:
             known: what is known, by the cells' hashes.

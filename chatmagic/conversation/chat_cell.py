@@ -42,6 +42,9 @@ class Question(NamedTuple):
 def question_of(source: str) -> Question | None:
     """Return the one question of a ``%%chat`` cell, or of a cell that is one line of ``%chat``.
 
+    Args:
+        source: the cell's source.
+
     Returns:
         ``None`` where it asks otherwise, or asks nothing, or cannot be told.
     """
@@ -62,12 +65,19 @@ def question_of(source: str) -> Question | None:
 
 
 def first_line(lines: Sequence[str]) -> int | None:
-    """Return the number of a cell's first line but for what may stand above a magic, if any."""
+    """Return the number of a cell's first line but for what may stand above a magic, if any.
+
+    Args:
+        lines: the cell's lines.
+    """
     return next((number for number, line in enumerate(lines) if not re.match(_ABOVE, line)), None)
 
 
 def questions_of(source: str) -> tuple[Question, ...]:
     """Return the questions of a cell in which each is a line of ``%chat``, as in a loop.
+
+    Args:
+        source: the cell's source.
 
     Returns:
         None of them where the cell may ask otherwise, or that cannot be told.

@@ -28,7 +28,11 @@ _FARTHEST: Final = 20_000
 
 
 def is_incomplete(reply: Reply) -> bool:
-    """Return whether there may be more of a reply: it was ended early, or by its limit."""
+    """Return whether a reply may have more text: it was ended early, or by its limit.
+
+    Args:
+        reply: the reply.
+    """
     return reply.state != "complete" or reply.finish_reason == "length"
 
 

@@ -288,7 +288,7 @@ class Conversation:
         order: Sequence[str] | None = None,
         thread: str | None = None,
     ) -> Window:
-        """Return what a request would carry; nothing is changed.
+        """Return the window of a request, without a change.
 
         Args:
             owner: hash of the cell that asks; ``None`` without one.
@@ -310,7 +310,7 @@ class Conversation:
         return place_below((own,), self._below(slots[:index])).window(thread, last)
 
     def window_of(self, number: int, *, last: int | None = None) -> Window:
-        """Return what a request would carry that asks the question of a live turn again (rule 20).
+        """Return the window of a request that asks the question of a live turn again (rule 20).
 
         Args:
             number: the turn's number.
@@ -325,7 +325,7 @@ class Conversation:
         raise InputError("That turn is not in the conversation any more. Nothing was sent.")
 
     def marks(self, layout: Layout | None = None) -> dict[str, str]:
-        """Return what is to be known of what cells show, by their hashes (rules 9 and 14).
+        """Return the marks of cells, by their hashes (rules 9 and 14).
 
         Args:
             layout: how the cells stand, for what would be if the conversation followed it,
@@ -335,7 +335,7 @@ class Conversation:
         return marks(self._now if layout is None else causes.now, causes)
 
     def causes(self, layout: Layout | None = None) -> Causes:
-        """Return what made live turns stale (rule 9).
+        """Return the causes for which live turns are stale (rule 9).
 
         Args:
             layout: as :meth:`marks` has it.
@@ -345,7 +345,7 @@ class Conversation:
         return Causes(now, self.cells, self.label)
 
     def stale_turns(self) -> tuple[Turn, ...]:
-        """Return the live turns that would be asked otherwise now, in their order (rule 9)."""
+        """Return the stale turns among the live ones, in their order (rule 9)."""
         causes = self.causes()
         return tuple(turn for turn in self.turns if causes.of(turn.number) is not None)
 

@@ -53,6 +53,9 @@ class NewerVersionError(ValueError):
 def owner_from(value: object) -> str:
     """Read the hash by which a cell is known.
 
+    Args:
+        value: any value from an untrusted file.
+
     Raises:
         ValueError: it is none.
     """
@@ -132,6 +135,9 @@ class Record(ReplyFacts):
     def from_json(cls, value: object) -> Self:
         """Read what :meth:`to_json` wrote, or any other value from an untrusted file.
 
+        Args:
+            value: the value in an output's metadata.
+
         Raises:
             NewerVersionError: a later release wrote it.
             ValueError: it is no record of a turn, or a field of it makes no sense.
@@ -208,7 +214,11 @@ def owner_of(cell: str) -> str:
 
 
 def note(kind: Did) -> dict[str, Any]:
-    """Return the record of something that was done to the conversation."""
+    """Return the record of something that was done to the conversation.
+
+    Args:
+        kind: what was done.
+    """
     return {"version": VERSION, "kind": kind}
 
 
@@ -265,7 +275,11 @@ def check_seal(record: Mapping[str, Any], data: object) -> Sealed:
 
 
 def joined(value: object) -> object:
-    """Return a text that may stand as a list of its lines; anything else as it is."""
+    """Return a text that may stand as a list of its lines; anything else as it is.
+
+    Args:
+        value: any JSON value.
+    """
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "".join(value)
     return value
@@ -277,7 +291,11 @@ def _seal(record: Mapping[str, Any], data: Mapping[str, Any]) -> str:
 
 
 def canonical(value: Any) -> Any:
-    """Return a JSON value in the one form that all who save it agree on."""
+    """Return a JSON value in the one form that all who save it agree on.
+
+    Args:
+        value: any JSON value.
+    """
     if isinstance(value, Mapping):
         return {name: canonical(item) for name, item in value.items()}
     if isinstance(value, list):

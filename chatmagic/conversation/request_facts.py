@@ -75,7 +75,11 @@ def _where_asked_for(format: Format) -> Format | None:
 
 
 def where_on(switch: bool) -> bool | None:
-    """Return what files keep of a switch that is off by default: nothing where it is off."""
+    """Return what files keep of a switch that is off by default: nothing where it is off.
+
+    Args:
+        switch: the switch.
+    """
     return switch or None
 
 
@@ -127,6 +131,9 @@ class Value:
     @classmethod
     def from_json(cls, value: object) -> Self:
         """Read what :meth:`to_json` wrote.
+
+        Args:
+            value: any value from an untrusted file.
 
         Raises:
             ValueError: it is not such an object, or its text is not what its digest says.
@@ -228,6 +235,9 @@ class Parameters:
     def read(value: object) -> dict[str, Any]:
         """Read the parameters that a record keeps; each has its own kind of value.
 
+        Args:
+            value: any value from an untrusted file.
+
         Raises:
             ValueError: one of them makes no sense.
         """
@@ -325,7 +335,11 @@ class TokenRate:
     tokens: int
 
     def tokens_of(self, size: int) -> int:
-        """Return about how many tokens a text has."""
+        """Return about how many tokens a text has.
+
+        Args:
+            size: the text's length in characters.
+        """
         return round(size * self.tokens / max(self.characters, 1))
 
 

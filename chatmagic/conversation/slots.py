@@ -239,7 +239,7 @@ class State:
     away: frozenset[str] = frozenset()
 
     def windows(self) -> Iterator[tuple[Turn, Window]]:
-        """Yield the live turns in their order, each with what a request in its place carries."""
+        """Yield the live turns in their order, each with the window of its place."""
         place = Place()
         for slot in self.slots:
             yield from go_past(place, slot.items)
@@ -333,7 +333,7 @@ class State:
 
 
 def go_past(place: Place, items: Iterable[Item]) -> Iterator[tuple[Turn, Window]]:
-    """Go past items; yield the turns among them, each with what a request there carries.
+    """Go past items; yield the turns among them, each with the window of its place.
 
     Args:
         place: the place above them, which is the one below them in the end.
@@ -371,7 +371,11 @@ def with_turns(items: tuple[Item, ...], change: Callable[[Turn], Turn]) -> tuple
 
 
 def live(slots: Iterable[Slot]) -> tuple[Turn, ...]:
-    """Return the turns that are live in slots, in their order."""
+    """Return the turns that are live in slots, in their order.
+
+    Args:
+        slots: the slots.
+    """
     return tuple(turn for slot in slots for turn in slot.turns)
 
 

@@ -53,7 +53,7 @@ _WORDS: Final[dict[CauseKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What made a turn stale.
+    """Cause for which a turn is stale.
 
     Args:
         kind: what happened.
@@ -72,7 +72,7 @@ class Cause:
 
 
 class Causes:
-    """What made the live turns stale, each worked out when it is asked for.
+    """Causes for which live turns are stale, each worked out when it is asked for.
 
     Args:
         now: the conversation, with the turns of all threads.
@@ -87,7 +87,11 @@ class Causes:
         self._label = label
 
     def of(self, number: int) -> Cause | None:
-        """Return what made a live turn stale; ``None`` for one that is not, or is not live."""
+        """Return the cause for a live turn; ``None`` for one that is not stale, or is not live.
+
+        Args:
+            number: the turn's number.
+        """
         if number not in self._windows:
             return None
         turn, window = self._windows[number]
@@ -99,7 +103,7 @@ class Causes:
         return None if cell is None else Cause("cell", self._label(cell), cell)
 
     def by_cell(self) -> dict[str, Cause]:
-        """Return for each cell with a stale turn what made the first of them stale."""
+        """Return by cell the cause for its first stale turn, of cells that have one."""
         causes: dict[str, Cause] = {}
         for slot in self.now.slots:
             for turn in slot.turns:

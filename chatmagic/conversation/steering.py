@@ -59,6 +59,9 @@ class Steering(ABC):
     def from_json(cls, value: object) -> Self:
         """Read what :meth:`to_json` wrote, or any other value from an untrusted file.
 
+        Args:
+            value: the value in an output's metadata.
+
         Raises:
             NewerVersionError: a later release wrote it.
             ValueError: it is no such record.
@@ -73,7 +76,11 @@ class Steering(ABC):
 
     @classmethod
     def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Read :attr:`facts`; a ``ValueError`` says what is wrong with them."""
+        """Read :attr:`facts`; a ``ValueError`` says what is wrong with them.
+
+        Args:
+            facts: the JSON object that holds them.
+        """
         return fields_from_json(cls, facts)
 
     @property
@@ -88,15 +95,27 @@ class Steering(ABC):
 
     @classmethod
     def typed_in(cls, source: str) -> Self | None:  # noqa: ARG003 - for kinds that can be told
-        """Return what a cell's source gives; ``None`` where that cannot be told."""
+        """Return what a cell's source gives; ``None`` where that cannot be told.
+
+        Args:
+            source: the cell's source.
+        """
         return None
 
     @abstractmethod
     def steer(self, place: Place) -> None:
-        """Let what it does hold in a place, which stands just below its own."""
+        """Let what it does hold in a place, which stands just below its own.
+
+        Args:
+            place: the place.
+        """
 
     def numbered(self, place: Place) -> Self:  # noqa: ARG002 - for kinds that name a turn
-        """Return the same as it reads in a place."""
+        """Return the same as it reads in a place.
+
+        Args:
+            place: the place, which stands just above its own.
+        """
         return self
 
     def renumbered(self, new: Callable[[int], int]) -> Self:  # noqa: ARG002 - the same
@@ -253,7 +272,11 @@ def instructed(
 
 
 def instructions_note(instructions: Value) -> str:
-    """Return a note on a question that instructions go along with it."""
+    """Return a note on a question that instructions go along with it.
+
+    Args:
+        instructions: the instructions, with or without their text.
+    """
     return f"with instructions{_file(instructions)} of {counted(instructions.size, 'character')}"
 
 
@@ -344,7 +367,7 @@ def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TurnMark(Steering):
-    """What holds of one turn for the requests below a cell.
+    """Mark of one turn, which holds for the requests below a cell.
 
     It names the turn itself: asked again, its cell has a new turn, of which it does not hold.
 

@@ -94,16 +94,28 @@ class Window:
         return [turn.entry for turn in self.turns].count("panel")
 
     def carries_as(self, turn: Turn) -> bool:
-        """Return whether a request with a turn's ``last`` carries the turns that it carried."""
+        """Return whether a request with a turn's ``last`` carries the turns that it carried.
+
+        Args:
+            turn: the turn, which stands in this place.
+        """
         return turn.carried == self.visible.newest(turn.last)
 
     def instructs_as(self, turn: Turn) -> bool:
-        """Return whether a turn carried the text of the instructions that hold here."""
+        """Return whether a turn carried the text of the instructions that hold here.
+
+        Args:
+            turn: the turn, which stands in this place.
+        """
         then, now = (value and value.sha256 for value in (turn.instructions, self.instructions))
         return then == now
 
     def with_turn(self, turn: Turn) -> Window:
-        """Return a window with one more turn, as a reply that is continued goes along."""
+        """Return a window with one more turn, as a reply that is continued goes along.
+
+        Args:
+            turn: the turn that goes along last.
+        """
         turns = (*self.turns, turn)
         return replace(self, line=turns, index=len(turns), last=None, hidden=frozenset())
 
@@ -137,7 +149,7 @@ class Place:
         return replace(self, lines=lines, visible={**self.visible}, turns=[*self.turns])
 
     def window(self, thread: str | None = None, last: int | None = None) -> Window:
-        """Return what a request here carries.
+        """Return the window of a request in this place.
 
         Args:
             thread: name of its thread; ``None`` is that of the place.
@@ -149,7 +161,11 @@ class Place:
         return Window(line, len(line), thread, last, *held, self._visible(thread))
 
     def add(self, turn: Turn) -> Window:
-        """Go past a turn; return what a request in its place carries."""
+        """Go past a turn; return the window of a request in its place.
+
+        Args:
+            turn: the turn, with its number.
+        """
         thread = turn.thread or self.thread
         line = self.lines.setdefault(thread, [])
         window = self.window(thread, turn.last)
