@@ -231,16 +231,19 @@ class Client:
             halt,
         )
 
-    def models(self) -> ModelList:
+    def models(self, halt: Halt | None = None) -> ModelList:
         """Ask for the models that the server lists, which the interface does not have.
 
         It is one request, a GET with the key; whether that takes credits is not documented.
+
+        Args:
+            halt: stops it from another thread.
 
         Raises:
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
-        return ask_for_models(self._transport, self.endpoint, self.credit_tracker)
+        return ask_for_models(self._transport, self.endpoint, self.credit_tracker, halt or Halt())
 
     def close(self) -> None:
         """Close the connection that is kept."""
@@ -319,13 +322,16 @@ class ModelList:
     origin: Origin = "live"
 
 
-def ask_for_models(transport: Transport, endpoint: Endpoint, tracker: CreditTracker) -> ModelList:
+def ask_for_models(
+    transport: Transport, endpoint: Endpoint, tracker: CreditTracker, halt: Halt
+) -> ModelList:
     """Ask a server for its models; one request, which is a GET with the key.
 
     Args:
         transport: what sends it.
         endpoint: where it goes, and with which key.
         tracker: takes what the answer tells of the credits.
+        halt: stops it from another thread.
 
     Raises:
         ChatError: there is no list; what the answer told of the credits is in the tracker.
@@ -337,7 +343,7 @@ def ask_for_models(transport: Transport, endpoint: Endpoint, tracker: CreditTrac
     if endpoint.key is None and endpoint.auth != "none":
         what, hint = endpoint.no_key_message()
         raise AuthenticationError(what, hint=hint)
-    halt, sent, asked = Halt(), monotonic(), datetime.now(UTC)
+    sent, asked = monotonic(), datetime.now(UTC)
     exchange = transport.get_models(halt)
     ended = False
     try:

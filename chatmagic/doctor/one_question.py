@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, cast
 
+from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
 from chatmagic.doctor.gathering import credits_in_words, trouble_of
 from chatmagic.doctor.observations import Answered, Clock
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.client.connections import AtRest
-    from chatmagic.client.halt import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Origin
     from chatmagic.session.session import Session
@@ -41,17 +42,18 @@ def ask(session: Session) -> tuple[Answered, Clock]:
     cassette = session.environment.cassette()
     if cassette is not None and cassette.config.mode == "replay":
         raise NotRecordedError(f"{cassette.config.name} is replayed here. Nothing was sent.")
-    return session.lock.alone("the doctor's question", lambda: _ask(session))
+    halt = Halt()
+    return session.lock.alone("the doctor's question", partial(_ask, session, halt), halt)
 
 
-def _ask(session: Session) -> tuple[Answered, Clock]:
+def _ask(session: Session, halt: Halt) -> tuple[Answered, Clock]:
     client = session.clients.client("service", session.environment.service)
     extra = client.setup.extra_body or {}
     request = Request((Message("user", QUESTION),), max_tokens=MOST_TOKENS, extra=extra)
     cell = session.environment.cell()[0]
     reservation = Reservation(client.endpoint, "doctor", cell, request.digest())
     watched = Watched()
-    stream = client.send(request, through=watched.over)
+    stream = client.send(request, halt, watched.over)
     problem, fragments = cast("BaseException | None", None), 0
     asked = datetime.now(UTC)
     try:

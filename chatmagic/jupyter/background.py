@@ -12,7 +12,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.ask import interrupted
 from chatmagic.session.events import View, failure
-from chatmagic.session.lock import NAP
+from chatmagic.session.worker import NAP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -139,6 +139,8 @@ class Printed(View):
         self._marked = False
         self._in_page = in_page
         self._printed = ""
+        self._count = 0
+        """How many characters of the reply were taken."""
         self._paced = Paced(_print)
 
     def waiting(self, holder: str) -> None:
@@ -157,7 +159,7 @@ class Printed(View):
         """Print a fragment, the first one over the waiting mark; soon, with others."""
         if not self._once:
             self._unmark()
-            self._paced.put(self._safe(text))
+            self._take(text)
 
     def failed(self) -> None:
         """Take the waiting mark away, if it is still there; print what came."""
@@ -171,10 +173,11 @@ class Printed(View):
 
     def ended(self, answer: Answer) -> None:
         """Print what stands under a reply, and itself where nothing was printed of it."""
-        self.failed()
+        self._unmark()
         reply = answer.reply
-        if self._once:
-            _print(self._safe(reply.text))
+        # What came after an interrupt is kept, too.
+        self._take(reply.text[self._count :])
+        self._paced.flush()
         lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
         if reply.held_back and not self._in_page:
             lines.append(HELD_BACK)  # what is printed into a page is saved
@@ -182,6 +185,10 @@ class Printed(View):
             lines.append(GOES_ON)
         below = "\n".join(f"({line})" for line in lines if line)
         _print(self._safe(f"\n\n{below}\n" if below else "\n"))
+
+    def _take(self, text: str) -> None:
+        self._count += len(text)
+        self._paced.put(self._safe(text))
 
     def _safe(self, text: str) -> str:
         """Return a fragment of untrusted text to print; a link in it may come in pieces."""

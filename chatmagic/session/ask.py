@@ -1,32 +1,55 @@
-"""The state of one ask: how far it has come, what becomes of its reply, and how it ends."""
+"""One ask from beginning to end: what is sent, what becomes of its reply, and how it ends."""
 
 from __future__ import annotations
 
 import contextlib
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, cast
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from chatmagic import _json
 from chatmagic._json import shared
-from chatmagic.conversation import continuation
-from chatmagic.conversation.request_facts import RequestFacts
-from chatmagic.conversation.turn import Turn
+from chatmagic._log import log_swallowed
+from chatmagic.cassette import reproducibility, transports
+from chatmagic.cassette.cassette import CASSETTE
+from chatmagic.cassette.file import Interaction
+from chatmagic.cassette.match import Query
+from chatmagic.client import config
+from chatmagic.conversation import continuation, options, template
+from chatmagic.conversation.request_facts import Parameters, RequestFacts, parts_of
+from chatmagic.conversation.steering import instructed, instructions_note
+from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
-from chatmagic.errors import GOES_ON, ChatError, ChatInterrupted, ReplyFormatError, TooLongError
+from chatmagic.errors import (
+    GOES_ON,
+    ChatError,
+    ChatInterrupted,
+    InputError,
+    ReplyFormatError,
+    TooLongError,
+)
+from chatmagic.models import Message
+from chatmagic.protocol.auth import refuse_keys
 from chatmagic.session import forms
-from chatmagic.session.events import Answer
+from chatmagic.session.environment import setup_for
+from chatmagic.session.events import Answer, Began, Ended, Fragment, Sent
+from chatmagic.session.ledger import Reservation
 from chatmagic.session.state import note_tokens
-from chatmagic.text import counted
+from chatmagic.session.worker import Worker
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from chatmagic.cassette.cassette import CassetteSetup, Lookup
+    from chatmagic.cassette.cassette import AnswerSource, CassetteSetup, Lookup
+    from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.record import Record
+    from chatmagic.conversation.request_facts import Part, TokenRate
     from chatmagic.conversation.slots import Change
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
@@ -39,56 +62,355 @@ NOTHING: Final = Window()
 """What an ask without history carries."""
 
 
-@dataclass(slots=True)
-class AskState:
-    """Progress of one ask: each step fills in what the next ones need.
+class AskRun:
+    """One ask under way: each step fills in what the next ones need.
+
+    The steps run in a worker (:mod:`chatmagic.session.worker`), so no interrupt strikes in them;
+    the thread that asked waits, calls the view, and at the end the user's schema.
 
     Args:
+        session: what it shares with the other asks of the session.
         ask: what is asked.
         halt: stops it from another thread.
-        cassette: the cassette that is chosen; ``None`` for none.
-        service: where and how the service is asked; ``None`` until that is needed.
-        order: hashes of the page's cells from top to bottom, which the ask goes by.
-        context: the turns that the request carries.
-        left_out: how many of the oldest turns it does not carry as they made it too long.
-        request: the request, once it is made.
-        digest: the request's digest.
-        lookup: what the cassette says of the request.
-        took_schema: whether the question's schema is that of a turn above.
-        notes: what to say while the reply is awaited, a line each.
-        added: how many turns had been added to the conversation before.
-        sent_to: where the request goes; ``None`` where the cassette answers it.
-        stream: the reply on its way.
-        problem: what ended the reply early.
-        answer: the reply that is kept.
-        shown: whether the view has received the end.
     """
 
-    ask: Ask
-    halt: Halt
-    cassette: CassetteSetup | None = None
-    service: ServiceSetup | None = None
-    order: tuple[str, ...] | None = None
-    context: Window = NOTHING
-    left_out: int = 0
-    request: Request = field(init=False, repr=False)
-    digest: str = ""
-    lookup: Lookup | None = None
-    took_schema: bool = False
-    notes: list[str] = field(default_factory=list)
-    added: int = 0
-    sent_to: Endpoint | None = None
-    stream: ReplyStream | None = None
-    problem: BaseException | None = None
-    answer: Answer | None = None
-    shown: bool = False
+    def __init__(self, session: SessionState, ask: Ask, halt: Halt) -> None:
+        """Do nothing yet."""
+        self.session = session
+        self.ask = ask
+        self.asked = ask
+        """What is asked as followers know it, whatever is put in front of its prompt."""
+        self.halt = halt
+        self.cassette: CassetteSetup | None = None
+        """The cassette that is chosen; ``None`` for none."""
+        self.service: ServiceSetup | None = None
+        """Where and how the service is asked; ``None`` until that is needed."""
+        self.order: tuple[str, ...] | None = None
+        """Hashes of the page's cells from top to bottom, which the ask goes by."""
+        self.context = NOTHING
+        """The turns that the request carries."""
+        self.left_out = 0
+        """How many of the oldest turns it does not carry as they made it too long."""
+        self.request: Request
+        self.digest = ""
+        self.lookup: Lookup | None = None
+        """What the cassette says of the request."""
+        self.took_schema = False
+        """Whether the question's schema is that of a turn above."""
+        self.sent_to: Endpoint | None = None
+        """Where the request goes; ``None`` where the cassette answers it."""
+        self.stream: ReplyStream
+        self.problem: BaseException | None = None
+        """What ended the reply early."""
+        self.answer: Answer | None = None
+        """The reply that is kept."""
 
-    def may_be_shortened(self) -> bool:
+    def run(self, view: View) -> Answer:
+        """Do the ask in a worker, and return its answer; an interrupt stops it.
+
+        Raises:
+            ChatError: see :meth:`chatmagic.session.session.Session.ask`.
+            ChatInterrupted: the same.
+        """
+        followers = self.session.followers
+        try:
+            worker: Worker[None] = Worker(partial(self._work, view), self.halt)
+            answer = self._end(view, worker.wait())
+        except BaseException as error:
+            followers.tell(Ended(self.asked, self.answer, error))
+            raise
+        followers.tell(Ended(self.asked, answer, None))
+        return answer
+
+    def _end(self, view: View, raised: BaseException | None) -> Answer:
+        """Show the end of the ask; return its answer, or raise what ended it early.
+
+        Args:
+            view: what shows the ask.
+            raised: what interrupted the wait for the worker.
+        """
+        self.session.ledger.tell()
+        try:
+            if raised is None:
+                self._parse()
+            self._show_end(view)
+        except KeyboardInterrupt as error:
+            raised = error
+            # Stop came while the last state was being drawn; the turn is kept, so draw it.
+            self._show_end(view)
+        if isinstance(raised, KeyboardInterrupt):
+            if not isinstance(self.problem, ChatInterrupted):
+                self.problem = interrupted(None if self.answer is None else self.answer.kept)
+        elif raised is not None:
+            self.problem = raised
+        if self.problem is not None:
+            raise self.problem from None
+        return cast("Answer", self.answer)
+
+    def _show_end(self, view: View) -> None:
+        if self.answer is None:
+            view.failed()
+        else:
+            view.ended(self.answer)
+
+    def _work(self, view: View, worker: Worker[None]) -> None:
+        """Do all of the ask, in a worker, under the lock."""
+        session = self.session
+
+        def waiting(holder: str) -> None:
+            worker.tell(partial(view.waiting, holder))
+
+        try:
+            self.ask.refuse_empty()
+            with session.lock.held(self.ask.asker, worker.caller, self.halt, waiting):
+                notes = self._prepare()
+                worker.tell_first(partial(view.began, notes))
+                turns, thread = session.conversation.turns, self.context.thread
+                session.followers.tell(Began(self.asked, tuple(notes), turns, self.halt, thread))
+                self._send()
+                self._receive(worker, view)
+        except ChatInterrupted:
+            self.problem = interrupted(None)
+        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
+            self.problem = error
+
+    def preview(self) -> Preview:
+        """Return what the ask would send; nothing is sent, kept or changed.
+
+        Raises:
+            ChatError: it would fail before it is sent, or it holds a secret.
+        """
+        session = self.session
+        self.ask.refuse_empty()
+        self.cassette = setup = session.environment.cassette()
+        endpoint: Endpoint | None = None
+        # A replay needs no service; where one is set, its key is not shown either.
+        try:
+            endpoint = self._endpoint()
+        except ChatError as error:
+            if setup is None or setup.config.mode != "replay":
+                raise
+            log_swallowed(error)
+        conversation = copy(session.conversation)
+        self._compose(conversation)
+        self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
+        return Preview.of(self, endpoint, session.token_rate)
+
+    # --- Before it is sent -------------------------------------------------------------------
+
+    @property
+    def _source(self) -> AnswerSource:
+        """What answers: the cassette, the service or the emulator."""
+        return "service" if self.lookup is None else self.lookup.source
+
+    def _prepare(self) -> list[str]:
+        """Decide what is sent, and what answers it; return what to say of it, a line each."""
+        session = self.session
+        self.cassette = setup = session.environment.cassette()
+        session.cassette.insert(setup)
+        if setup is None and session.clients.given is None:
+            self.service = session.environment.service()
+        aside = self._compose(session.conversation)
+        self._look_up()
+        if self._source == "service":
+            self._refuse_secrets(self._endpoint())
+        news = [*session.cassette.news(), *session.ledger.news()]
+        return [*set_aside_note(aside), *news, *self._what_is_sent()]
+
+    def _refuse_secrets(self, endpoint: Endpoint, *, is_sent: bool = True) -> None:
+        given = self.ask, self.context, self.request
+        self.session.secret_check.refuse(*given, endpoint, is_sent=is_sent)
+
+    def _compose(self, conversation: Conversation) -> Change | None:
+        """Make the request; return the change of a conversation that follows its page."""
+        aside = self._follow_page(conversation)
+        above: tuple[Turn, ...] = ()
+        if self.ask.history:
+            self.context = self.ask.context_in(conversation, self.order, last=self.ask.last)
+            above = replace(self.context, last=None).turns
+        self._ask_for_form(above)
+        self._make_request()
+        return aside
+
+    def _follow_page(self, conversation: Conversation) -> Change | None:
+        """Put the turns in the order of the page's cells, by which the ask goes."""
+        ask = self.ask
+        self.order = ask.order
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is in no page's list; the page that reported last counts.
+        layout = self.session.environment.layout(None if ask.entry == "panel" else ask.owner)
+        if layout is None:
+            return None
+        self.order = layout.order
+        return conversation.follow(layout)
+
+    def _ask_for_form(self, above: tuple[Turn, ...]) -> None:
+        """Put what asks for the form of the reply in front of the prompt."""
+        ask = self.ask
+        parameters = Parameters(**shared(ask, Parameters))
+        value, name, schema = forms.asked_for(
+            parameters, ask.form, above, self.context.turns, self.session.environment.named
+        )
+        if value is not None and ask.again is None:
+            self.took_schema = name is not None and ask.schema is None
+            self.ask = replace(
+                ask,
+                prompt=template.in_front([value], ask.prompt),
+                typed=ask.as_typed,
+                values=(value, *ask.values),
+                schema=name,
+                form=schema,
+            )
+
+    def _make_request(self) -> None:
+        """Make the request and its digest, before anything is spent on it."""
+        given = self.session.clients.given
+        setup = given.setup if given is not None else self.cassette or self.service
+        extra_body = (setup and setup.extra_body) or {}
+        system_role = setup is not None and setup.system_role
+        try:
+            ask, context = self.ask.as_sent(self.context)
+            self.request = ask.request(context.messages, extra_body)
+            if (instructions := self.context.instructions) is not None:
+                messages = instructed(self.request.messages, instructions, system_role=system_role)
+                self.request = replace(self.request, messages=messages)
+            self.digest = self.request.digest()
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+
+    def _look_up(self) -> None:
+        """Look up what answers the request while a cassette is active."""
+        cassette = self.session.cassette.current
+        if cassette is None:
+            return
+        conversation = self.session.conversation
+        ask, context = self.ask.as_sent(self.context)
+        messages = (*context.messages, Message("user", ask.prompt))
+        asked = Interaction.asked(
+            self.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
+        )
+        again = ask.again is not None
+        place = ask.place_in(conversation, self.order) if again else context
+        above = {turn.number for turn in place.above}
+        below = [
+            turn
+            for turn in conversation.threads.get(place.thread, ())
+            if ask.owner is not None and turn.owner != ask.owner and turn.number not in above
+        ]
+        warnings = reproducibility.warnings(
+            conversation,
+            context,
+            below if ask.history else [],
+            ask.prompt if ask.values or ask.entry == "python" else "",
+        )
+        self.lookup = cassette.look_up(
+            Query(asked, ask.execution, self.order, messages),
+            warnings=warnings,
+            is_emulator=lambda: self._endpoint().is_emulator,
+        )
+
+    def _what_is_sent(self) -> list[str]:
+        """Return what to say of the request, where it is not simply what stands above."""
+        ask, context, lookup = self.ask, self.context, self.lookup
+        carried, total, panel = len(context.turns), context.total, context.from_panel
+        notes = [] if lookup is None else [*lookup.notes]
+        if ask.again is not None:
+            does = "asked again" if ask.part is None else "continued"
+            notes.append(f"{does}: {one_line(ask.as_typed)}")
+        if carried < total:
+            notes.append(f"sent the last {carried:,} of {total:,} turns")
+        if context.hidden_above:
+            notes.append(f"sent without {counted(context.hidden_above, 'hidden turn')}")
+        if context.thread != MAIN:
+            notes.append(f"in the thread {context.thread}")
+        if context.instructions is not None:
+            notes.append(instructions_note(context.instructions))
+        if panel and ask.entry != "panel":
+            notes.append(f"with {counted(panel, 'turn')} from the panel")
+        front = [value for value in ask.values if value.kind is not None]
+        if front:
+            sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
+            notes.append(f"in front of the question: {', '.join(sizes)}")
+        return [*notes, *ask.notes, *options.merged_cell_notes(ask)]
+
+    def _endpoint(self) -> Endpoint:
+        """Return where the service is asked, where that is what answers."""
+        if self.session.clients.given is not None:
+            return self.session.clients.given.endpoint
+        self.service = self.service or self.session.environment.service()
+        return self.service.endpoint
+
+    # --- Sending and receiving ---------------------------------------------------------------
+
+    def _send(self) -> None:
+        """Hand the request to a client; the cassette stands between that and its transport."""
+        session, source = self.session, self._source
+        if self.halt.reason is not None:
+            raise ChatInterrupted("Interrupted before it was sent.")
+        client = session.clients.client(
+            source, lambda: self.service or setup_for(source, session.environment, self.cassette)
+        )
+        through, cassette = None, session.cassette.current
+        if self.lookup is not None and cassette is not None:
+            through = transports.through(
+                self.lookup,
+                cassette,
+                lambda: (
+                    session.ledger.settled(session.request, stream.reply),
+                    client.endpoint.key,
+                ),
+            )
+        self.sent_to = None if source == "cassette" else client.endpoint
+        self.stream = stream = client.send(self.request, self.halt, through)
+
+    def _receive(self, worker: Worker[None], view: View) -> None:
+        """Read the reply to its end, or to what ends it early; keep what came."""
+        self._read(worker, view)
+        if self._may_be_shortened() and not self.stream.reply.text:
+            with self._sending_again():
+                self._shorten()
+                self._make_request()
+                self._look_up()
+                self._send()
+                self._read(worker, view)
+        if self.problem is not None and not self.stream.reply.text:
+            raise self.problem
+        self._keep(self.stream.reply)
+
+    def _read(self, worker: Worker[None], view: View) -> None:
+        """Send the request within the budgets, and hand its reply on; note what ended it early."""
+        session, stream, ledger = self.session, self.stream, self.session.ledger
+        session.request = self.problem = None
+        try:
+            if (to := self.sent_to) is not None:
+                session.request = Reservation(to, self.ask.entry, self.ask.owner, self.digest)
+                ledger.begin(session.request)
+            worker.tell(view.sent)
+            session.followers.tell(Sent(self.asked))
+            with stream as fragments:
+                for fragment in fragments:
+                    worker.tell(partial(view.fragment, fragment))
+                    session.followers.tell(Fragment(fragment))
+                    if self.halt.reason == "stop":
+                        # Also where a transport does not look, or has all of the reply.
+                        self.problem = interrupted(stream.reply)
+                        break
+        except ChatInterrupted as error:
+            self.problem = interrupted(error.reply)
+        except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it
+            self.problem = error
+        finally:
+            ledger.end(session.request, stream.reply, self.problem)
+
+    # --- A request that is too long ----------------------------------------------------------
+
+    def _may_be_shortened(self) -> bool:
         """Return whether the service refused the request for its length, and it may go shorter."""
         may = self.ask.fit and not self.left_out and bool(self.context.turns)
         return may and isinstance(self.problem, TooLongError)
 
-    def shorten(self) -> None:
+    def _shorten(self) -> None:
         """Leave out the oldest turns, at least one, so that half of the request's text is left."""
         turns = self.context.turns
         size = sum(len(message.content) for message in self.request.messages)
@@ -99,7 +421,7 @@ class AskState:
         self.context = replace(self.context, last=len(turns) - self.left_out)
 
     @contextlib.contextmanager
-    def sending_again(self) -> Iterator[None]:
+    def _sending_again(self) -> Iterator[None]:
         """Say with what goes wrong that the request was sent before, and what is sent again."""
         was_sent = self.sent_to is not None
         try:
@@ -118,14 +440,11 @@ class AskState:
         again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
         problem.hint = " ".join(filter(None, [again, problem.hint]))
 
-    def keep(self, reply: Reply, session: SessionState) -> None:
-        """Write the turn's record and put it into the conversation, once, as the last step.
+    # --- Keeping what came -------------------------------------------------------------------
 
-        Args:
-            reply: what came.
-            session: what the ask shares with others.
-        """
-        ask, request = self.ask, session.request
+    def _keep(self, reply: Reply) -> None:
+        """Write the turn's record and put it into the conversation, as the last step."""
+        ask, session, request = self.ask, self.session, self.session.request
         session.took = None if request is None else request.took
         if self.lookup is not None and (recorded := self.lookup.interaction) is not None:
             session.took = recorded.took
@@ -134,7 +453,7 @@ class AskState:
         note_tokens(session, self.request, reply)
         if ask.allow_secrets:
             session.secret_check.allow(reply.text)
-        record = self._record_of(turn, session.conversation)
+        record = self._record_of(turn)
         record = record if ask.keep_values else record.bare
         kept = replace(turn, record=record)
         if ask.part is not None:
@@ -145,10 +464,9 @@ class AskState:
                 hints = [self.problem.hint, GOES_ON]
                 self.problem.hint = " ".join(filter(None, hints))
         whole = None if ask.part is None else kept.reply
-        answer = Answer(turn.reply, record, whole)
-        if ask.history and session.conversation.added == self.added:
+        if ask.history:
             self._put_into(session.conversation, kept)
-        self.answer = answer
+        self.answer = Answer(turn.reply, record, whole)
 
     def _turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came."""
@@ -166,11 +484,11 @@ class AskState:
             instructions=instructions and instructions.bare,
         )
 
-    def _record_of(self, turn: Turn, conversation: Conversation) -> Record:
+    def _record_of(self, turn: Turn) -> Record:
         """Return the record of the turn that the ask makes."""
         record = turn.to_record(self.digest, self.context.shown)
         again = self.ask.again
-        earlier = () if again is None else conversation.replies(again).latest
+        earlier = () if again is None else self.session.conversation.replies(again).latest
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
         record = replace(record, in_place_of=tuple(digests))
         if (part := self.ask.part) is None:
@@ -189,7 +507,7 @@ class AskState:
         else:
             conversation.replace_reply(turn, again, asker=turn.owner, order=self.order)
 
-    def parse(self) -> None:
+    def _parse(self) -> None:
         """Give the answer the value of its JSON, or note why there is none; its turn is kept."""
         if self.problem is not None or self.answer is None or self.ask.format != "json":
             return
@@ -205,50 +523,59 @@ class AskState:
         else:
             self.answer = replace(self.answer, whole=reply)
 
-    def deliver(self, view: View) -> Answer:
-        """Pass the end to the view, and return the answer or raise what ended it early."""
-        answer = cast("Answer", self.answer)
-        view.ended(answer)
-        self.shown = True
-        if self.problem is not None:
-            raise self.problem from None
-        return answer
 
-    def abandon(self, view: View, error: BaseException) -> None:
-        """Close the stream and pass the failure to the view, after an error.
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Request as it would go.
+
+    Args:
+        request: the request.
+        parts: what it carries.
+        endpoint: where it would go; ``None`` in a replay where no service is set.
+        cassette: the cassette that is chosen; ``None`` for none.
+        extra_headers: names of the headers beside the connection's own.
+        rate: what the tokens are estimated by; ``None`` where none were told yet.
+        notes: what to say of the request, a line each.
+    """
+
+    request: Request
+    parts: tuple[Part, ...]
+    endpoint: Endpoint | None
+    cassette: CassetteConfig | None
+    extra_headers: tuple[str, ...]
+    rate: TokenRate | None
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(cls, run: AskRun, endpoint: Endpoint | None, rate: TokenRate | None) -> Self:
+        """Return the preview of an ask whose request is made.
 
         Args:
-            view: what shows the ask.
-            error: what was raised.
+            run: the ask.
+            endpoint: where it would go.
+            rate: what the tokens are estimated by.
 
         Raises:
-            ChatInterrupted: in place of a bare interrupt.
+            InputError: it holds the API key, which is never shown.
         """
-        stopped = isinstance(error, KeyboardInterrupt)
-        if self.stream is not None:
-            self.stream.close()
-        if self.answer is None:
-            view.failed()
-        elif stopped and not self.shown:
-            # Stop came while the last state was being drawn; the turn is kept, so draw it.
-            view.ended(self.answer)
-        if stopped and error is not self.problem:
-            raise interrupted(None if self.answer is None else self.answer.reply) from None
-
-
-def read(stream: ReplyStream, show: Callable[[str], object]) -> BaseException | None:
-    """Send a request and show its reply to the end; return what ended it early, if anything."""
-    try:
-        with stream as fragments:
-            for fragment in fragments:
-                show(fragment)
-    except ChatInterrupted as error:
-        return interrupted(error.reply)
-    except KeyboardInterrupt:
-        return interrupted(stream.reply)
-    except BaseException as error:  # noqa: BLE001 - the part that came is kept whatever ended it
-        return error
-    return None
+        request, context = run.request, run.context
+        texts = [request.encode().decode(), *(message.content for message in request.messages)]
+        refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
+        sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in context.places]
+        along = [] if context.thread == MAIN else [f"it is asked in the thread {context.thread}"]
+        if context.hidden_above:
+            along.append(f"{counted(context.hidden_above, 'hidden turn')} left out")
+        if len(context.turns) < context.total:
+            along.append(f"the last {len(context.turns):,} of {context.total:,} turns go along")
+        return cls(
+            request,
+            tuple(parts_of(sizes, context.instructions, run.ask)),
+            endpoint,
+            None if run.cassette is None else run.cassette.config,
+            tuple((run.service and run.service.extra_headers) or ()),
+            rate,
+            (*along, *run.ask.notes, *options.merged_cell_notes(run.ask)),
+        )
 
 
 def interrupted(reply: Reply | None) -> ChatInterrupted:

@@ -438,17 +438,13 @@ class Ledger:
             BudgetError: it does not go into a budget; nothing was sent.
             InputError: a budget cannot be read.
         """
-        try:
-            with self._lock:
-                if reservation.counts:
-                    reservation.amount = self._needed(reservation.service)
-                alone = all(each.service != reservation.service for each in self._held)
-                self.meter(reservation.service).begin(alone=alone)
-                self._held.add(reservation)
-                reservation.is_begun = True
-        except BaseException:
-            self._held.discard(reservation)  # an interrupt may come when it is in there
-            raise
+        with self._lock:
+            if reservation.counts:
+                reservation.amount = self._needed(reservation.service)
+            alone = all(each.service != reservation.service for each in self._held)
+            self.meter(reservation.service).begin(alone=alone)
+            self._held.add(reservation)
+            reservation.is_begun = True
 
     def _needed(self, service: str) -> int:
         """Return the credits to reserve for a request to a service.
@@ -481,38 +477,6 @@ class Ledger:
             reply: the reply as far as it came.
             problem: what ended it early; of a request that was not sent nothing is kept.
         """
-        try:
-            # An interrupt strikes the main thread alone: in another one all of it is done.
-            if threading.current_thread() is not threading.main_thread():
-                self._end(reservation, reply, problem)
-            elif reservation in self._held:
-                arguments = reservation, reply, problem
-                settling = threading.Thread(target=self._end, args=arguments)
-                settling.start()
-                settling.join()
-        except KeyboardInterrupt:
-            self._end(reservation, reply, problem)
-            raise
-        self.tell()
-
-    def settled(self, reservation: Reservation | None, reply: Reply) -> Reply:
-        """Return a reply that has come with what it took.
-
-        Args:
-            reservation: its request; ``None`` where none was sent.
-            reply: the reply; one that is not whole is ended by its problem.
-        """
-        if reply.state == "complete":
-            self.end(reservation, reply)
-        return replace(reply, took=None if reservation is None else reservation.took)
-
-    def _end(
-        self,
-        reservation: Reservation | None,
-        reply: Reply | None,
-        problem: BaseException | None,
-    ) -> None:
-        """Do what :meth:`end` does, once; a second call waits until the first has done it."""
         with self._lock:
             if reservation is None or reservation not in self._held:
                 return
@@ -525,6 +489,17 @@ class Ledger:
                 self._turns += 1
             if reservation.counts:
                 self._note_budgets()
+
+    def settled(self, reservation: Reservation | None, reply: Reply) -> Reply:
+        """Return a reply that has come with what it took.
+
+        Args:
+            reservation: its request; ``None`` where none was sent.
+            reply: the reply; one that is not whole is ended by its problem.
+        """
+        if reply.state == "complete":
+            self.end(reservation, reply)
+        return replace(reply, took=None if reservation is None else reservation.took)
 
     def _enter(self, reservation: Reservation, reply: Reply, problem: BaseException | None) -> int:
         """Enter a request that was sent; return the credits that it is charged with."""

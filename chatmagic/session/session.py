@@ -9,19 +9,24 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from chatmagic._json import digest
 from chatmagic.archive import table
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.steering import ThreadStart, refuse_fork
+from chatmagic.errors import NotRecordedError
+from chatmagic.models import Reply
 from chatmagic.session import forms
 from chatmagic.session import map as many
-from chatmagic.session.events import Answer, Ask, Changed, Ended, Listener
+from chatmagic.session.ask import AskRun
+from chatmagic.session.events import Answer, Ask, Changed, Listener
+from chatmagic.session.ledger import Reservation
 from chatmagic.session.state import SessionState
-from chatmagic.session.steps import AskSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from chatmagic.client.client import ModelList
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
@@ -29,9 +34,9 @@ if TYPE_CHECKING:
     from chatmagic.conversation.schema_text import Schema
     from chatmagic.conversation.slots import Change
     from chatmagic.conversation.steering import Steering
-    from chatmagic.models import Credits, Reply
+    from chatmagic.models import Credits
+    from chatmagic.session.ask import Preview
     from chatmagic.session.events import Event, View
-    from chatmagic.session.preview import Preview
 
 
 class Session(SessionState):
@@ -220,14 +225,7 @@ class Session(SessionState):
             ChatError: see :meth:`ask`.
             ChatInterrupted: see :meth:`ask`.
         """
-        steps = AskSteps(self, ask, halt or Halt())
-        try:
-            answer = steps.run(view)
-        except BaseException as error:
-            self.followers.tell(Ended(ask, steps.state.answer, error))
-            raise
-        self.followers.tell(Ended(ask, answer, None))
-        return answer
+        return AskRun(self, ask, halt or Halt()).run(view)
 
     def preview(self, ask: Ask) -> Preview:
         """Return what an ask would send; nothing is sent, kept or changed.
@@ -238,14 +236,14 @@ class Session(SessionState):
         Raises:
             ChatError: the ask would fail before it is sent, or it holds a secret.
         """
-        return AskSteps(self, ask, Halt()).preview()
+        return AskRun(self, ask, Halt()).preview()
 
     def follow(self, follower: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function with each event of this session from now on.
 
         Args:
-            follower: called in the thread that asks: to be quick, and to leave what it does
-                to a thread of its own. What it raises is left out.
+            follower: called in the thread that asks, a worker: to be quick, and to leave what
+                it does to a thread of its own. What it raises is left out.
 
         Returns:
             A function that ends it.
@@ -315,15 +313,43 @@ class Session(SessionState):
             The change, if turns of cells that are gone were set aside.
         """
         layout = self.environment.layout(owner)
-        if layout is None or not self.lock.enter_if_free("a change of the conversation"):
+        if layout is None or not self.lock.is_free():
             return None
-        try:
-            change = self.conversation.follow(layout)
-        finally:
-            self.lock.leave()
+        follow = partial(self.conversation.follow, layout)
+        change = self.lock.alone("a change of the conversation", follow)
         if change is not None:
             self.followers.tell(Changed())
         return change
+
+    def models(self) -> tuple[ModelList, int | None]:
+        """Ask the service for its models, while no ask is under way; the ledger counts it.
+
+        Returns:
+            The list, and how many credits it took; ``None`` is unknown.
+
+        Raises:
+            ChatError: there is no list, or nothing may be sent.
+        """
+        cassette, halt = self.environment.cassette(), Halt()
+        if cassette is not None and cassette.config.mode == "replay":
+            raise NotRecordedError(
+                f"{cassette.config.name} is replayed here, and holds no list of models. Nothing "
+                "was sent."
+            )
+        return self.lock.alone("the list of models", partial(self._models, halt), halt)
+
+    def _models(self, halt: Halt) -> tuple[ModelList, int | None]:
+        client = self.clients.client("service", self.environment.service)
+        cell = self.environment.cell()[0]
+        asked = Reservation(client.endpoint, "models", cell, digest("models"))
+        try:
+            self.ledger.begin(asked)
+            listed = client.models(halt)
+        except BaseException as error:
+            self.ledger.end(asked, problem=error)
+            raise
+        self.ledger.end(asked, Reply("", credits=listed.credits, origin=listed.origin))
+        return listed, asked.took
 
     def disconnect(self) -> None:
         """Forget the connection and its credits; the next ask makes its own."""

@@ -26,7 +26,8 @@ class ShellView(View):
         """Write nothing yet."""
         self.is_broken = False
         """Whether standard output takes nothing any more."""
-        self._end = "\n"
+        self._count = 0
+        """How many characters of the reply were taken."""
         self._paced = Paced(self._write)
 
     def began(self, notes: Sequence[str]) -> None:
@@ -38,10 +39,8 @@ class ShellView(View):
         """Write a fragment; soon, with others."""
         if self.is_broken:
             raise BrokenPipeError
-        shown = to_terminal(text)
-        # Before it is written: an interrupt may come as soon as it is.
-        self._end = shown[-1:] or self._end
-        self._paced.put(shown)
+        self._count += len(text)
+        self._paced.put(to_terminal(text))
 
     def failed(self) -> None:
         """Write what came."""
@@ -49,10 +48,12 @@ class ShellView(View):
 
     def ended(self, answer: Answer) -> None:
         """End the reply's last line, and say what is known of it."""
-        self._paced.flush()
-        if self._end != "\n":
-            self._write("\n")
         reply = answer.reply
+        # What came after an interrupt is kept, too.
+        self._paced.put(to_terminal(reply.text[self._count :]))
+        self._paced.flush()
+        if not (reply.text or "\n").endswith("\n"):
+            self._write("\n")
         lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
         if reply.held_back:
             lines.append(HELD_BACK)

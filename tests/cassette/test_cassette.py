@@ -184,6 +184,7 @@ def test_what_was_stopped_is_not_recorded(
         raise KeyboardInterrupt
 
     session = mode(monkeypatch, "record")
+    emulator.settings = replace(FIXED, fault="hold", fault_after=1)
     with pytest.raises(ChatInterrupted):
         session.ask("echo:one two three", on_fragment=stop)
     assert len(emulator.requests) == len(session.conversation) == 1

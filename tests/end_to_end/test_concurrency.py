@@ -13,7 +13,7 @@ import chatmagic
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Message
-from chatmagic.session.events import Answer, Ask, View
+from chatmagic.session.events import Answer, Ask, Event, Fragment, View
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -149,9 +149,10 @@ def test_who_waits_can_be_stopped(server: Server, how: str) -> None:
     inside, go_on = threading.Event(), threading.Event()
     here, halt = threading.get_ident(), Halt()
 
-    def hold(_: str) -> None:
-        inside.set()
-        assert go_on.wait(PATIENCE)
+    def hold(event: Event) -> None:
+        if isinstance(event, Fragment):
+            inside.set()
+            assert go_on.wait(PATIENCE)
 
     def stop() -> None:
         if how == "a halt":
@@ -161,7 +162,8 @@ def test_who_waits_can_be_stopped(server: Server, how: str) -> None:
 
     with chatmagic.Client(server.origin, "k") as client:
         session = Session(client)
-        first = threading.Thread(target=lambda: session.ask("first", on_fragment=hold), daemon=True)
+        session.follow(hold)
+        first = threading.Thread(target=lambda: session.ask("first"), daemon=True)
         first.start()
         assert inside.wait(PATIENCE)
         view = Waits(lambda: threading.Timer(0.02, stop).start())

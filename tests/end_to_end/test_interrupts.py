@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import gc
 import pkgutil
@@ -11,7 +12,9 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import pytest
@@ -34,15 +37,17 @@ from shells import KEY, Shell, alone
 
 import chatmagic
 from chatmagic.client import connections
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
+from chatmagic.session.events import Ask, View
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
@@ -55,53 +60,49 @@ def watched(*names: str) -> tuple[str, ...]:
     return tuple(str(file) for file in files)
 
 
-# What only computes is left out: to stop there is to stop in the line that called it.
-BELOW_REPLIES: Final = watched(
-    "client/transport",
-    "client/connections",
+WAITING: Final = watched(
     "client/halt",
-    "client/client",
-    "client/stream",
+    "session/ask",
+    "session/events",
+    "session/session",
+    "session/worker",
 )
-WATCHED: Final = {
-    *BELOW_REPLIES,
+"""What the thread that waits comes to; what only computes is left out."""
+IN_A_CELL: Final = (
+    *WAITING,
     *watched(
-        "client/credit_tracker",
-        "protocol/wire",
-        "session/events",
-        "conversation/steering",
-        "conversation/conversation",
-        "conversation/slots",
-        "conversation/window",
-        "conversation/turn",
-        "session/ask",
-        "session/steps",
+        "jupyter/commands/ask",
+        "jupyter/configuration",
+        "jupyter/drawing",
+        "jupyter/kernel",
+        "jupyter/magics",
+        "jupyter/page",
+        "jupyter/views",
+    ),
+)
+WORKING: Final = (
+    *WAITING,
+    *watched(
         "cassette/cassette",
         "cassette/transports",
-        "session/session",
-        "session/lock",
+        "client/client",
+        "client/connections",
+        "client/credit_tracker",
+        "client/stream",
+        "client/transport",
+        "conversation/conversation",
+        "conversation/slots",
+        "conversation/turn",
+        "conversation/window",
+        "protocol/wire",
         "session/ledger",
-        "session/client_pool",
-        "jupyter/views",
-        "jupyter/drawing",
-        "jupyter/commands/ask",
-        "jupyter/commands/credits",
-        "jupyter/commands/panel",
-        "jupyter/commands/retry",
-        "jupyter/commands/steering",
-        "jupyter/configuration",
-        "jupyter/kernel",
-        "jupyter/page",
-        "jupyter/status",
-        "jupyter/magics",
+        "session/state",
     ),
     contextlib.__file__,
-}
+)
+"""What the worker comes to."""
 # A socket that an interrupt orphans is shut down by us; Python closes it when it is collected.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
-
-# Between its lines no function is called or left, so no signal is looked for there.
-WITHOUT_A_GAP: Final = ("_join",)
 
 TEXT: Final = "hello there"
 STREAMED: Final = {**EVENTS, "Transfer-Encoding": "chunked"}
@@ -148,40 +149,58 @@ class Service:
 
 
 class Strike:
-    """Raises KeyboardInterrupt when this thread comes to a line of ours, the first time.
+    """Acts when a line of ours is come to, the first time.
 
     Args:
-        place: file and line; ``None`` only takes note of the lines it comes to.
+        files: those whose lines are noted.
+        place: file and line; ``None`` only takes note of the lines.
+        act: what is done there; else a KeyboardInterrupt is raised, as Ctrl-C does.
+        times: at how many lines it is done, of which this is the first.
     """
 
-    def __init__(self, place: tuple[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        files: Sequence[str],
+        place: tuple[str, int] | None = None,
+        act: Callable[[], object] | None = None,
+        times: int = 1,
+    ) -> None:
         """Prepare."""
         self.places: dict[tuple[str, int], None] = {}
-        self.struck = False
+        self.struck = 0
         self._place = place
-        self._files = WATCHED if place is None else {place[0]}
+        self._files = {*files}
+        self._act = act
+        self._times = times
 
     def __enter__(self) -> Self:
-        """Begin to watch."""
+        """Begin to watch: the thread that waits; where it acts otherwise, the worker."""
         self._before = sys.gettrace()
-        sys.settrace(self._watch)
+        if self._act is None:
+            sys.settrace(self.watch)
+        else:
+            threading.settrace(self.watch)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Watch no more."""
         sys.settrace(self._before)
+        threading.settrace(self._before)
 
-    def _watch(self, frame: FrameType, what: str, _: object) -> Any:
+    def watch(self, frame: FrameType, what: str, _: object) -> Any:
+        """Take note of a line, and act there; a trace function."""
         file = frame.f_code.co_filename
-        if file not in self._files or frame.f_code.co_name in WITHOUT_A_GAP:
+        if file not in self._files:
             return None
         if what == "line":
             place = (file, frame.f_lineno)
             self.places[place] = None
-            if place == self._place and not self.struck:
-                self.struck = True
-                raise KeyboardInterrupt
-        return self._watch
+            if (place == self._place and not self.struck) or 0 < self.struck < self._times:
+                self.struck += 1
+                if self._act is None:
+                    raise KeyboardInterrupt
+                self._act()
+        return self.watch
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -202,47 +221,49 @@ def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service
         yield counting
 
 
-def in_python() -> Callable[[], object]:
-    """Give a way to ask in this process's session."""
-    session = current_session()
-    return lambda: session.ask("hi")
-
-
 def terse() -> Shell:
     """Give a shell whose tracebacks are short: IPython takes its time to colour them."""
     return Shell(config={"InteractiveShell": {"xmode": "Minimal", "colors": "nocolor"}})
 
 
-def in_a_cell() -> Callable[[], object]:
-    """Give a way to ask in a cell that nobody watches."""
+@pytest.mark.parametrize("times", [1, 2])
+def test_at_each_line_of_the_thread_that_waits(service: Service, times: int) -> None:
+    """Wherever Ctrl-C comes, and comes again: one request, a turn or none, nothing left locked."""
+    done: set[tuple[str, int]] = set()
+    session = current_session()
+    for answer in ANSWERS:
+        at_each_line(service, WAITING, lambda _: session.ask("hi"), done, answer, times=times)
+    assert len(done) > 60
+
+
+def test_at_each_line_of_a_cell(service: Service) -> None:
+    """The same through the magic, the view and the output."""
+    done: set[tuple[str, int]] = set()
     shell = terse()
 
-    def ask() -> None:
+    def ask(_: Halt) -> None:
         ran = shell.run("%%chat\nhi", person=False)
         if ran.error is not None:
             assert len(ran.traceback) <= 2 or type(ran.error) is KeyboardInterrupt
             raise ran.error
 
-    return ask
+    at_each_line(service, IN_A_CELL, ask, done, "whole")
+    assert len(done) > 100
 
 
-def test_at_each_line_of_an_ask(service: Service) -> None:
-    """Wherever Stop comes: one request, one turn or none, nothing left open or locked."""
+def test_a_stop_at_each_line_of_the_worker(service: Service) -> None:
+    """Stop ends it there, or comes too late; a fresh connection is stopped as a kept one."""
     done: set[tuple[str, int]] = set()
-    ask = in_python()
+    session = current_session()
+
+    def ask(halt: Halt) -> None:
+        session.run(Ask("hi"), View(), halt)
+
     for answer in ANSWERS:
-        at_each_line(service, ask, done, answer, fresh=False)
+        at_each_line(service, WORKING, ask, done, answer, stops=True)
     before = len(done)
-    at_each_line(service, ask, done, "whole", fresh=True)
+    at_each_line(service, WORKING, ask, done, "whole", stops=True, fresh=True)
     assert len(done) > before > 250
-
-
-def test_at_each_line_of_a_cell(service: Service) -> None:
-    """The same through the magic, the view and the output."""
-    # A hook before the cell uses contextlib, too; IPython lets no interrupt of a hook out.
-    paths = (*BELOW_REPLIES, contextlib.__file__)
-    outside = {(path, line) for path in paths for line in range(1_000)}
-    at_each_line(service, in_a_cell(), outside, "whole", fresh=False)
 
 
 @pytest.mark.parametrize(
@@ -271,48 +292,76 @@ def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
     assert states[:2] == states[2:]
     assert states[0] != states[1]
     shell.page(old, "i")  # what is kept of reading the conversation is then as before each strike
-    with Strike() as noted:
+    with Strike(IN_A_CELL) as noted:
         shell.page(new, "i")
 
     def strike(place: tuple[str, int]) -> None:
         shell.page(old, "i")
         depth = session.conversation.undo_depth
-        with Strike(place) as one:
+        with Strike(IN_A_CELL, place) as one:
             shell.run(new, cell="i")
         assert one.struck, place
         is_new = session.conversation.undo_depth == depth + 1
         assert held() == states[0 if is_new else 1], place
         session.change(Conversation.undo)
 
-    # The shell of these tests uses it, too, outside of the cell.
-    places = [place for place in noted.places if place[0] != contextlib.__file__]
-    for place in places:
+    for place in noted.places:
         apart(strike, place)
-    assert len(places) > 50
+    assert len(noted.places) > 30
     assert service.served == 0
 
 
 def at_each_line(
     service: Service,
-    ask: Callable[[], object],
+    files: Sequence[str],
+    ask: Callable[[Halt], object],
     done: set[tuple[str, int]],
     answer: str,
     *,
-    fresh: bool,
+    stops: bool = False,
+    fresh: bool = False,
+    times: int = 1,
 ) -> None:
-    """Strike at each line that an ask comes to and that is not done yet, one ask for each."""
+    """Strike at each line that an ask comes to and that is not done yet, one ask for each.
+
+    Args:
+        service: what is asked.
+        files: those whose lines count.
+        ask: asks; its halt stops it.
+        done: the lines that are done.
+        answer: what the service answers.
+        stops: whether the ask is stopped at a line of the worker; else the thread that waits is
+            interrupted at its lines.
+        fresh: whether each ask makes a connection.
+        times: at how many lines, one after the other.
+    """
     session = current_session()
     service.answer = "whole"
-    # What comes with the first ask alone is loaded.
-    ask()
+    # What comes with the first ask alone is done.
+    ask(Halt())
     service.answer = answer
     if fresh:
         session.close()
-    with Strike() as noted, contextlib.suppress(ChatError):
-        ask()
+    with Strike(files, act=bool if stops else None) as noted, contextlib.suppress(ChatError):
+        ask(Halt())
+
+    def strike(place: tuple[str, int]) -> None:
+        halt = Halt()
+        if fresh:
+            session.close()
+
+        def stop() -> None:
+            stopper = threading.Thread(target=halt.stop)
+            stopper.start()
+            # Where the worker has the halt's own lock, the stop waits for that.
+            stopper.join(0.05)
+
+        act = stop if stops else None
+        one_strike(service, partial(ask, halt), Strike(files, place, act, times), place)
+
     for place in noted.places:
         if place not in done:
-            apart(one_strike, service, session, ask, place, fresh)
+            apart(strike, place)
     done.update(noted.places)
 
 
@@ -339,20 +388,15 @@ def apart(action: Callable[..., object], *arguments: object) -> None:
 
 
 def one_strike(
-    service: Service,
-    session: Session,
-    ask: Callable[[], object],
-    place: tuple[str, int],
-    fresh: bool,
+    service: Service, ask: Callable[[], object], strike: Strike, place: tuple[str, int]
 ) -> None:
     """Strike at one line, and look at what is left."""
     where = f"{Path(place[0]).name}:{place[1]}"
+    session = current_session()
     session.conversation = Conversation()
-    if fresh:
-        session.close()
     served = service.served
     caught: BaseException | None = None
-    with Strike(place) as strike:
+    with strike:
         try:
             ask()
         except (KeyboardInterrupt, ChatError) as error:
@@ -360,29 +404,29 @@ def one_strike(
     if not strike.struck:
         # What this ask does not come to, as what is done once.
         return
-    assert isinstance(caught, KeyboardInterrupt), where
-    assert service.served - served <= 1, where
+    another_works(service, session, where)
+    # By then a worker that a second interrupt left alone has ended, too.
+    assert service.served - served <= 2, where
     told = str(caught)
-    turns = session.conversation.turns
+    turns = session.conversation.turns[:-1]
     assert len(turns) <= 1, where
     if turns:
         reply = turns[0].reply
-        assert service.served - served == 1, where
+        assert service.served - served == 2, where
         assert reply.text
         assert TEXT.startswith(reply.text), where
         assert reply.text == TEXT or turns[0].state != "complete", where
         assert "as it was" not in told, where
         assert not isinstance(caught, ChatInterrupted) or caught.reply in (reply, None)
     else:
+        assert isinstance(caught, KeyboardInterrupt | ChatError), where
         assert "kept" not in told, where
-    another_works(service, session, where)
 
 
 def another_works(service: Service, session: Session, where: str) -> None:
     """Ask in another thread, which hangs where a lock is held, and count the connections."""
     answer, service.answer = service.answer, "whole"
     replies = queue.Queue[str]()
-    before = len(session.conversation)
     thread = threading.Thread(target=lambda: replies.put(session.ask("hi").text), daemon=True)
     thread.start()
     try:
@@ -390,7 +434,7 @@ def another_works(service: Service, session: Session, where: str) -> None:
     except queue.Empty:
         pytest.fail(f"{where}: the next ask waits for ever")
     thread.join(PATIENCE)
-    assert len(session.conversation) == before + 1
+    assert session.conversation.turns[-1].reply.text == TEXT
     assert service.only_one_is_open(), where
     assert session.ledger.under_way == (), where
     service.answer = answer
@@ -432,8 +476,18 @@ def test_at_a_named_point(
     serving = Server(service, context, handshakes_fail=None)
     with serving as server, chatmagic.Client(server.origin, KEY) as client:
         session = Session(client)
-        with pytest.raises(ChatInterrupted) as caught, struck(POINTS[point], late=late):
-            session.ask("hi")
+        halt = Halt()
+
+        def press() -> None:
+            _thread.interrupt_main()
+            while halt.reason is None:
+                time.sleep(0.001)
+
+        with (
+            pytest.raises(ChatInterrupted) as caught,
+            struck(POINTS[point], press, "chatmagic-worker", late=late),
+        ):
+            session.run(Ask("hi"), View(), halt)
         assert service.served <= 1
         turns = session.conversation.turns
         assert [turn.reply for turn in turns] == [reply for reply in (caught.value.reply,) if reply]
@@ -442,25 +496,60 @@ def test_at_a_named_point(
 
 
 @contextlib.contextmanager
-def struck(path: str, *, late: bool) -> Iterator[None]:
-    """Let Ctrl-C come, once, before or after what has this name is called in this thread."""
-    here = threading.get_ident()
-    strikes = [KeyboardInterrupt]
+def struck(path: str, press: Callable[[], object], thread: str, *, late: bool) -> Iterator[None]:
+    """Press Ctrl-C, once, before or after what has this name is called in a thread."""
+    strikes = [press]
     real = pkgutil.resolve_name(path)
 
     def striking(*args: Any, **kwargs: Any) -> Any:
-        mine = strikes and threading.get_ident() == here
+        mine = strikes and threading.current_thread().name == thread
         if mine and not late:
-            raise strikes.pop()
+            strikes.pop()()
         result = real(*args, **kwargs)
         if mine and strikes:
-            raise strikes.pop()
+            strikes.pop()()
         return result
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(path, striking)
         yield
     assert not strikes, f"{path} was not called"
+
+
+def at_random_moments(service: Service, count: int) -> int:
+    """Interrupt asks of the main thread, each at a moment of its own; count what came of a part.
+
+    Args:
+        service: what is asked.
+        count: how many are asked.
+    """
+    session, luck, parts = current_session(), Random(1), 0  # noqa: S311
+    for number in range(count):
+        session.conversation = Conversation()
+        served = service.served
+        timer = threading.Timer(luck.uniform(0, 0.012), _thread.interrupt_main)
+        caught: BaseException | None = None
+        try:
+            timer.start()
+            session.ask("hi")
+            timer.join()
+            time.sleep(0.001)
+        except KeyboardInterrupt as error:
+            caught = error
+        another_works(service, session, str(number))
+        turns = session.conversation.turns[:-1]
+        assert isinstance(caught, KeyboardInterrupt)
+        assert len(turns) <= service.served - served - 1 <= 1
+        for turn in turns:
+            assert TEXT.startswith(turn.reply.text)
+            assert (turn.state == "complete") <= (turn.reply.text == TEXT)
+            parts += turn.state != "complete"
+    return parts
+
+
+def test_at_random_moments(service: Service) -> None:
+    """Each leaves whole turns or parts that are marked, a free lock, and no reservation."""
+    at_random_moments(service, 40)
 
 
 @pytest.mark.parametrize(
@@ -478,7 +567,11 @@ def test_a_cell_tells_it_in_one_line_before_and_after_the_ask(
     """Where no ask is under way, too, a cell shows no traceback."""
     shell = Shell()
     shell.machine("%%chat\nhi")
-    with struck(path, late=late):
+
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    with struck(path, press, "MainThread", late=late):
         ran = shell.fails("%%chat\nhi", person=False)
     assert isinstance(ran.error, ChatInterrupted)
     assert len(ran.traceback) == 1
@@ -510,13 +603,15 @@ inside, go_on = threading.Event(), threading.Event()
 def address(origin):
     os.environ["CHATMAGIC_BASE_URL"] = origin
 
-def heard(_):
-    inside.set()
-    go_on.wait(60)
+def heard(event):
+    if type(event).__name__ == "Fragment":
+        inside.set()
+        go_on.wait(60)
 
 def hold():
     global thread
-    thread = threading.Thread(target=lambda: session.ask("held", on_fragment=heard, history=False))
+    session.follow(heard)
+    thread = threading.Thread(target=lambda: session.ask("held", history=False))
     thread.start()
     inside.wait(60)
 """

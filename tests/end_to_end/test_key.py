@@ -43,6 +43,7 @@ from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, InputErro
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.url import origin, request_url
+from chatmagic.session.events import Ask, View
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -271,6 +272,12 @@ def test_an_interrupt_tells_no_key(point: str, auth: Auth, monkeypatch: pytest.M
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
+    halt = Halt()
+
+    def halted(*_: object, **__: object) -> None:
+        halt.stop()
+        raise OSError
+
     monkeypatch.setattr(http.client.HTTPConnection, point, stopped)
     with (
         Server(lambda peer: peer.gone()) as server,
@@ -280,8 +287,9 @@ def test_an_interrupt_tells_no_key(point: str, auth: Auth, monkeypatch: pytest.M
             client.complete(ASK)
         look(key, *told_by(caught.value))
         assert caught.value.__context__ is None
+        monkeypatch.setattr(http.client.HTTPConnection, point, halted)
         with pytest.raises(ChatInterrupted) as stopped_one:
-            Session(client).ask("Hello?")
+            Session(client).run(Ask("Hello?"), View(), halt)
         look(key, *told_by(stopped_one.value))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -66,16 +67,21 @@ class Service:
         self.status = 503 if self.fate == "refused" else 200
         self.headers = STREAM
         self._pieces = self._answer()
+        self._halt, self._count = halt, len(self._pieces)
         return self
 
     def read(self) -> bytes:
         """Give the next piece; break or be stopped where that is the fate."""
+        if self.fate == "stopped at the first fragment" and len(self._pieces) < self._count:
+            while self._halt.reason is None:
+                time.sleep(0.0001)
+            raise ChatInterrupted("Interrupted.")
         if self._pieces:
             return self._pieces.pop(0)
         if self.fate == "broken off":
             raise CutOffError("The connection broke.")
         if self.fate == "stopped while waiting":
-            raise KeyboardInterrupt
+            raise ChatInterrupted("Interrupted.")
         return b""
 
     def close(self, *, ended: bool = False) -> None:
@@ -310,8 +316,7 @@ class Machine(RuleBasedStateMachine):
         assert said == [turn for place in self.places for turn in place]
         assert len(self.service.bodies) == self.asks
         assert self.session.conversation.undo_depth == len(self.past)
-        assert self.session.lock.enter_if_free("this check")
-        self.session.lock.leave()
+        assert self.session.lock.is_free()
 
 
 TestMachine = Machine.TestCase

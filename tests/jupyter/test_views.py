@@ -278,7 +278,7 @@ OVER_THE_MARK = f"\r{' ' * len(MARK)}\r"
 
 
 def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
-    """Notes, a waiting mark, over it the text as it comes, and under it the credits."""
+    """Notes, a mark, over it the text as it comes, what was not taken yet, and the credits."""
     view = views.Printed()
     view.waiting("cell [3]")
     view.began(["sent the last 2 of 5 turns"])
@@ -290,9 +290,9 @@ def test_printing(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
         "(waiting for the reply to cell [3] to end)\n(sent the last 2 of 5 turns)\n"
         f"{MARK}{OVER_THE_MARK}# Title\ntext"
     )
-    view.ended(answer())
+    view.ended(answer(replace(REPLY, text="# Title\r\ntext and the rest")))
     assert capsys.readouterr().out == (
-        "\n\n(42 of 100 credits left · resets 2026-01-02 00:00 UTC · 3 + 4 tokens)\n"
+        " and the rest\n\n(42 of 100 credits left · resets 2026-01-02 00:00 UTC · 3 + 4 tokens)\n"
     )
     view.failed()
     assert page.messages == []

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
-from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment
@@ -48,9 +46,7 @@ from chatmagic.session.session import Session
 from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-    from types import FrameType
 
     from chatmagic.client.halt import Halt
 
@@ -386,7 +382,9 @@ def test_what_was_refused_takes_a_turn_and_no_credits() -> None:
 def test_one_notice_comes_at_80_percent() -> None:
     """Once, for each budget that is set."""
     lines: list[str] = []
-    Account(kept("50", lines)).ask(16)
+    account = Account(kept("50", lines))
+    account.ask(16)
+    account.ledger.tell()
     assert lines == ["42 of the budget of 50 credits are used; others may share the quota."]
 
 
@@ -401,97 +399,6 @@ def test_a_notice_of_another_thread_waits() -> None:
     account.ledger.tell()
     assert lines == ["4 of the budget of 5 turns are used; others may share the quota."]
     assert account.ledger.news() == []
-
-
-class Struck(KeyboardInterrupt):
-    """The interrupt that a test strikes with, and no other."""
-
-
-def struck_in(action: Callable[[], object], line: int | None) -> list[int]:
-    """Strike an action at a line of the ledger; return the lines that it comes to."""
-    lines: dict[int, None] = {}
-
-    def watch(frame: FrameType, what: str, _: object) -> Any:
-        if what == "line" and frame.f_code.co_filename == ledger_module.__file__:
-            is_new = frame.f_lineno not in lines
-            lines[frame.f_lineno] = None
-            if frame.f_lineno == line and is_new:
-                raise Struck
-        return watch
-
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-    return list(lines)
-
-
-def test_an_interrupt_at_any_line_of_a_reservation_reserves_nothing() -> None:
-    """No lock stays taken."""
-
-    def begin(line: int | None) -> tuple[Account, list[int]]:
-        account = Account(kept("50"))
-        reservation = Reservation(SERVICE, "cell", "c", DIGEST)
-
-        def begun() -> None:
-            try:
-                account.ledger.begin(reservation)
-            finally:
-                sys.settrace(None)
-                account.ledger.end(reservation, None, ChatInterrupted("Interrupted."))
-
-        if line is None:
-            return account, struck_in(begun, None)
-        with pytest.raises(Struck):
-            struck_in(begun, line)
-        return account, []
-
-    _, lines = begin(None)
-    assert lines
-    for line in lines:
-        struck, _ = begin(line)
-        assert struck.ledger.under_way == ()
-        assert struck.counted == (0, 0), line
-        struck.ask(2)
-
-
-def test_an_interrupt_at_any_line_of_an_end_ends_it_all_the_same() -> None:
-    """Once, with what the answer told; it does not count as under way until the next question."""
-
-    def end(line: int | None) -> tuple[Account, list[int]]:
-        account = Account(kept("50"))
-        account.ask()
-        reservation, reply = account.begin(), account.reply()
-        with contextlib.suppress(Struck):
-            return account, struck_in(lambda: account.ledger.end(reservation, reply), line)
-        return account, []
-
-    _, (_, *lines) = end(None)  # at the first one it has not begun
-    assert lines
-    for line in lines:
-        struck, _ = end(line)
-        assert struck.ledger.under_way == (), line
-        assert [row.took for row in struck.ledger] == [None, 3], line
-        assert struck.counted == (6, 2), line
-
-
-def test_an_ask_whose_end_was_interrupted_is_ended_by_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Its reservation does not stay."""
-    with Client(transport=Costly()) as client:
-        session = Session(client)
-        session.ask("Hello?")
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "end", Mock(side_effect=[None, KeyboardInterrupt]))
-            with pytest.raises(KeyboardInterrupt):
-                session.ask("Hello?")
-        assert [each.is_begun for each in session.ledger.under_way] == [True]
-        session.ask("Hello?")
-    assert not session.ledger.under_way
-    assert [row.error for row in session.ledger] == [None, "ChatInterrupted", None]
 
 
 def test_an_interrupted_question_tells_nothing_of_a_service() -> None:

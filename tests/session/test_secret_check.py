@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import sys
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from asking import Seen, prompts
@@ -18,14 +16,13 @@ from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
-from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.session import secret_check
 from chatmagic.session.events import Ask
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import FrameType
 
     from logged import Emulator
 
@@ -180,42 +177,6 @@ def test_each_message_is_scanned_once(session: Session, monkeypatch: pytest.Monk
         session.ask(prompt)
     texts = [text for text in scanned if text != "{}"]
     assert sorted(texts) == sorted(["echo:one", "one", "echo:two", "two", "echo:three"])
-
-
-def test_an_interrupt_at_any_line_leaves_what_was_allowed(
-    session: Session, emulator: Emulator
-) -> None:
-    """The next ask carries it, as it did before."""
-    place = 0
-    while strike(session, place):
-        session.ask("echo:next")
-        place += 1
-    assert place > 20
-    assert len(emulator.requests) == 2 * place + 2
-
-
-def strike(session: Session, place: int) -> bool:
-    """Ask with a secret that is allowed, and again; return whether that one came to the line."""
-    session.conversation.reset()
-    session.ask(f"echo:{VALUE}", allow_secrets=True)
-    count = itertools.count()
-
-    def watch(frame: FrameType, what: str, _: object) -> Any:
-        if frame.f_code.co_filename != secret_check.__file__:
-            return None
-        if what == "line" and next(count) == place:
-            raise KeyboardInterrupt
-        return watch
-
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        session.ask("echo:struck")
-    except (KeyboardInterrupt, ChatInterrupted):
-        return True
-    finally:
-        sys.settrace(before)
-    return False
 
 
 def test_a_replay_refuses_nothing(

@@ -25,7 +25,7 @@ from chatmagic.errors import (
     RateLimitError,
     ServiceError,
 )
-from chatmagic.session.events import Ask, Began, Changed
+from chatmagic.session.events import Ask, Began, Changed, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from logged import Emulator
 
     from chatmagic.client.halt import Halt
-    from chatmagic.conversation.turn import Turn
     from chatmagic.emulator.server import Settings
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
@@ -115,6 +114,9 @@ def test_stop_keeps_what_came(session: Session, emulator: Emulator, how: str) ->
         if text.startswith("two"):
             stop()
 
+    # A reply that has come whole by then could not be stopped any more.
+    emulator.settings = replace(FIXED, fault="hold", fault_after=2)
+
     view = Seen(at_fragment=at)
     asking: dict[str, Callable[[], object]] = {
         "view": lambda: session.run(Ask("echo:one two three four"), view),
@@ -125,6 +127,7 @@ def test_stop_keeps_what_came(session: Session, emulator: Emulator, how: str) ->
     assert caught.value.reply is not None
     assert (caught.value.reply.text, caught.value.reply.state) == ("one two ", "interrupted")
     assert caught.value.__suppress_context__
+    emulator.settings = FIXED
     assert [turn.state for turn in session.conversation] == ["complete", "interrupted"]
     if how == "view":
         assert view.names == ["began", "ended"]
@@ -227,8 +230,9 @@ def test_a_failure_changes_nothing(
     assert prompts(session) == ["echo:again"]
 
 
-def test_an_error_of_the_listener(session: Session) -> None:
+def test_an_error_of_the_listener(session: Session, emulator: Emulator) -> None:
     """An ordinary exception from ``on_fragment`` keeps the part and is passed on as it is."""
+    emulator.settings = replace(FIXED, fault="hold", fault_after=2)
 
     def listener(text: str) -> None:
         if text.startswith("two"):
@@ -238,6 +242,7 @@ def test_an_error_of_the_listener(session: Session) -> None:
         session.ask("echo:one two three", on_fragment=listener)
     (turn,) = session.conversation
     assert (turn.reply.text, turn.state) == ("one two ", "interrupted")
+    emulator.settings = FIXED
     assert session.ask("echo:next").text == "next"
 
 
@@ -265,30 +270,6 @@ def test_the_record(session: Session) -> None:
     assert record.parameters == {"temperature": 0.5}
     assert (record.state, record.origin, record.took) == ("complete", "emulator", 1)
     assert KEY not in repr(answer) + repr(session.conversation.turns) + repr(session.endpoint)
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_stop_while_the_turn_is_kept(
-    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, *, late: bool
-) -> None:
-    """A reply that has come is paid for: Stop, just then, keeps it once all the same."""
-    keep = session.conversation.add
-    stopped: list[object] = []
-
-    def add(turn: Turn, *, order: object) -> object:
-        del order
-        if stopped:
-            return keep(turn)
-        stopped.append(keep(turn) if late else None)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(session.conversation, "add", add)
-    with pytest.raises(ChatInterrupted, match="kept") as caught:
-        session.ask("echo:whole")
-    assert caught.value.reply is not None
-    assert [turn.reply.text for turn in session.conversation] == ["whole"]
-    assert session.ask("echo:next").text == "next"
-    assert len(emulator.requests) == 2
 
 
 def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
@@ -404,9 +385,15 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     session.run(Ask("echo:one", owner="a"), Seen())
     session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("a")))
     session.follow(heard.append)
-    seen = Seen(at_fragment=lambda _: outcomes.append(session.follow_pages()))
     outcomes: list[object] = []
-    session.run(Ask("echo:two", order=()), seen)
+
+    def follow(event: Event) -> None:
+        if isinstance(event, Fragment):
+            outcomes.append(session.follow_pages())
+
+    unfollow = session.follow(follow)
+    session.run(Ask("echo:two", order=()), Seen())
+    unfollow()
     assert outcomes
     assert set(outcomes) == {None}
     elsewhere = threading.Thread(target=lambda: outcomes.append(session.follow_pages()))

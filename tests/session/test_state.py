@@ -12,5 +12,5 @@ def test_a_new_session_knows_nothing_and_runs_in_plain_python() -> None:
     assert len(first.conversation) == 0
     assert (first.took, first.token_rate, first.clients.latest) == (None, None, None)
     assert isinstance(first.environment, PlainPython)
-    assert first.lock.enter_if_free("a test")
-    assert second.lock.enter_if_free("a test")
+    assert first.lock.is_free()
+    assert second.lock.is_free()

@@ -38,7 +38,7 @@ IMPORTED: Final = (
     "chatmagic.jupyter.magics",
     "chatmagic.render.live_markdown",
     "chatmagic.render.markdown",
-    "chatmagic.session.client_pool",
+    "chatmagic.session.session",
     "chatmagic.session.session",
     "ipykernel.debugger",
     "ipykernel.ipkernel",

@@ -19,7 +19,6 @@ from chatmagic.jupyter.cells.execution import host_of, running
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.status import address_words, service_words
 from chatmagic.protocol.auth import Secret, redacted
-from chatmagic.session import models_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,7 +105,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
 
 def _list_models(kernel: Kernel) -> None:
     """Print the models that the service lists, and what the request took."""
-    listed, took = models_request.models(kernel.session)
+    listed, took = kernel.session.models()
     keys, endpoint = kernel.known_keys(), kernel.session.endpoint
     names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
     count = len(names)

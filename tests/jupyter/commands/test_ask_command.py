@@ -293,6 +293,8 @@ def test_an_interrupt(shell: Shell, emulator: Emulator, monkeypatch: pytest.Monk
             raise KeyboardInterrupt
 
     monkeypatch.setattr(display.Live, "fragment", stopped)
+    # A reply that has come whole by then could not be stopped any more.
+    emulator.settings = replace(FIXED, fault="hold", fault_after=2)
     ran = shell.fails("%%chat -o part\necho:one two three four", cell="cell")
     assert isinstance(ran.error, ChatInterrupted)
     assert isinstance(ran.error, KeyboardInterrupt)
@@ -301,6 +303,7 @@ def test_an_interrupt(shell: Shell, emulator: Emulator, monkeypatch: pytest.Monk
     assert "Interrupted" in ran.html
     assert ran.records[0]["state"] == "interrupted"
     assert shell["part"].state == "interrupted"
+    emulator.settings = FIXED
     shell.page("%chat echo:next", "other")
     assert asked(emulator)[-1] == ["echo:one two three four", "one two ", "echo:next"]
 

@@ -12,7 +12,6 @@ from chatmagic import _startup
 from chatmagic.client.client import Client
 from chatmagic.errors import BudgetError, NotRecordedError, NotUnderstoodError
 from chatmagic.session.budget import Budget
-from chatmagic.session.models_request import models
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
         session = Session(client)
         session.ask("a", stream=False)
         session.ask("b", stream=False)
-        assert models(session)[0].names == ("small",)
-        assert models(session)[1] is None
+        assert session.models()[0].names == ("small",)
+        assert session.models()[1] is None
         rows = [(row.entry, row.took) for row in session.ledger]
         assert rows == [("python", None), ("python", 10), ("models", 1), ("models", None)]
         assert session.ledger.meter(server.origin).estimate.costs == (10,)
@@ -52,16 +51,16 @@ def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_startup, "BUDGET", "1 turn")
     with Server(playing(document(LIST))) as server, Client(server.origin, "k") as client:
         session = Session(client)
-        models(session)
+        session.models()
         with pytest.raises(BudgetError, match="Nothing was sent"):
-            models(session)
+            session.models()
         assert len(server.asked) == 1
 
 
 def test_a_refused_list_took_nothing(session: Session, emulator: Emulator) -> None:
     """The interface has no such path, and nor has the emulator."""
     with pytest.raises(NotUnderstoodError, match="lists no models"):
-        models(session)
+        session.models()
     assert [(each.method, each.path) for each in emulator.requests] == [("GET", "/v1/models")]
     assert [row.error for row in session.ledger] == ["NotUnderstoodError"]
     assert session.ask("echo:a").text == "a"
@@ -77,5 +76,5 @@ def test_a_replay_never_sends(
     session.ask("echo:a")
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
     with pytest.raises(NotRecordedError, match=r"tape\.jsonl is replayed here.*Nothing was sent"):
-        models(session)
+        session.models()
     assert len(emulator.requests) == 1

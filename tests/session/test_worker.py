@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +12,12 @@ from asking import PATIENCE, Seen, prompts, stop
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.session.events import Ask
+from chatmagic.session.events import Ask, Fragment, Sent
 
 if TYPE_CHECKING:
     from logged import Emulator
 
+    from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
 
@@ -23,13 +25,13 @@ def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
     """A second thread waits, is told which thread has it, and then carries the first one's turn."""
     inside, go_on = threading.Event(), threading.Event()
 
-    def hold(_: str) -> None:
-        inside.set()
-        assert go_on.wait(PATIENCE)
+    def hold(event: Event) -> None:
+        if isinstance(event, Fragment) and not go_on.is_set():
+            inside.set()
+            assert go_on.wait(PATIENCE)
 
-    first = threading.Thread(
-        target=session.run, args=(Ask("echo:first", asker="cell [3]"), Seen(at_fragment=hold))
-    )
+    session.follow(hold)
+    first = threading.Thread(target=session.run, args=(Ask("echo:first", asker="cell [3]"), Seen()))
     second = Seen(at_wait=go_on.set)
     first.start()
     assert inside.wait(PATIENCE)
@@ -45,11 +47,13 @@ def test_waiting_can_be_interrupted(session: Session, emulator: Emulator) -> Non
     """Who is stopped while waiting has sent nothing, and the first goes on undisturbed."""
     inside, go_on = threading.Event(), threading.Event()
 
-    def hold(_: str) -> None:
-        inside.set()
-        assert go_on.wait(PATIENCE)
+    def hold(event: Event) -> None:
+        if isinstance(event, Fragment) and not go_on.is_set():
+            inside.set()
+            assert go_on.wait(PATIENCE)
 
-    first = threading.Thread(target=session.run, args=(Ask("echo:a"), Seen(at_fragment=hold)))
+    session.follow(hold)
+    first = threading.Thread(target=session.run, args=(Ask("echo:a"), Seen()))
     first.start()
     assert inside.wait(PATIENCE)
     second = Seen(at_wait=stop)
@@ -63,21 +67,37 @@ def test_waiting_can_be_interrupted(session: Session, emulator: Emulator) -> Non
     assert session.ask("echo:third").text == "third"
 
 
-def test_asking_from_a_listener_is_refused(session: Session, emulator: Emulator) -> None:
-    """An ask within an ask would wait for itself."""
-    with pytest.raises(InputError, match="still streaming"):
-        session.ask("echo:outer word", on_fragment=lambda _: session.ask("echo:inner"))
+def test_what_a_callback_asks_waits_for_the_reply(session: Session) -> None:
+    """It is called in the thread that waits; the reply comes to its end without it."""
+    inner: list[str] = []
+
+    def ask(text: str) -> None:
+        if text == "word":
+            inner.append(session.ask("echo:inner").text)
+
+    assert session.ask("echo:outer word", on_fragment=ask).text == "outer word"
+    assert inner == ["inner"]
+    assert prompts(session) == ["echo:outer word", "echo:inner"]
+
+
+def test_asking_from_a_follower_is_refused(session: Session, emulator: Emulator) -> None:
+    """It is called in the worker, so an ask or a change there would wait for itself."""
+    problems: list[str] = []
+
+    def follow(event: Event) -> None:
+        if isinstance(event, Sent):
+            for nested in (
+                partial(session.ask, "echo:inner"),
+                partial(session.change, Conversation.undo),
+            ):
+                with pytest.raises(InputError) as caught:
+                    nested()
+                problems.append(caught.value.message)
+
+    session.follow(follow)
+    session.ask("echo:outer")
+    assert problems == ["A reply is still streaming here; ask again when it has ended."] * 2
     assert len(emulator.requests) == 1
-    assert session.ask("echo:next").text == "next"
-
-
-def test_a_change_waits_for_its_turn(session: Session) -> None:
-    """Undo, redo and reset stand behind the same lock as the asks."""
-    session.ask("echo:one")
-    assert session.change(Conversation.undo) is not None
-    assert len(session.conversation) == 0
-    with pytest.raises(InputError, match="still streaming"):
-        session.ask("echo:two", on_fragment=lambda _: session.change(Conversation.redo))
 
 
 def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) -> None:
@@ -91,13 +111,14 @@ def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) 
         except KeyboardInterrupt as error:
             ended.append(error)
 
-    def second(_: str) -> None:
-        if not ended:
+    def second(event: Event) -> None:
+        if isinstance(event, Fragment) and not ended:
             waiter = threading.Thread(target=wait)
             waiter.start()
             waiter.join(PATIENCE)
 
-    assert session.run(Ask("echo:first"), Seen(at_fragment=second)).reply.text == "first"
+    session.follow(second)
+    assert session.ask("echo:first").text == "first"
     assert "before the reply began" in str(ended[0])
     assert len(emulator.requests) == 1
     assert prompts(session) == ["echo:first"]
