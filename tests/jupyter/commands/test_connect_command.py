@@ -8,12 +8,14 @@ from __future__ import annotations
 import getpass
 import logging
 import stat
+import tomllib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from logged import Emulator
 from loopback import Server, document, playing
+from project import ROOT
 from shells import FIXED, KEY, Shell, bodies, models
 
 from chatmagic._version import __version__
@@ -25,6 +27,7 @@ from chatmagic.errors import (
 )
 from chatmagic.jupyter.bridge_messages import PROTOCOL
 from chatmagic.jupyter.cells.execution import Execution
+from chatmagic.jupyter.commands.connect import CONNECT
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:
@@ -407,3 +410,9 @@ def test_a_question_goes_with_a_check(shell: Shell, emulator: Emulator) -> None:
     ran = shell.fails("%chat_connect --ask")
     assert "--ask goes with --check" in ran.traceback[0]
     assert emulator.requests == []
+
+
+def test_tab_knows_each_server_by_its_name() -> None:
+    """Those that come with the package; a row more there is a word more here."""
+    servers = tomllib.loads((ROOT / "chatmagic" / "client" / "servers.toml").read_text("utf-8"))
+    assert set(CONNECT.words) == {"emulator", *servers}
