@@ -265,10 +265,36 @@ class Clock:
             self._alarms[which] = alarms.after(seconds, partial(self.halt.stop, which))
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Connection that was made, up to the first byte of a request.
+
+    Args:
+        peer: address that TCP is connected to, which is the proxy's where there is one.
+        tls: version of TLS with the service; empty without TLS.
+        valid_until: when the service's certificate ends, as OpenSSL writes it; empty without TLS.
+    """
+
+    peer: str
+    tls: str = ""
+    valid_until: str = ""
+
+
+class ConnectionMade(Exception):  # noqa: N818 - nothing is wrong
+    """End of an exchange that was to connect only; no byte of a request was written."""
+
+    def __init__(self, reached: Reached) -> None:
+        """Carry what was reached."""
+        super().__init__()
+        self.reached = reached
+
+
 class Current(threading.local):
     """The clock of the exchange that this thread is making a connection for."""
 
     clock: Clock
+    only_connects = False
+    """Whether :class:`ConnectionMade` is raised in place of a request."""
 
 
 def keyed_pools(
@@ -377,6 +403,8 @@ class _Connection(HTTPConnection):
         return sock
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
+        if self.current.only_connects:
+            raise ConnectionMade(self._reached())
         if self.sock is not None:
             self._watch()
         if self.key is not None and self.auth == "query":
@@ -387,6 +415,16 @@ class _Connection(HTTPConnection):
             self.putheader("Authorization", f"Bearer {self.key.reveal()}")
         elif self.key is not None and self.auth == "x-api-key":
             self.putheader("X-API-Key", self.key.reveal())
+
+    def _reached(self) -> Reached:
+        """Connect, as ``http.client`` does without TLS only when it writes."""
+        if self.sock is None:
+            self.connect()
+        sock: Any = self.sock
+        peer = str(getattr(sock, "socket", sock).getpeername()[0])  # TLS within a proxy's TLS
+        if not self.is_tls:
+            return Reached(peer)
+        return Reached(peer, sock.version() or "", sock.getpeercert().get("notAfter", ""))
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         with self._noting_a_loss():

@@ -29,6 +29,7 @@ from chatmagic._version import __version__
 from chatmagic.client import alarms, network_errors
 from chatmagic.client.connections import (
     Clock,
+    ConnectionMade,
     Current,
     KeyedAdapter,
     Response,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from urllib3.connectionpool import HTTPConnectionPool
 
-    from chatmagic.client.connections import AtRest
+    from chatmagic.client.connections import AtRest, Reached
     from chatmagic.client.endpoint import ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.errors import Which
@@ -148,6 +149,27 @@ class HttpTransport:
         url = models_url(self.setup.endpoint.base_url)
         return self._exchange("GET", url, None, headers, halt)
 
+    def connect(self, halt: Halt) -> Reached:
+        """Make the connection that a request would have, and close it; no request is sent.
+
+        Of a proxy a tunnel is asked, where a request to the service would need one.
+
+        Args:
+            halt: stops it from another thread.
+
+        Raises:
+            ChatError: as :meth:`send`.
+            ChatInterrupted: as :meth:`send`.
+        """
+        self._current.only_connects = True
+        try:
+            self._exchange("POST", self._url, b"", _headers(stream=True), halt)
+        except ConnectionMade as made:
+            return made.reached
+        finally:
+            self._current.only_connects = False
+        raise AssertionError("a request was sent")  # pragma: no cover
+
     def _exchange(
         self,
         method: str,
@@ -178,7 +200,8 @@ class HttpTransport:
             if not isinstance(error, (ChatError, *_KNOWN)):
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
-            log_swallowed(error)
+            if not isinstance(error, ConnectionMade):
+                log_swallowed(error)
             problem = _reported(error, clock, self._url)
         raise problem
 

@@ -581,3 +581,68 @@ def test_an_interrupt_between_answer_and_exchange_closes_the_connection(
             send(connect(server))
         assert gone.get(timeout=PATIENCE)
     held.pop().close()
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_to_connect_writes_no_byte(
+    connect: Callable[..., HttpTransport], tls: ssl.SSLContext, *, is_plain: bool
+) -> None:
+    """A request afterwards has a connection of its own."""
+    context = None if is_plain else tls
+    with Server(playing(ANSWERS["length"]), context, handshakes_fail=None) as server:
+        transport = connect(server)
+        reached = transport.connect(Halt())
+        server.wait_closed()
+        assert server.asked == []
+        assert reached.peer == "127.0.0.1"
+        told = "" if is_plain else "TLSv1", "" if is_plain else "GMT"
+        assert (reached.tls[:5], reached.valid_until[-3:]) == told
+        rest(send(transport))
+        assert len(server.asked) == 1
+
+
+def test_to_connect_fails_as_a_request_does(connect: Callable[..., HttpTransport]) -> None:
+    """With the same error."""
+    with Server(playing(b"")) as server:
+        transport = connect(server.origin)
+    for act in (send, lambda each: each.connect(Halt())):
+        with pytest.raises(ConnectError, match=r"refused the connection\. Nothing was sent"):
+            act(transport)
+
+
+def test_to_connect_through_a_proxy_asks_for_a_tunnel_alone(
+    tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TLS with the service is made in the tunnel."""
+
+    def tunnel(peer: Peer) -> None:
+        peer.request()
+        peer.send(head("200 Connected"))
+        with socket.create_connection(("127.0.0.1", server.port)) as onward:
+
+            def pass_on(read: Callable[[], bytes], write: Callable[[bytes], object]) -> None:
+                # A connection that is closed with unread tickets of TLS ends with a reset.
+                with contextlib.suppress(OSError):
+                    for piece in iter(read, b""):
+                        write(piece)
+
+            back = threading.Thread(target=pass_on, args=(lambda: onward.recv(65_536), peer.send))
+            back.start()
+            pass_on(peer.piece, onward.sendall)
+            with contextlib.suppress(OSError):
+                onward.shutdown(socket.SHUT_RDWR)
+            back.join(PATIENCE)
+
+    with (
+        Server(playing(b""), tls, handshakes_fail=None) as server,
+        Server(tunnel) as proxy,
+    ):
+        monkeypatch.setenv("https_proxy", proxy.origin)
+        monkeypatch.setenv("no_proxy", "")
+        monkeypatch.setattr("chatmagic.client.transport.is_loopback", lambda _: False)
+        endpoint = Endpoint(server.origin, "query", Secret(KEY), "test")
+        reached = HttpTransport(ServiceSetup(endpoint)).connect(Halt())
+        server.wait_closed()
+    assert reached.tls.startswith("TLSv1")
+    assert [asked.raw.split()[0] for asked in proxy.asked] == [b"CONNECT"]
+    assert server.asked == []
