@@ -43,7 +43,7 @@ def quote(session: Session, cells: Collection[str], where: str = "") -> str:
     count = max(len(cells), sum(turn.owner in cells for turn in session.conversation))
     ledger = session.ledger
     last = next(reversed(ledger.rows), None)
-    credits = None if last is None else ledger.meter(last.service).estimate.about(count)
+    credits = None if last is None else ledger.meter(last.service).about(count)
     takes = "what that takes is not known yet"
     if _is_replayed(session):
         takes = "a replay takes no credits"

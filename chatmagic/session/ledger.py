@@ -24,6 +24,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
+from statistics import mean
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chatmagic import _startup
@@ -156,42 +157,6 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """Costs of the last requests.
-
-    Args:
-        costs: credits that each took, oldest first; ten at most.
-    """
-
-    costs: tuple[int, ...] = ()
-
-    @property
-    def cheapest(self) -> int | None:
-        """The least that one took; ``None`` where no cost is known."""
-        return min(self.costs, default=None)
-
-    @property
-    def dearest(self) -> int | None:
-        """The most that one took, at least 1: what a budget reserves; ``None`` is unknown."""
-        return max(1, *self.costs) if self.costs else None
-
-    def about(self, requests: int) -> int | None:
-        """Return about how many credits requests take, by the mean; ``None`` is unknown."""
-        return math.ceil(requests * sum(self.costs) / len(self.costs)) if self.costs else None
-
-    def turns_left(self, remaining: int) -> int | None:
-        """Return about how many more such requests the credits allow, by the mean.
-
-        Args:
-            remaining: the credits that are left.
-
-        Returns:
-            ``None`` where no cost is known, and where all were 0.
-        """
-        return remaining * len(self.costs) // sum(self.costs) if any(self.costs) else None
-
-
-@dataclass(frozen=True, slots=True)
 class Figures:
     """Latest figures of an account's credits.
 
@@ -243,16 +208,36 @@ class Meter:
         return None if latest is None else latest.credits
 
     @property
-    def estimate(self) -> Estimate:
-        """What a request takes lately, by the last ten whose cost is known."""
+    def costs(self) -> list[int]:
+        """Credits that each of the last ten requests took whose cost is known, the latest first."""
         costs: list[int] = []
-        mean: int | None = None
+        latest_mean: int | None = None
         for cost, sure in reversed(tuple(self.lately)):
             # A later mean is nearer to the truth, and no earlier one was too low.
-            nearest = cost if sure == "alone" or mean is None else min(cost, mean)
-            mean = nearest if sure == "several" else mean
+            nearest = cost if sure == "alone" or latest_mean is None else min(cost, latest_mean)
+            latest_mean = nearest if sure == "several" else latest_mean
             costs.append(nearest)
-        return Estimate(tuple(reversed(costs)))
+        return costs
+
+    @property
+    def dearest(self) -> int | None:
+        """Most credits that one took lately, at least 1; ``None`` is unknown."""
+        return max(1, *self.costs) if self.lately else None
+
+    def about(self, requests: int) -> int | None:
+        """Return about how many credits requests take, by the mean; ``None`` is unknown."""
+        return math.ceil(requests * mean(costs)) if (costs := self.costs) else None
+
+    def turns_left(self, remaining: int) -> int | None:
+        """Return about how many more such requests the credits allow, by the mean.
+
+        Args:
+            remaining: the credits that are left.
+
+        Returns:
+            ``None`` where no cost is known, and where all were 0.
+        """
+        return int(remaining / mean(costs)) if any(costs := self.costs) else None
 
     @property
     def tells_no_cost(self) -> bool:
@@ -280,7 +265,7 @@ class Meter:
         Returns:
             The row with what the request took, and the credits that a budget is charged with.
         """
-        is_alone, dearest = self.batch == 1, self.estimate.dearest
+        is_alone, dearest = self.batch == 1, self.dearest
         after = None if seen is None else seen.credits.remaining
         last = self.latest.get(account)
         if seen is None or after is None:
@@ -454,7 +439,7 @@ class Ledger:
             InputError: a budget cannot be read.
         """
         meter = self.meter(service)
-        dearest = meter.estimate.dearest
+        dearest = meter.dearest
         needed = dearest or 0
         for budget in self.budgets():
             if meter.tells_no_cost:

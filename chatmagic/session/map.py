@@ -28,7 +28,7 @@ from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.session import forms
 from chatmagic.session.environment import setup_for
-from chatmagic.session.ledger import Estimate, Reservation, service_of
+from chatmagic.session.ledger import Meter, Reservation, service_of
 from chatmagic.session.state import note_tokens
 from chatmagic.text import counted, one_line
 
@@ -174,13 +174,13 @@ class RowAsker:
         return service_of(self._client.endpoint)
 
     @property
-    def estimate(self) -> Estimate:
-        """What a request took lately."""
-        return self.session.ledger.meter(self.service).estimate
+    def meter(self) -> Meter:
+        """What requests took lately."""
+        return self.session.ledger.meter(self.service)
 
     def cost(self) -> int:
         """Return about what a request takes in credits, at least 1."""
-        return self.estimate.dearest or 1
+        return self.meter.dearest or 1
 
     @property
     def credits(self) -> Credits | None:
@@ -298,13 +298,13 @@ def _refused(tasks: Tasks, cassette: str) -> Iterator[Task]:
 
 def quote(tasks: Tasks, asker: RowAsker) -> str:
     """Return what a job will ask, in one line: its rows, tokens and credits."""
-    listed, file, estimate = tasks.listed, tasks.file.path.name, asker.estimate
+    listed, file = tasks.listed, tasks.file.path.name
     if listed is None:
         words = (
             "The rows are read as they are needed, so how many there are is not known. Answers go "
             f"to {file}."
         )
-        each = _credits(estimate, 1)
+        each = _credits(asker.meter, 1)
         words += "" if each is None else f" A request took {each} lately."
         problems = []
     else:
@@ -326,7 +326,7 @@ def quote(tasks: Tasks, asker: RowAsker) -> str:
 def _size(sent: Sequence[Request], asker: RowAsker) -> str:
     """Return how long prompts are, and about what they take."""
     characters = sum(len(message.content) for request in sent for message in request.messages)
-    rate, credits = asker.session.token_rate, _credits(asker.estimate, len(sent))
+    rate, credits = asker.session.token_rate, _credits(asker.meter, len(sent))
     size = f"{counted(characters, 'character')} of prompts"
     if rate is not None:
         size = f"About {counted(rate.tokens_of(characters), 'token')} of prompts"
@@ -335,11 +335,11 @@ def _size(sent: Sequence[Request], asker: RowAsker) -> str:
     return f"{size} and {credits}, as requests took lately"
 
 
-def _credits(estimate: Estimate, count: int) -> str | None:
+def _credits(meter: Meter, count: int) -> str | None:
     """Return between what and what so many requests take; ``None`` is unknown."""
-    if estimate.cheapest is None or estimate.dearest is None:
+    if meter.dearest is None:
         return None
-    low, high = estimate.cheapest * count, estimate.dearest * count
+    low, high = min(meter.costs) * count, meter.dearest * count
     return counted(high, "credit") if low == high else f"{low:,} to {counted(high, 'credit')}"
 
 

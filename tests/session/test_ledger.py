@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+from collections import deque
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -35,7 +36,6 @@ from chatmagic.session import ledger as ledger_module
 from chatmagic.session.budget import Budget
 from chatmagic.session.ledger import (
     KEPT,
-    Estimate,
     Figures,
     Ledger,
     LedgerRow,
@@ -173,17 +173,17 @@ def test_a_list_of_models_is_no_question() -> None:
     run(meter, seen(97), seen(94))
     meter.begin(alone=True)
     row, _ = meter.end(replace(ROW, entry="models"), seen(94), None)
-    assert (row.took, meter.estimate.costs) == (0, (3,))
+    assert (row.took, meter.costs) == (0, [3])
 
 
 def test_an_estimate_goes_by_the_last_ten_costs() -> None:
     """Of several at once an earlier mean counts no more than the latest."""
     meter = Meter()
     run(meter, *(seen(900 - number) for number in range(20)), seen(800), None)
-    assert meter.estimate.costs == (*[1] * 9, 81)
+    assert meter.costs == [81, *[1] * 9]
     meter.lately.clear()
     meter.lately.extend([(9, "several"), (4, "several"), (3, "several"), (2, "alone")])
-    assert meter.estimate.costs == (3, 3, 3, 2)
+    assert meter.costs == [2, 3, 3, 3]
 
 
 @examples(cost=st.integers(1, 50), remaining=st.integers(0, 10_000), count=st.integers(1, 10))
@@ -191,16 +191,19 @@ def test_a_constant_cost_tells_the_turns_that_are_left(
     cost: int, remaining: int, count: int
 ) -> None:
     """So many requests go into what remains, and no more."""
-    assert Estimate((cost,) * count).turns_left(remaining) == remaining // cost
+    assert with_costs(*[cost] * count).turns_left(remaining) == remaining // cost
+
+
+def with_costs(*costs: int) -> Meter:
+    """Return a meter of requests that took so many credits."""
+    return Meter(lately=deque((cost, "alone") for cost in costs))
 
 
 def test_few_costs_tell_little() -> None:
     """Without costs there is no dearest one, and costs of 0 last for ever."""
-    assert Estimate().dearest is Estimate().cheapest is None
-    assert (Estimate().about(2), Estimate((1, 2)).about(3)) == (None, 5)
-    assert Estimate().turns_left(100) is Estimate((0,) * 5).turns_left(100) is None
-    assert (Estimate((0, 0)).dearest, Estimate((2, 5, 0)).cheapest) == (1, 0)
-    assert Estimate((1, 2)).turns_left(10) == 6
+    assert (Meter().dearest, Meter().about(2), with_costs(1, 2).about(3)) == (None, None, 5)
+    assert Meter().turns_left(100) is with_costs(0, 0).turns_left(100) is None
+    assert (with_costs(0, 0).dearest, with_costs(1, 2).turns_left(10)) == (1, 6)
 
 
 class Account:

@@ -65,19 +65,19 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
 
 def _lately(meter: Meter) -> list[str]:
     """Return what a turn took lately, and about how many more the credits allow, in lines."""
-    estimate, credits = meter.estimate, meter.credits
-    low, high, count = estimate.cheapest, max(estimate.costs, default=None), len(estimate.costs)
+    credits, costs = meter.credits, meter.costs
     if credits is None or credits.remaining is None:
         return [f"Its answers tell no credits; {OTHERS}."]
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
     left = left[0].upper() + left[1:]
-    if low is None or high is None:
+    if not costs:
         return [f"{left}; {OTHERS}. What a turn takes is known from the second answer on."]
+    low, high, count = min(costs), max(costs), len(costs)
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     lines = [f"The last turn took {took}; {OTHERS}."]
     if count > 1:
         lines = [f"The last {count} turns took {took} each; {OTHERS}."]
-    turns = estimate.turns_left(credits.remaining)
+    turns = meter.turns_left(credits.remaining)
     if turns is None:
         return [*lines, f"{left}; {OTHERS}."]
     like = "the last" if count == 1 else f"the last {count}"
