@@ -202,8 +202,8 @@ def _error(body: bytes, key: Secret | None) -> dict[str, Any] | None:
 def _stream(interaction: Interaction) -> Iterator[bytes]:
     """Return a reply as a stream, an event for each of its lines (facts 6, 7)."""
     for line in (interaction.text or "").splitlines(keepends=True):
-        yield sse.encode(Chunk(line).to_json())
-    yield sse.encode(Chunk(**shared(interaction, BodyFacts)).to_json())
+        yield sse.encode_event(Chunk(line).to_json())
+    yield sse.encode_event(Chunk(**shared(interaction, BodyFacts)).to_json())
     yield sse.encode_done()
 
 

@@ -27,7 +27,7 @@ from chatmagic.models import Message, Reply
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import Auth, Secret, refuse_keys
-from chatmagic.protocol.response_errors import decoded
+from chatmagic.protocol.response_errors import body_text
 from chatmagic.protocol.wire import ReplyBuilder, Request
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Client:
         """Resolve the address and the key; nothing is sent."""
         key = None
         if api_key is not None:
-            key = Secret.of(api_key)
+            key = Secret.or_none(api_key)
             del api_key  # a traceback with its locals shows only a Secret
             if key is None:
                 raise InputError(config.NO_KEY.format("api_key"))
@@ -125,7 +125,7 @@ class Client:
     def _set(self, setup: ServiceSetup) -> None:
         self.setup = replace(
             setup,
-            timeout=Timeout.of(setup.timeout),
+            timeout=Timeout.from_value(setup.timeout),
             extra_body=request_fields(setup.extra_body),
             extra_headers=_headers(setup.extra_headers, setup.endpoint),
         )
@@ -356,7 +356,7 @@ def ask_for_models(
             raise error
         seen = crediting.from_headers(exchange.headers, now)
         tracker.note_credits(seen)
-        limits = Timeout.of(transport.setup.timeout)
+        limits = Timeout.from_value(transport.setup.timeout)
         names = _names(_body(exchange, sent, limits.total or limits.first_byte))
         ended = True
         return ModelList(names, seen, exchange.origin)
@@ -386,7 +386,7 @@ def _body(exchange: Exchange, sent: float, seconds: float | None) -> str:
             raise network_errors.timeout_error("total", seconds, "")
         pieces.append(piece)
         size += len(piece)
-    return decoded(b"".join(pieces), exchange.headers) if size <= LARGEST else ""
+    return body_text(b"".join(pieces), exchange.headers) if size <= LARGEST else ""
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from chatmagic.client import keys
 from chatmagic.client.endpoint import KEY_VARIABLES, Endpoint, Server
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
-from chatmagic.protocol.url import EMULATOR, origin_or_none, usable
+from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ warned: Final[set[str]] = set()
 """The warnings that were given in this process."""
 
 
-def variable(name: str) -> Setting:
+def environment_setting(name: str) -> Setting:
     """Return what a variable of the environment sets."""
     return os.environ.get(name), name
 
 
-def resolve(
+def resolve_endpoint(
     place: Endpoint,
     ways: Iterable[Setting],
     *,
@@ -60,7 +60,7 @@ def resolve(
     """Return where to ask and with which key; nothing is sent.
 
     Args:
-        place: the address, as :func:`address` has it.
+        place: the address, as :func:`first_address` has it.
         ways: the ways in which the key is given; the first that is set counts.
         key: a key for whichever address counts, before any other.
         file_url: what the environment's key belongs to where the environment has no address.
@@ -86,7 +86,7 @@ def resolve(
     return _with_key(endpoint, file_url, open_store)
 
 
-def address(addresses: Iterable[Setting]) -> Endpoint:
+def first_address(addresses: Iterable[Setting]) -> Endpoint:
     """Return the first address that is set, and what set it, without a key.
 
     Args:
@@ -106,7 +106,7 @@ def address(addresses: Iterable[Setting]) -> Endpoint:
         if word:
             server = known_server(word)
             try:
-                base_url, warnings = usable(word if server is None else server.base_url, name)
+                base_url, warnings = usable_url(word if server is None else server.base_url, name)
             except InputError as error:
                 error.hint = error.hint or server_names()
                 raise
@@ -140,9 +140,9 @@ def resolve_for_client(
             hint="chatmagic.ask(…) and current_session() use the kernel's connection.",
             fault="you",
         )
-    place = address([(base_url, "argument"), variable(URL_VARIABLE)])
-    ways = (auth, "auth"), variable(AUTH_VARIABLE)
-    return with_local_emulator(resolve(place, ways, key=key))
+    place = first_address([(base_url, "argument"), environment_setting(URL_VARIABLE)])
+    ways = (auth, "auth"), environment_setting(AUTH_VARIABLE)
+    return with_local_emulator(resolve_endpoint(place, ways, key=key))
 
 
 def with_local_emulator(endpoint: Endpoint) -> Endpoint:
@@ -188,7 +188,7 @@ def replaying() -> str | None:
 def known_keys() -> tuple[Secret, ...]:
     """Return the environment's keys, wherever they belong; what is none is no matter here."""
     name, file_name = KEY_VARIABLES
-    key, path = Secret.of(_value(name)), _value(file_name)
+    key, path = Secret.or_none(_value(name)), _value(file_name)
     return (*([] if key is None else [key]), *(keys.keys_in_file(path) if path else []))
 
 
@@ -243,7 +243,7 @@ def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
     name, file_name = KEY_VARIABLES
     warnings: tuple[str, ...] = ()
     if _value(name):
-        key = Secret.of(_value(name))
+        key = Secret.or_none(_value(name))
     else:
         name = file_name
         key, warnings = keys.key_in_file(_value(name))
@@ -334,7 +334,7 @@ def _server(path: Path, name: str, value: object) -> Server:
             "needs_model and stream_usage, or a wrong value.",
             hint="The reference page on servers shows an example.",
         )
-    usable(server.base_url, f"The base_url of [{one_line(name, _SHOWN)}] in {path.name}")
+    usable_url(server.base_url, f"The base_url of [{one_line(name, _SHOWN)}] in {path.name}")
     return server
 
 

@@ -54,7 +54,7 @@ NAP: Final = 0.05
 """Seconds between two looks at the halt while a socket connects."""
 
 
-def reach(
+def open_socket(
     host: str,
     port: int,
     seconds: float | None,
@@ -162,7 +162,6 @@ class ReusePolicy:
         """Start without knowing the server."""
         self.closing = False
         """Whether nothing is used again, since the server closes what it seems to keep."""
-        self._closed_after = float("inf")
 
     def allows(self, use: ConnectionUse, sock: socket.socket) -> bool:
         """Return whether a kept connection can carry another request.
@@ -174,15 +173,12 @@ class ReusePolicy:
         idle = monotonic() - use.rested_since
         watch = max(0.0, WATCH - idle) if use.answers == 1 else 0.0
         longest = IDLE if use.idle_timeout is None else use.idle_timeout - 1.0
-        if self.closing or idle + watch > min(longest, self._closed_after / 2):
+        if self.closing or idle + watch > longest:
             return False
         if not wait_for_read(sock, watch):
             return True
         # An end, or what is no answer: nothing was requested.
-        if watch:
-            self.closing = True
-        else:
-            self._closed_after = min(self._closed_after, idle)
+        self.closing = self.closing or watch > 0
         return False
 
 
@@ -388,7 +384,7 @@ class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         halt = self.current.clock.halt
         try:
-            sock = reach(self.host, self.port, self.timeout, halt, self.socket_options)
+            sock = open_socket(self.host, self.port, self.timeout, halt, self.socket_options)
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error
         except UnicodeError:

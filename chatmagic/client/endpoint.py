@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import is_secret_name, redacted
-from chatmagic.protocol.url import EMULATOR, origin, shown
+from chatmagic.protocol.url import EMULATOR, origin, shown_url
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Endpoint:
 
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""
-        return redacted(shown(self.base_url), self.known_keys)
+        return redacted(shown_url(self.base_url), self.known_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Timeout:
                 )
 
     @classmethod
-    def of(cls, value: Timeout | Mapping[str, float | None] | float | None) -> Timeout:
+    def from_value(cls, value: Timeout | Mapping[str, float | None] | float | None) -> Timeout:
         """Return the time-outs that ``value`` stands for.
 
         Args:

@@ -66,7 +66,7 @@ class KeyStore:
             with swallowed():
                 if value := self.keyring.get_password(SERVICE, origin):
                     return Secret(value), "keyring"
-        key = Secret.of(self._read().get(origin))
+        key = Secret.or_none(self._read().get(origin))
         return None if key is None else (key, "private file")
 
     def save(self, origin: str, key: Secret, place: Storage) -> Storage:
@@ -214,7 +214,7 @@ def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
         InputError: it cannot be read, or holds an assignment.
     """
     text, mode = _read(path)
-    is_assigned, key = re.search(_ASSIGNED, text) is not None, Secret.of(text)
+    is_assigned, key = re.search(_ASSIGNED, text) is not None, Secret.or_none(text)
     del text  # a traceback with its locals shows only a Secret
     if is_assigned:
         raise InputError(
@@ -236,7 +236,7 @@ def keys_in_file(path: str) -> list[Secret]:
     with swallowed(InputError):
         text = _read(path)[0]
         words = [text, *(value.strip("\"'") for value in re.findall(_ASSIGNED, text))]
-        return [key for word in words if (key := Secret.of(word.strip())) is not None]
+        return [key for word in words if (key := Secret.or_none(word.strip())) is not None]
     return []
 
 

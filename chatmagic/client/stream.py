@@ -40,11 +40,11 @@ from chatmagic.protocol.response_errors import (
     ADDRESS_HINT,
     BODY_BYTES,
     Answer,
-    decoded,
+    body_text,
     error_from_response,
     error_in_reply,
-    excerpt,
-    packing,
+    safe_excerpt,
+    unknown_encoding,
 )
 from chatmagic.protocol.wire import (
     Chunk,
@@ -309,7 +309,7 @@ class ResponseReader:
         while kind is None:
             piece = self._exchange.read()
             head += piece
-            kind = sse.kind(content_type, head, ended=not piece)
+            kind = sse.body_kind(content_type, head, ended=not piece)
             if kind is None and head.isspace():
                 head = b""  # signs of life, of which there may be any number
         if kind == "sse":
@@ -383,7 +383,7 @@ class ResponseReader:
         if self._complaint and not done and finish_reason is None:
             raise self._error_in_reply(self._complaint)
         if self._foreign and not self._builder.begun:
-            words = excerpt(self._foreign, key, 80)
+            words = safe_excerpt(self._foreign, key, 80)
             raise NotUnderstoodError(
                 f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
             )
@@ -438,13 +438,13 @@ class ResponseReader:
 
     def _check_packing(self) -> None:
         """Raise the error of a reply that cannot be read because of how it is packed."""
-        if not self._builder.begun and (packed := packing(self._exchange.headers)):
-            words = excerpt(packed, self._key, 20)
+        if not self._builder.begun and (packed := unknown_encoding(self._exchange.headers)):
+            words = safe_excerpt(packed, self._key, 20)
             what = f"The answer is compressed as {words}, which was not requested."
             raise NotUnderstoodError(what, hint=COST_UNKNOWN)
 
     def _unreadable(self, text: str) -> ChatError:
-        words = excerpt(text, self._key, 80)
+        words = safe_excerpt(text, self._key, 80)
         if self._builder.text:
             return CutOffError(
                 f'A part of the reply could not be read: "{words}".', hint=COST_UNKNOWN
@@ -454,7 +454,7 @@ class ResponseReader:
     def _document(self, head: bytes) -> Iterator[str]:
         """Read a reply in one piece (fact 4), or chunks that are no events."""
         body, broken = self._to_the_end(head)
-        text = decoded(body, self._exchange.headers)
+        text = body_text(body, self._exchange.headers)
         documents = json_documents(text, sse.END_MARKS)
         streamed = len(documents.values) > 1
         for value in documents.values:

@@ -178,7 +178,7 @@ class HttpTransport:
         headers: dict[str, str | None],
         halt: Halt,
     ) -> HttpExchange:
-        timeout = Timeout.of(self.setup.timeout)
+        timeout = Timeout.from_value(self.setup.timeout)
         clock = self._current.clock = Clock(timeout, halt)
         bundle = network_errors.certificate_bundle(os.environ)
         try:

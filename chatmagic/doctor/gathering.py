@@ -131,7 +131,7 @@ def _files() -> tuple[PrivateFile, ...]:
     """Return the private files that are there: of keys, and of conversations from a shell."""
     if os.name != "posix":
         return ()
-    named, _ = config.variable(keys.KEY_FILE_VARIABLE)
+    named, _ = config.environment_setting(keys.KEY_FILE_VARIABLE)
     paths = [Path(named).expanduser()] if named else []
     paths.append(keys.open_store().folder / keys.FILE)
     state = platformdirs.user_state_path("chatmagic", appauthor=False)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
 
 from chatmagic.client import network_errors
-from chatmagic.client.connections import reach
+from chatmagic.client.connections import open_socket
 from chatmagic.client.halt import Halt
 from chatmagic.doctor.observations import Network, Trouble
 from chatmagic.errors import PROXY_NAMED
@@ -47,7 +47,7 @@ def probe(url: str) -> Network:
         return _failed("name", Trouble(what, _SPELLED), Network(proxy))
     seen = Network(proxy, addresses)
     try:
-        sock = reach(host, port, SECONDS, Halt())
+        sock = open_socket(host, port, SECONDS, Halt())
     except OSError as error:
         return _failed("connection", _trouble(error, proxy or at), seen)
     seen = replace(seen, is_connected=True)

@@ -229,7 +229,7 @@ def common_headers(now: datetime) -> dict[str, str]:
 
 def event(value: object, settings: Settings) -> bytes:
     """Return one event of a stream as the settings want it."""
-    return sse.encode(value, blank_line=settings.blank_lines)
+    return sse.encode_event(value, blank_line=settings.blank_lines)
 
 
 def failure_event(settings: Settings) -> bytes:
@@ -255,7 +255,7 @@ def _key(request: HttpRequest) -> Secret:
     if len(keys) > 1:
         raise _ErrorResponse("several_keys")
     text = next(iter(keys.values()), "")
-    key = None if text.startswith("invalid") else Secret.of(text)
+    key = None if text.startswith("invalid") else Secret.or_none(text)
     if key is None:
         fault = "This key is not valid." if text else "This request carries no API key."
         raise _ErrorResponse("invalid_api_key", f"{fault} {_ANY_KEY}")

@@ -49,7 +49,7 @@ class Addresses:
         base_url, file_url = self._settings.base_url, self._settings.file_url
         return [
             (self.chosen, self.chosen_by),
-            config.variable(config.URL_VARIABLE),
+            config.environment_setting(config.URL_VARIABLE),
             (base_url if base_url != file_url else None, "%config"),
             (file_url, "configuration file"),
         ]
@@ -77,7 +77,7 @@ class Addresses:
     def stream_usage(self) -> bool:
         """Return whether the server that is asked now tells tokens of streams only if asked."""
         with swallowed(ChatError):
-            return config.address(self.candidates()).stream_usage
+            return config.first_address(self.candidates()).stream_usage
         return False
 
     def elsewhere(self) -> list[str]:
@@ -104,7 +104,7 @@ class Addresses:
             return None
         if self._here() == _normalized(base_url):
             return None
-        by = config.address(self.candidates()).url_from
+        by = config.first_address(self.candidates()).url_from
         return (
             f"ChatMagics.base_url is not used: {by} names another address. "
             "%chat_connect URL has precedence."
@@ -113,7 +113,7 @@ class Addresses:
     def _here(self) -> str | None:
         """Return where requests are posted to now; ``None`` while nothing is connected."""
         try:
-            return _normalized(config.address(self.candidates()).base_url)
+            return _normalized(config.first_address(self.candidates()).base_url)
         except ChatError:
             return None
 
@@ -238,7 +238,7 @@ class ConfiguredEnvironment:
         Raises:
             ChatError: nothing is connected, or it cannot be used.
         """
-        return config.address(self.addresses.candidates())
+        return config.first_address(self.addresses.candidates())
 
     def endpoint(self) -> Endpoint:
         """Return where requests go and with which key, as things are set now.
@@ -246,9 +246,9 @@ class ConfiguredEnvironment:
         Raises:
             ChatError: nothing is connected, or a setting cannot be used.
         """
-        return config.resolve(
+        return config.resolve_endpoint(
             self.address(),
-            [config.variable(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
+            [config.environment_setting(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,
             open_store=keys.open_store,

@@ -83,7 +83,7 @@ def _budget(value: str | None) -> None:
 _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "base_url": _base_url,
     "auth": _one_of(AUTH_WAYS),
-    "timeout": Timeout.of,
+    "timeout": Timeout.from_value,
     "model": _model,
     "extra_body": _extra_body,
     "extra_headers": request_headers,

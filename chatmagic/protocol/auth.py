@@ -75,7 +75,7 @@ class Secret:
         self._forms = forms | {form for form in bare if len(form) >= SECRET_LENGTH}
 
     @classmethod
-    def of(cls, value: object) -> Self | None:
+    def or_none(cls, value: object) -> Self | None:
         """Return the key that ``value`` is; ``None`` if it cannot be one."""
         try:
             return cls(value)  # type: ignore[arg-type] # that is looked at there

@@ -151,9 +151,9 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
         body: its body, or the beginning of it.
     """
     status = answer.status
-    text = decoded(body, answer.headers)
+    text = body_text(body, answer.headers)
     error_body = read_error(text) or ErrorBody()
-    quote = quoted(error_body, text, answer.headers, answer.key)
+    quote = quoted_error(error_body, text, answer.headers, answer.key)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
     at = f"(HTTP {status})"
     is_plain = answer.base_url[:5].lower() == "http:"
@@ -178,7 +178,7 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
         error_body: the error as it stands there.
         begun: whether a part of the reply had come before it.
     """
-    quote = quoted(error_body, "", answer.headers, answer.key)
+    quote = quoted_error(error_body, "", answer.headers, answer.key)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
     status, at = answer.status, f"(HTTP {answer.status})"
     if error_body.status is not None:
@@ -269,12 +269,12 @@ def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
         target = urlsplit(urljoin(answer.base_url, where) if where else "")
         place = origin(f"{target.scheme}://{target.netloc}")
         if place == origin(answer.base_url):
-            path = excerpt(target.path or "/", answer.key, _LONGEST_PATH)
+            path = safe_excerpt(target.path or "/", answer.key, _LONGEST_PATH)
             return NotUnderstoodError(
                 f"The service redirects to its own path {path} {at}: a login page? That {followed}",
                 hint=f"A proxy in front of the service may require you to sign in. {ADDRESS_HINT}",
             )
-        place = f"to {excerpt(place, answer.key)}"
+        place = f"to {safe_excerpt(place, answer.key)}"
     except ValueError:  # it is no address, or one that two readers may take for different ones
         place = "elsewhere"
     return NotUnderstoodError(
@@ -316,7 +316,7 @@ _CHARSET: Final = (
 )
 
 
-def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
+def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
     """Return a body that is no stream as text.
 
     JSON is UTF-8, whatever its header claims; what is not is read as the header says, and
@@ -337,13 +337,13 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
     return body.decode(encoding, "replace")
 
 
-def packing(headers: Sequence[tuple[str, str]]) -> str:
+def unknown_encoding(headers: Sequence[tuple[str, str]]) -> str:
     """Return the content encoding of a body, if nothing here decodes it; else an empty text."""
     named = (value for name, value in headers if name.lower() == "content-encoding")
     return next((how for how in named if how.lower() not in _UNPACKED), "")
 
 
-def excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
+def safe_excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
     """Return the beginning of untrusted text on one line, without the key.
 
     Args:
@@ -354,7 +354,7 @@ def excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
     return one_line(text if key is None else key.redact(text), limit)
 
 
-def quoted(
+def quoted_error(
     error: ErrorBody, text: str, headers: Sequence[tuple[str, str]], key: Secret | None
 ) -> str:
     """Return what a response says, quoted, as the middle of a sentence.
@@ -363,7 +363,7 @@ def quoted(
         error: the error that its body tells, if that has words.
         text: its body, of which the title or the beginning is shown where it tells no error.
         headers: the response's headers.
-        key: as for :func:`excerpt`.
+        key: as for :func:`safe_excerpt`.
     """
     words = [word for word in (error.error, error.message) if word]
     if not words:
@@ -373,8 +373,8 @@ def quoted(
         page = title[1].strip() if title else ""
         words = [html.unescape(page or re.sub(_TAG, " ", re.sub(_UNSEEN, " ", text)))]
         if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
-            packed = packing(headers)
-            how = f", compressed as {excerpt(packed, key, 20)}" if packed else ""
+            packed = unknown_encoding(headers)
+            how = f", compressed as {safe_excerpt(packed, key, 20)}" if packed else ""
             return f", with bytes that are not text{how}"
-    shown = excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
+    shown = safe_excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
     return f': "{shown}"' if shown else ""

@@ -250,7 +250,7 @@ class Decoder:
         return _parse("\n".join([*self._pending, text])) is not _NOT_JSON
 
 
-def encode(value: object, *, blank_line: bool = True) -> bytes:
+def encode_event(value: object, *, blank_line: bool = True) -> bytes:
     """Return one event as bytes.
 
     Args:
@@ -265,11 +265,11 @@ def encode(value: object, *, blank_line: bool = True) -> bytes:
 
 
 def encode_done(*, blank_line: bool = True) -> bytes:
-    """Return the end of a stream (fact 7); the argument is that of :func:`encode`."""
+    """Return the end of a stream (fact 7); the argument is that of :func:`encode_event`."""
     return _encode_data(wire.DONE, blank_line=blank_line)
 
 
-def kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
+def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
     """Return what a body is: by how it begins, and only then by what its header claims.
 
     Args:

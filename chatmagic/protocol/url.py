@@ -65,7 +65,7 @@ def models_url(base_url: str) -> str:
     return f"{path.removesuffix(_WHOLE)}/models{mark}{query}"
 
 
-def shown(base_url: str) -> str:
+def shown_url(base_url: str) -> str:
     """Return the address that requests are posted to, for a message: what may be a key is left out.
 
     Raises:
@@ -111,7 +111,7 @@ def is_loopback(url: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def usable(url: str, name: str = "The base address") -> tuple[str, tuple[str, ...]]:
+def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str, ...]]:
     """Return an address without a user name and a password, and what is unwise about it.
 
     Args:

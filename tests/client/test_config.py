@@ -22,7 +22,7 @@ from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.keys import KeyStore
 from chatmagic.errors import ChatError, ConnectError, InputError
 from chatmagic.protocol.auth import Secret
-from chatmagic.protocol.url import EMULATOR, is_loopback, origin, usable
+from chatmagic.protocol.url import EMULATOR, is_loopback, origin, usable_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -342,7 +342,7 @@ def everything(environ: Mapping[str, str], url: str) -> list[object]:
             found = resolve(environ, chosen=chosen, typed={origin(AWAY): Secret(KEY)})
             seen += [found, told(found)[1], vars_of(found)]
             if found.base_url != EMULATOR:
-                seen += [found.no_key_message(), usable(found.base_url)]
+                seen += [found.no_key_message(), usable_url(found.base_url)]
         except ChatError as error:
             seen += [error, error.hint, in_ipython(error), chain(error)]
     return seen
@@ -428,17 +428,17 @@ def test_a_name_that_is_not_known(own: Path) -> None:
     """Those that are known are named; a URL that cannot be used has a hint of its own."""
     own.write_text('[lab]\nbase_url = "http://127.0.0.1:7"\n')
     with pytest.raises(InputError, match="is not a URL") as caught:
-        config.address([("olama", "test")])
+        config.first_address([("olama", "test")])
     assert caught.value.hint == "Known by name: emulator, ollama, llama.cpp, lmstudio, vllm, lab."
     with pytest.raises(InputError, match="leave them out") as caught:
-        config.address([("https://a/?b=c", "test")])
+        config.first_address([("https://a/?b=c", "test")])
     assert "Known by name" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["ollama", " Ollama "])
 def test_a_name_stands_for_an_address(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever an address may be set; how the environment's key is sent is no matter there."""
-    endpoint = config.address([(name, "test")])
+    endpoint = config.first_address([(name, "test")])
     assert (endpoint.origin, endpoint.stream_usage) == ("http://127.0.0.1:11434", True)
     monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
     monkeypatch.setenv("CHATMAGIC_BASE_URL", name)
@@ -483,9 +483,9 @@ def test_a_wrong_file(own: Path, content: str, words: str) -> None:
     """It is named in one line, which repeats no value; an address does without it."""
     own.write_text(content)
     with pytest.raises(InputError, match=words) as caught:
-        config.address([("lab", "test")])
+        config.first_address([("lab", "test")])
     assert "sk-1234" not in str(caught.value)
-    assert config.address([("http://127.0.0.1:1", "test")]).server is None
+    assert config.first_address([("http://127.0.0.1:1", "test")]).server is None
 
 
 def test_a_file_that_cannot_be_read(own: Path) -> None:

@@ -585,34 +585,6 @@ def test_a_connection_that_rested_for_long_is_not_used_again(
         assert server.accepted == connections
 
 
-def test_an_end_found_after_a_rest_halves_the_rest(time: Time) -> None:
-    """And costs no request: the connection is made anew, and kept for shorter."""
-    closing = [True]
-
-    def script(peer: Peer) -> None:
-        while peer.request():
-            peer.send(REPLY)
-            if closing:
-                return
-
-    with Server(script) as server:
-        with asking(server) as ask:
-            ask()
-            server.wait_closed()
-            closing.clear()
-            time.now += 3
-            ask()
-            assert server.accepted == 2
-            time.now += 1.4
-            ask()
-            assert server.accepted == 2
-            time.now += 1.6
-            ask()
-            assert server.accepted == 3
-        assert len(server.asked) == 4
-    assert time.waits == []
-
-
 def test_what_nobody_asked_for_is_an_end(time: Time) -> None:
     """A server may say good-bye before it closes; that is no answer to the next request."""
     resting, said = threading.Event(), threading.Event()

@@ -95,7 +95,7 @@ def test_each_time_out_says_how_to_change_it(which: Which) -> None:
     assert error.hint is not None
     assert f'%config ChatMagics.timeout = {{"{which}": 5}}' in error.hint
     assert f"chatmagic.Timeout({which}=5)" in error.hint
-    assert Timeout.of({which: 5}) == Timeout(**{which: 5.0})
+    assert Timeout.from_value({which: 5}) == Timeout(**{which: 5.0})
 
 
 @pytest.mark.parametrize("seconds", [0, -1, True, "5", float("nan"), float("inf"), 1e30])
@@ -104,17 +104,17 @@ def test_a_time_out_is_a_number_above_0(seconds: float) -> None:
     with pytest.raises(InputError, match="time-out silence"):
         Timeout(silence=seconds)
     with pytest.raises(InputError, match="time-out"):
-        Timeout.of(seconds)
+        Timeout.from_value(seconds)
 
 
 def test_a_plain_number_is_the_wait_for_bytes() -> None:
     """A number stands for the first byte and for silence."""
-    assert Timeout.of(3) == Timeout(first_byte=3, silence=3)
-    assert Timeout.of(None) == Timeout(connect=10, first_byte=60, silence=60, total=None)
-    assert Timeout.of(Timeout(total=1)) == Timeout(total=1)
-    assert Timeout.of({"total": 1, "silence": None}) == Timeout(silence=None, total=1)
+    assert Timeout.from_value(3) == Timeout(first_byte=3, silence=3)
+    assert Timeout.from_value(None) == Timeout(connect=10, first_byte=60, silence=60, total=None)
+    assert Timeout.from_value(Timeout(total=1)) == Timeout(total=1)
+    assert Timeout.from_value({"total": 1, "silence": None}) == Timeout(silence=None, total=1)
     with pytest.raises(InputError, match="no time-out 'reading'; there are connect, first_byte"):
-        Timeout.of({"reading": 1})
+        Timeout.from_value({"reading": 1})
 
 
 NO_HEADER = "a name or a value that no header can have"

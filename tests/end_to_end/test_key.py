@@ -242,7 +242,11 @@ def test_no_missing_connection_tells_the_key(
         def fails(*_: object, error: OSError = error, **__: object) -> None:
             raise error
 
-        at = "chatmagic.client.connections.reach" if what != "no name" else "socket.getaddrinfo"
+        at = (
+            "chatmagic.client.connections.open_socket"
+            if what != "no name"
+            else "socket.getaddrinfo"
+        )
         with monkeypatch.context() as patch:
             patch.setattr(at, fails)
             with Client("https://chat.invalid", key, auth=auth) as client:
@@ -471,7 +475,7 @@ def connected_to(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, i
         raise ConnectionRefusedError
 
     with monkeypatch.context() as patch:
-        patch.setattr("chatmagic.client.connections.reach", note)
+        patch.setattr("chatmagic.client.connections.open_socket", note)
         transport = HttpTransport(ServiceSetup(Endpoint(url, "none", None, "test")))
         with contextlib.closing(transport), contextlib.suppress(ConnectError, InputError):
             transport.send(b"{}", stream=True, halt=Halt())

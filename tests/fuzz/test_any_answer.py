@@ -412,7 +412,7 @@ def test_what_the_interface_writes_is_read(
     chunks = [Chunk(content=part) for part in parts]
     chunks.append(Chunk(finish_reason=told.finish_reason, model=told.model, usage=told.usage))
     blank_line = form["blank_line"]
-    events = [sse.encode(chunk.to_json(), blank_line=blank_line) for chunk in chunks]
+    events = [sse.encode_event(chunk.to_json(), blank_line=blank_line) for chunk in chunks]
     events.append(sse.encode_done(blank_line=blank_line))
     streamed = noise.join([b"", *(event.replace(b"\n", form["line_end"]) for event in events)])
     document = Chunk(**{**_fields(told), "content": "".join(parts), "whole": True})

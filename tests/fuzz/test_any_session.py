@@ -94,12 +94,12 @@ class Service:
             chunk = Chunk(self.text, whole=True, finish_reason="stop")
             return [json.dumps(chunk.to_json()).encode()]
         if self.fate == "nothing to say":
-            return [sse.encode(Chunk("").to_json()), sse.encode_done()]
-        pieces = [sse.encode(Chunk(self.text[:1]).to_json())]
+            return [sse.encode_event(Chunk("").to_json()), sse.encode_done()]
+        pieces = [sse.encode_event(Chunk(self.text[:1]).to_json())]
         if self.text[1:]:
-            pieces.append(sse.encode(Chunk(self.text[1:]).to_json()))
+            pieces.append(sse.encode_event(Chunk(self.text[1:]).to_json()))
         if self.fate == "an error in the stream":
-            pieces.append(sse.encode({"error": {"message": "overloaded"}}))
+            pieces.append(sse.encode_event({"error": {"message": "overloaded"}}))
         if self.fate == "garbage":
             pieces.append(b"data: <html>\n\n")
         return pieces if self.fate in {"cut off", "broken off"} else [*pieces, sse.encode_done()]

@@ -217,11 +217,11 @@ def test_chunks_never_change_a_text(text: str, cuts: list[int]) -> None:
 )
 def test_what_a_body_is_never_changes(kind: str | None, body: bytes) -> None:
     """Once its beginning tells what a body is, no further byte says otherwise."""
-    told = [sse.kind(kind, body[:length]) for length in range(len(body) + 1)]
+    told = [sse.body_kind(kind, body[:length]) for length in range(len(body) + 1)]
     last = told[-1]
     assert set(told) <= {None, last}
-    assert last is None or sse.kind(kind, body, ended=True) == last
-    assert sse.kind(kind, body, ended=True) is not None
+    assert last is None or sse.body_kind(kind, body, ended=True) == last
+    assert sse.body_kind(kind, body, ended=True) is not None
 
 
 # --- Credits ------------------------------------------------------------------------------
@@ -415,8 +415,8 @@ def _check_address(url: str, origin: str, endpoint: str) -> None:
     assert address.origin(endpoint) == address.origin(origin) == origin
     assert address.request_url(endpoint) == endpoint
     assert address.is_loopback(endpoint) == address.is_loopback(url)
-    assert not any("secret-pw" in line for line in address.usable(url)[1])
-    assert address.usable(endpoint)[1] == address.usable(origin)[1]
+    assert not any("secret-pw" in line for line in address.usable_url(url)[1])
+    assert address.usable_url(endpoint)[1] == address.usable_url(origin)[1]
     sent_to = str(requests.Request("POST", endpoint).prepare().url)
     assert address.origin(sent_to) == origin
 

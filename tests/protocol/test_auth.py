@@ -102,8 +102,8 @@ def test_a_key_is_found_however_it_is_written(value: str) -> None:
         assert key.is_in(f"<{form}>")
         assert len(key.redact(f"<{form}>")) <= len("<'\\\\\"[key removed]\\\\\"'>")
     assert key.redact("\\" * 65_536) == "\\" * 65_536
-    assert Secret.of(value) == key
-    assert Secret.of(5) is Secret.of("two words") is None
+    assert Secret.or_none(value) == key
+    assert Secret.or_none(5) is Secret.or_none("two words") is None
 
 
 def test_a_short_key_is_taken_out_as_a_word() -> None:

@@ -24,12 +24,12 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.response_errors import (
     EXCERPT,
     Answer,
-    decoded,
+    body_text,
     error_from_response,
     error_in_reply,
-    excerpt,
-    quoted,
+    quoted_error,
     read_error,
+    safe_excerpt,
 )
 from chatmagic.protocol.wire import ErrorBody
 from chatmagic.text import one_line
@@ -464,22 +464,22 @@ KEY = Secret("key-7d1f-throw-away")
 )
 def test_a_body_is_read_in_its_own_letters(body: bytes, content_type: str, text: str) -> None:
     """UTF-8 where it is that, else as the header says, if that is a charset that counts."""
-    assert decoded(body, [("Content-Type", content_type)]) == text
+    assert body_text(body, [("Content-Type", content_type)]) == text
 
 
 def test_half_a_key_at_a_cut_is_taken_out_too() -> None:
     """Where an excerpt was cut in the middle of the key, its beginning is no less the key."""
-    assert excerpt(f"bad {KEY.reveal()[:-1]}", KEY) == "bad [key removed]"
-    assert excerpt("bad key", KEY) == "bad key"
+    assert safe_excerpt(f"bad {KEY.reveal()[:-1]}", KEY) == "bad [key removed]"
+    assert safe_excerpt("bad key", KEY) == "bad key"
 
 
 def test_an_excerpt_is_short_and_on_one_line() -> None:
     """Long text is cut with a mark, and white space is folded."""
-    assert excerpt("a\r\n b\t c", None) == "a b c"
-    assert excerpt("x" * 500, None) == "x" * (EXCERPT - 1) + "…"
-    assert excerpt("x" * 500, KEY, 10) == "x" * 9 + "…"
+    assert safe_excerpt("a\r\n b\t c", None) == "a b c"
+    assert safe_excerpt("x" * 500, None) == "x" * (EXCERPT - 1) + "…"
+    assert safe_excerpt("x" * 500, KEY, 10) == "x" * 9 + "…"
     # A sign that turns text around is shown, one that joins letters works.
-    assert excerpt("a\u202eb\u200dc", None) == "a\N{REPLACEMENT CHARACTER}b\u200dc"
+    assert safe_excerpt("a\u202eb\u200dc", None) == "a\N{REPLACEMENT CHARACTER}b\u200dc"
 
 
 @pytest.mark.parametrize("key", [KEY, None])
@@ -487,7 +487,7 @@ def test_a_page_is_quoted_by_its_title_else_by_its_words(key: Secret | None) -> 
     """As the middle of a sentence; what is empty adds nothing to it."""
     nothing = ErrorBody()
     page = "<html><title>Bad &amp; gone </title><body>Sorry</body></html>"
-    assert quoted(nothing, page, [], key) == ': "Bad & gone"'
-    assert quoted(nothing, "<p>Sorry</p><script>x()</script>", [], key) == ': "Sorry"'
-    assert quoted(ErrorBody(error="e", message="m."), page, [], key) == ': "e: m"'
-    assert not quoted(nothing, "", [], key)
+    assert quoted_error(nothing, page, [], key) == ': "Bad & gone"'
+    assert quoted_error(nothing, "<p>Sorry</p><script>x()</script>", [], key) == ': "Sorry"'
+    assert quoted_error(ErrorBody(error="e", message="m."), page, [], key) == ': "e: m"'
+    assert not quoted_error(nothing, "", [], key)

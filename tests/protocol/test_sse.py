@@ -329,7 +329,7 @@ def test_the_end_is_told_apart_by_identity() -> None:
 def test_a_long_line_in_pieces(size: int) -> None:
     """A line of 16 MB is one event; read in more than linear time it would not end today."""
     text = "é" * (8 << 20)
-    body = sse.encode(text)
+    body = sse.encode_event(text)
     assert read(*(body[at : at + size] for at in range(0, len(body), size))) == (
         [Payload(text)],
         False,
@@ -422,7 +422,7 @@ def without_pairs(value: Any) -> Any:
 )
 def test_what_is_encoded_is_decoded(values: list[Any], line_end: bytes, blank_line: bool) -> None:
     """Encoding and decoding agree, with every line end and with or without blank lines."""
-    events = [sse.encode(value, blank_line=blank_line) for value in values]
+    events = [sse.encode_event(value, blank_line=blank_line) for value in values]
     body = b"".join([*events, sse.encode_done(blank_line=blank_line)]).replace(b"\n", line_end)
     expected = [Payload(without_pairs(value)) for value in values if value is not None]
     assert read(body) == ([*expected, DONE], False)
@@ -430,9 +430,9 @@ def test_what_is_encoded_is_decoded(values: list[Any], line_end: bytes, blank_li
 
 def test_what_is_encoded_is_compact() -> None:
     """An event is one line of compact JSON in UTF-8; only lone surrogates are escaped."""
-    assert sse.encode({"a": ["é\n", 1]}) == 'data: {"a":["é\\n",1]}\n\n'.encode()
-    assert sse.encode("\ud800x") == b'data: "\\ud800x"\n\n'
-    assert sse.encode(1, blank_line=False) == b"data: 1\n"
+    assert sse.encode_event({"a": ["é\n", 1]}) == 'data: {"a":["é\\n",1]}\n\n'.encode()
+    assert sse.encode_event("\ud800x") == b'data: "\\ud800x"\n\n'
+    assert sse.encode_event(1, blank_line=False) == b"data: 1\n"
     assert sse.encode_done() == b"data: [DONE]\n\n"
     assert sse.encode_done(blank_line=False) == b"data: [DONE]\n"
 
@@ -464,9 +464,9 @@ KINDS: list[tuple[str | None, bytes, sse.Kind]] = [
 @pytest.mark.parametrize(("content_type", "body", "expected"), KINDS)
 def test_what_a_body_is(content_type: str | None, body: bytes, expected: sse.Kind) -> None:
     """How a body begins decides, then its Content-Type; a longer head never says otherwise."""
-    assert sse.kind(content_type, body) == expected
-    assert sse.kind(content_type, body, ended=True) == expected
-    told = [sse.kind(content_type, body[:length]) for length in range(len(body) + 1)]
+    assert sse.body_kind(content_type, body) == expected
+    assert sse.body_kind(content_type, body, ended=True) == expected
+    told = [sse.body_kind(content_type, body[:length]) for length in range(len(body) + 1)]
     assert set(told) == {None, expected}
     assert told.index(expected) == told.count(None)
 
@@ -476,7 +476,7 @@ def test_what_a_body_is(content_type: str | None, body: bytes, expected: sse.Kin
 )
 def test_some_heads_tell_nothing_yet(head: bytes) -> None:
     """White space, half a mark and half a field name are not enough to tell."""
-    assert sse.kind("application/json", head) is None
+    assert sse.body_kind("application/json", head) is None
 
 
 @pytest.mark.parametrize(
@@ -485,4 +485,4 @@ def test_some_heads_tell_nothing_yet(head: bytes) -> None:
 )
 def test_an_ended_body_is_always_told(head: bytes, expected: sse.Kind) -> None:
     """When no more bytes come, there is an answer."""
-    assert sse.kind("application/json", head, ended=True) == expected
+    assert sse.body_kind("application/json", head, ended=True) == expected

@@ -11,15 +11,15 @@ from chatmagic.protocol.url import (
     origin,
     origin_or_none,
     request_url,
-    shown,
-    usable,
+    shown_url,
+    usable_url,
 )
 
 
 def refusal(url: str) -> InputError:
     """Give the error that an address is refused with, whichever way it is looked at."""
     messages = set()
-    for look in (request_url, origin, is_loopback, usable):
+    for look in (request_url, origin, is_loopback, usable_url):
         with pytest.raises(InputError) as caught:
             look(url)
         messages.add(str(caught.value))
@@ -177,13 +177,13 @@ def test_only_this_machine_is_loopback(host: str, here: bool) -> None:
     """Plain http is unwise anywhere else, and https nowhere."""
     assert is_loopback(f"http://{host}:8000/v1") is here
     assert is_loopback(f"https://{host}") is here
-    assert len(usable(f"http://{host}")[1]) == (0 if here else 1)
-    assert usable(f"HTTPS://{host}")[1] == ()
+    assert len(usable_url(f"http://{host}")[1]) == (0 if here else 1)
+    assert usable_url(f"HTTPS://{host}")[1] == ()
 
 
 def test_a_warning_names_the_origin() -> None:
     """It says what can be read."""
-    (warning,) = usable("http://chat.example/v1")[1]
+    (warning,) = usable_url("http://chat.example/v1")[1]
     assert "http://chat.example:80 is not encrypted" in warning
 
 
@@ -201,12 +201,12 @@ def test_letters_beyond_ascii_are_no_host(host: str) -> None:
 def test_a_user_name_is_dropped_and_warned_about() -> None:
     """It goes nowhere: not to the service, not into a message."""
     for url in ("https://user:sk-private@chat.example/v1", "https://sk-private@chat.example/v1"):
-        assert usable(url)[0] == "https://chat.example/v1"
+        assert usable_url(url)[0] == "https://chat.example/v1"
         assert request_url(url) == "https://chat.example/v1/chat/completions"
-        (warning,) = usable(url)[1]
+        (warning,) = usable_url(url)[1]
         assert "https://chat.example:443 holds a user name or a password" in warning
         assert "private" not in warning
-    assert len(usable("http://user@chat.example")[1]) == 2
+    assert len(usable_url("http://user@chat.example")[1]) == 2
 
 
 @pytest.mark.parametrize(
@@ -227,12 +227,12 @@ def test_a_user_name_is_dropped_and_warned_about() -> None:
 )
 def test_an_address_is_shown_without_what_may_be_a_key(base_url: str, words: str) -> None:
     """A message names what was posted to; some gateways have an account's id in the path."""
-    assert shown(base_url) == words
+    assert shown_url(base_url) == words
 
 
 def test_a_long_address_is_shown_in_part() -> None:
     """A message stays one line of a bearable length."""
-    assert len(shown(f"https://a.example/{'x/' * 1000}")) == 300
+    assert len(shown_url(f"https://a.example/{'x/' * 1000}")) == 300
 
 
 def test_what_is_no_address_has_no_origin() -> None:

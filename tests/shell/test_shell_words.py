@@ -14,7 +14,7 @@ from chatmagic.shell.shell_words import in_shell
 def test_no_address() -> None:
     """What connects is an option; a key is kept by a notebook."""
     with pytest.raises(ConnectError) as raised:
-        config.address([])
+        config.first_address([])
     assert in_shell(str(raised.value)) == (
         "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or give --connect URL "
         "and run %chat_login in a notebook. To try without an account: --connect emulator."

@@ -74,7 +74,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
             "No address was given: %chat_connect URL, or %chat_connect emulator.",
             hint=CONNECT.hint,
         )
-    place = config.address([(word, "%chat_connect")])
+    place = config.first_address([(word, "%chat_connect")])
     if model is not None:
         request_fields(kernel.settings.extra_body, model)
     kernel.addresses.chosen = place.base_url if place.server is None else place.server.name
@@ -161,7 +161,7 @@ def _login(kernel: Kernel, given: Arguments) -> None:
 
 def _hidden(question: str) -> Secret:
     try:
-        key = Secret.of(getpass.getpass(question).strip())
+        key = Secret.or_none(getpass.getpass(question).strip())
     except Exception as error:  # noqa: BLE001 - whatever a front end says that cannot ask
         log_swallowed(error)
         raise InputError(
