@@ -277,7 +277,7 @@ def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[Cell
     runs = {} if notes is None else notes.runs
     layout = kernel.layout(owner)
     order = list(runs)
-    if layout is not None and layout.order is not None and owner in layout.order:
+    if layout is not None and owner in layout.order:
         order = [key for key in layout.order if key in runs or key == owner]
         # What no page lists has run elsewhere, such as in a console.
         order += [key for key in runs if key not in layout.present and key not in order]
