@@ -4,7 +4,7 @@ A *page* here is one notebook in one tab. It reports its cells at every change; 
 report holds, also when the tab is gone. A kernel can have several: two notebooks with one
 kernel, or one notebook in two tabs. A console, or another front end, reports nothing, so a
 cell that no page ever listed is never missed. Pure values; the reports come through
-:mod:`chatmagic.jupyter.bridge`.
+:mod:`chatmagic.jupyter.page.bridge`.
 """
 
 from __future__ import annotations

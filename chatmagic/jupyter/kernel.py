@@ -9,7 +9,7 @@ from chatmagic.conversation.options import refuse_thread_and_ask
 from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.configuration import ConfiguredEnvironment
-from chatmagic.jupyter.page import LivePage
+from chatmagic.jupyter.page.live_page import LivePage
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
 from chatmagic.text import one_line

@@ -73,10 +73,10 @@ IN_A_CELL: Final = (
     *watched(
         "jupyter/commands/ask",
         "jupyter/configuration",
-        "jupyter/drawing",
+        "jupyter/page/drawing",
         "jupyter/kernel",
         "jupyter/magics",
-        "jupyter/page",
+        "jupyter/page/live_page",
         "jupyter/views",
     ),
 )

@@ -15,7 +15,7 @@ from shells import FIXED, Page, Shell, asked, left
 from chatmagic.errors import ChatError, ChatInterrupted, CutOffError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.background import Background
-from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Event, Fragment, View

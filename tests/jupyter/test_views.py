@@ -18,7 +18,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import Record, sealed
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import views
-from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Fragment, View
 

@@ -12,7 +12,7 @@ def conforms(value: object, form: Any) -> bool:
 
     Args:
         value: as JSON has it.
-        form: of :mod:`chatmagic.jupyter.panel.messages`.
+        form: of :mod:`chatmagic.jupyter.page.messages`.
     """
     origin, parts = get_origin(form), get_args(form)
     if is_typeddict(form):

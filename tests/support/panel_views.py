@@ -11,9 +11,9 @@ from loopback import CHUNKS_END, DONE, EVENTS, Server, chunked, event, head, str
 from message_types import conforms
 
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter.panel import messages
-from chatmagic.jupyter.panel.actions import Actions
-from chatmagic.jupyter.panel.hub import Hub, Shown
+from chatmagic.jupyter.page import messages
+from chatmagic.jupyter.page.panel.actions import Actions
+from chatmagic.jupyter.page.panel.hub import Hub, Shown
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from loopback import Peer
 
-    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.jupyter.page.drawing import DrawingLoop
     from chatmagic.session.session import Session
 
 PATIENCE = 60.0

@@ -1,7 +1,7 @@
 """``%chat_code``: the code of a reply as cells of the notebook, or shown to copy.
 
-The page makes the cells (:mod:`chatmagic.jupyter.bridge`): it knows which of its cells are still
-waiting to run, and which of those made before were edited or run since.
+The page makes the cells (:mod:`chatmagic.jupyter.page.bridge`): it knows which of its cells are
+still waiting to run, and which of those made before were edited or run since.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chatmagic.conversation.turn import Turn
-    from chatmagic.jupyter.bridge_messages import CodeCell, Coded
     from chatmagic.jupyter.commands.command import Arguments
     from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.jupyter.page.messages import CodeCell, Coded
     from chatmagic.models import CodeBlock, Reply
 
 Kind = Literal["code", "markdown"]

@@ -14,9 +14,9 @@ from chatmagic.conversation.options import Option
 from chatmagic.doctor import doctor
 from chatmagic.doctor.observations import FrontEnd, PageSeen
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.jupyter.bridge_messages import PROTOCOL
 from chatmagic.jupyter.cells.execution import host_of, running
 from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.status import address_words, service_words
 from chatmagic.protocol.auth import Secret, redacted
 

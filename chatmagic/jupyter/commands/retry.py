@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.slots import Change
     from chatmagic.conversation.staleness import Causes
-    from chatmagic.jupyter.bridge_messages import Started
     from chatmagic.jupyter.cells.execution import Execution
     from chatmagic.jupyter.commands.command import Arguments
     from chatmagic.jupyter.kernel import Kernel
+    from chatmagic.jupyter.page.messages import Started
     from chatmagic.models import Reply
 
 _NONE: Final = "There is no turn above this cell."

@@ -25,9 +25,9 @@ from chatmagic.errors import (
     ConnectError,
     InputError,
 )
-from chatmagic.jupyter.bridge_messages import PROTOCOL
 from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.jupyter.commands.connect import CONNECT
+from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-// The page's end of the bridge (the kernel's is chatmagic/jupyter/bridge.py): it tells the kernel
+// The page's end of the bridge (the kernel's is chatmagic/jupyter/page/bridge.py): it tells the kernel
 // the cells of this notebook from top to bottom, shows prompts as prose, marks cells as the
 // kernel says, and speaks through one status region. It reads what JupyterLab and Notebook 7 do
 // not promise: where something is missing, it does without, in silence.

@@ -5,7 +5,7 @@
 import { Bridge } from "./bridge.js";
 import { statusRegion } from "./dom.js";
 
-/** As chatmagic/jupyter/bridge_messages.py and the package have them; a test compares them. */
+/** As chatmagic/jupyter/page/messages.py and the package have them; a test compares them. */
 export const PROTOCOL = 1;
 export const VERSION = "0.1.0";
 const TARGET = "chatmagic.bridge";

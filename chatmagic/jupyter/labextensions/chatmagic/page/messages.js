@@ -1,5 +1,5 @@
-// Types of the messages between the kernel and a page, as chatmagic/jupyter/panel/messages.py
-// and chatmagic/jupyter/bridge_messages.py have them; tests of both sides read the same examples.
+// Types of the messages between the kernel and a page, as chatmagic/jupyter/page/messages.py
+// has them; tests of both sides read the same examples.
 
 /**
  * @typedef {{words: string, level: "unknown"|"ok"|"low"|"empty", limit: ?number,

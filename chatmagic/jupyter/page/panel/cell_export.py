@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
-    from chatmagic.jupyter.panel.messages import NewCell
+    from chatmagic.jupyter.page.messages import NewCell
 
 
 def planned(

@@ -1,4 +1,4 @@
-"""Content of the panel, as values of :mod:`chatmagic.jupyter.panel.messages`.
+"""Content of the panel, as values of :mod:`chatmagic.jupyter.page.messages`.
 
 What a page puts in as HTML is made by :mod:`chatmagic.render.markdown`; everything else is
 plain text, with the characters that act made visible, and the page puts it in as text.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from chatmagic import models
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.turn import Turn
-    from chatmagic.jupyter.panel import messages
+    from chatmagic.jupyter.page import messages
     from chatmagic.protocol.credits import RequestLimit
 
 PAGE: Final = 30

@@ -4,7 +4,7 @@ Its half in the page is ``page/bridge.js`` of the labextension, which reads what
 interface of JupyterLab 4 and Notebook 7; where that is missing, and in other front ends, everything
 stands in the order as run. Nothing of the bridge is saved in the notebook.
 
-The messages are listed in :mod:`chatmagic.jupyter.bridge_messages`.
+The messages are listed in :mod:`chatmagic.jupyter.page.messages`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from chatmagic.conversation.cell_order import Pages, report_from
 from chatmagic.conversation.conversation import IN_NOTEBOOK
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import stale_cells
-from chatmagic.jupyter.bridge_messages import ID, TARGET, URGENT
-from chatmagic.jupyter.painting import Painting
-from chatmagic.jupyter.reply_under_way import Drawn
+from chatmagic.jupyter.page.messages import ID, TARGET, URGENT
+from chatmagic.jupyter.page.painting import Painting
+from chatmagic.jupyter.page.reply_under_way import Drawn
 from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
 from chatmagic.text import one_line
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from chatmagic.conversation.cell_order import PageReport
     from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.staleness import Cause
-    from chatmagic.jupyter.bridge_messages import (
+    from chatmagic.jupyter.cells.execution import Execution
+    from chatmagic.jupyter.page.drawing import DrawingLoop
+    from chatmagic.jupyter.page.messages import (
         CodeCell,
         Coded,
         KernelState,
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
         Started,
         ToBridge,
     )
-    from chatmagic.jupyter.cells.execution import Execution
-    from chatmagic.jupyter.drawing import DrawingLoop
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session

@@ -12,14 +12,14 @@ from IPython.display import DisplayHandle, display
 from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no types
 from traitlets import Int, Unicode
 
-from chatmagic.jupyter.bridge_messages import PROTOCOL
-from chatmagic.jupyter.panel.actions import Actions
-from chatmagic.jupyter.panel.hub import Hub, Shown
+from chatmagic.jupyter.page.messages import PROTOCOL
+from chatmagic.jupyter.page.panel.actions import Actions
+from chatmagic.jupyter.page.panel.hub import Hub, Shown
 from chatmagic.jupyter.transcript import PANEL_ABSENT, saved
 
 if TYPE_CHECKING:
-    from chatmagic.jupyter.drawing import DrawingLoop
-    from chatmagic.jupyter.panel.hub import KernelStatus
+    from chatmagic.jupyter.page.drawing import DrawingLoop
+    from chatmagic.jupyter.page.panel.hub import KernelStatus
     from chatmagic.session.session import Session
 
 # No package registry takes a name that begins so: a page without the labextension that looks for

@@ -13,9 +13,9 @@ import pytest
 
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter import reply_under_way
-from chatmagic.jupyter.drawing import DrawingLoop
-from chatmagic.jupyter.reply_under_way import Drawn
+from chatmagic.jupyter.page import reply_under_way
+from chatmagic.jupyter.page.drawing import DrawingLoop
+from chatmagic.jupyter.page.reply_under_way import Drawn
 from chatmagic.models import Reply
 from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
 
@@ -214,7 +214,7 @@ def test_a_reply_that_nobody_sees_takes_no_time(
         looks.append(time.monotonic())
         return looks[-1]
 
-    monkeypatch.setattr("chatmagic.jupyter.drawing.time", SimpleNamespace(monotonic=look))
+    monkeypatch.setattr("chatmagic.jupyter.page.drawing.time", SimpleNamespace(monotonic=look))
     shown = Shown(loop)
     loop.leave(shown.show)
     began(loop)

@@ -11,7 +11,7 @@ from panel_views import HOSTILE, Service, View, holding, words
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.steering import ThreadStart
 from chatmagic.errors import ReplyFormatError
-from chatmagic.jupyter.panel import actions
+from chatmagic.jupyter.page.panel import actions
 from chatmagic.session.events import Ask, Listener
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 Reading a reply never waits for its drawing: threads that ask only put what came into a queue,
 and one thread draws. The first word is drawn at once, what follows as
-:mod:`chatmagic.jupyter.reply_under_way` says.
+:mod:`chatmagic.jupyter.page.reply_under_way` says.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from chatmagic._log import swallowed
-from chatmagic.jupyter.reply_under_way import ReplyUnderWay
+from chatmagic.jupyter.page.reply_under_way import ReplyUnderWay
 from chatmagic.session.events import Began, Ended, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.jupyter.reply_under_way import Drawn
+    from chatmagic.jupyter.page.reply_under_way import Drawn
     from chatmagic.session.events import Event
 
     Hear = Callable[[Event | Drawn], object]

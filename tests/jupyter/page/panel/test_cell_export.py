@@ -9,7 +9,7 @@ from panel_views import turn
 from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.request_facts import Value
-from chatmagic.jupyter.panel import cell_export
+from chatmagic.jupyter.page.panel import cell_export
 
 
 def test_where_cells_go() -> None:

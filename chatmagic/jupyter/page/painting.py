@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chatmagic.conversation.cell_order import PageReport
-    from chatmagic.jupyter.bridge_messages import Paint, Settled
-    from chatmagic.jupyter.drawing import DrawingLoop
-    from chatmagic.jupyter.reply_under_way import Drawn
+    from chatmagic.jupyter.page.drawing import DrawingLoop
+    from chatmagic.jupyter.page.messages import Paint, Settled
+    from chatmagic.jupyter.page.reply_under_way import Drawn
     from chatmagic.session.events import Ended
 
 _MOST_KEPT: Final = 16  # replies whose last state a page can still ask for

@@ -11,7 +11,7 @@ from panel_views import NOON, PATIENCE, View
 from shells import Page, Shell, alone
 
 from chatmagic.emulator.server import Settings
-from chatmagic.jupyter.bridge_messages import PROTOCOL
+from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.transcript import NEEDS_A_PAGE
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from chatmagic.render.reply_forms import LiveReply
 from chatmagic.render.sanitize import FREQUENT, frame, live_box, live_mark, packed
 
 if TYPE_CHECKING:
-    from chatmagic.jupyter.bridge_messages import Paint
+    from chatmagic.jupyter.page.messages import Paint
     from chatmagic.render.live_markdown import Change
     from chatmagic.session.events import Ask
 

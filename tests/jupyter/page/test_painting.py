@@ -11,9 +11,9 @@ from chatmagic.conversation.cell_order import PageCell, PageReport
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ServiceError
-from chatmagic.jupyter.drawing import DrawingLoop
-from chatmagic.jupyter.painting import Painting
-from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
+from chatmagic.jupyter.page.drawing import DrawingLoop
+from chatmagic.jupyter.page.painting import Painting
+from chatmagic.jupyter.page.reply_under_way import Drawn, ReplyUnderWay
 from chatmagic.models import Reply
 from chatmagic.render.sanitize import FREQUENT
 from chatmagic.session.events import Answer, Ask, Ended
@@ -21,7 +21,7 @@ from chatmagic.session.events import Answer, Ask, Ended
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.jupyter.bridge_messages import Paint, Settled
+    from chatmagic.jupyter.page.messages import Paint, Settled
 
 
 class Loop(DrawingLoop):

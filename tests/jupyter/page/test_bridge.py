@@ -16,10 +16,10 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
-from chatmagic.jupyter import bridge as module
-from chatmagic.jupyter import reply_under_way
-from chatmagic.jupyter.bridge_messages import ID, PROTOCOL, URGENT
-from chatmagic.jupyter.reply_under_way import Drawn
+from chatmagic.jupyter.page import bridge as module
+from chatmagic.jupyter.page import reply_under_way
+from chatmagic.jupyter.page.messages import ID, PROTOCOL, URGENT
+from chatmagic.jupyter.page.reply_under_way import Drawn
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Ask, Began, Ended, Fragment, View
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from chatmagic.jupyter.bridge import Bridge
-    from chatmagic.jupyter.drawing import DrawingLoop
+    from chatmagic.jupyter.page.bridge import Bridge
+    from chatmagic.jupyter.page.drawing import DrawingLoop
     from chatmagic.session.events import Event
 
 PATIENCE = 60.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_type_hints
@@ -10,17 +11,19 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from message_types import conforms
 
-from chatmagic.jupyter import bridge_messages
-from chatmagic.jupyter.panel import messages
+from chatmagic._version import __version__
+from chatmagic.conversation.cell_order import report_from
+from chatmagic.demo import LABEXTENSIONS
+from chatmagic.jupyter.page import messages
 
 SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[2] / "samples" / "messages.json").read_text(encoding="utf-8")
 )
 FORMS: dict[str, Any] = {
     "to the panel": messages.FromKernel,
-    "to the bridge": bridge_messages.ToBridge,
+    "to the bridge": messages.ToBridge,
     "of the panel": messages.FromPage,
-    "of the bridge": bridge_messages.FromBridge,
+    "of the bridge": messages.FromBridge,
 }
 EACH = [
     pytest.param(FORMS[name], sample, id=f"{name}: {sample['kind']}")
@@ -81,3 +84,38 @@ def test_a_pages_message_is_read(sample: dict[str, Any]) -> None:
 def test_what_is_no_message_of_a_page_is_none(content: object) -> None:
     """Nor is what the kernel says."""
     assert messages.read(content) is None
+
+
+def test_the_bridge_reads_its_example() -> None:
+    """The code cells, from top to bottom."""
+    sample, *_ = SAMPLES["of the bridge"]
+    word = report_from(sample)
+    assert word is not None
+    assert [cell.id for cell in word.cells.values()] == ["a", "c"]
+
+
+def test_the_page_has_the_protocol_and_the_version() -> None:
+    """Its half is files that no build writes."""
+    folder = LABEXTENSIONS / "chatmagic"
+    package = json.loads((folder / "package.json").read_text("utf-8"))
+    assert (package["name"], package["version"]) == ("chatmagic", __version__)
+    link = (folder / "page" / "link.js").read_text("utf-8")
+    named = dict(re.findall(r'^(?:export )?const (\w+) = "?([^";]+)"?;$', link, re.MULTILINE))
+    assert named["VERSION"] == __version__
+    for name in ("PROTOCOL", "TARGET", "URGENT"):
+        assert named[name] == str(getattr(messages, name))
+
+
+def test_every_module_is_in_the_page() -> None:
+    """What the extension does not import, by whichever way, is dead."""
+    folder = LABEXTENSIONS / "chatmagic" / "page"
+    texts = {path.name: path.read_text("utf-8") for path in folder.glob("*.js")}
+    seen = ["extension.js"]
+    for name in seen:
+        found = re.findall(
+            r'^import (?:\w+|\{[^}]*\}) from "\./(\w+\.js)";$', texts[name], re.MULTILINE
+        )
+        seen += [other for other in found if other not in seen]
+    assert set(seen) == texts.keys() - {"messages.js"}  # types alone
+    styles = re.findall(r'"(\w+\.css)"', texts["extension.js"])
+    assert set(styles) == {path.name for path in folder.glob("*.css")}

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from chatmagic.jupyter import reply_under_way
-from chatmagic.jupyter.reply_under_way import Drawn, ReplyUnderWay
+from chatmagic.jupyter.page import reply_under_way
+from chatmagic.jupyter.page.reply_under_way import Drawn, ReplyUnderWay
 from chatmagic.session.events import Ask
 from chatmagic.text import PROSE as STYLED
 

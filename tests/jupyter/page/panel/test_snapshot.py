@@ -14,13 +14,13 @@ from chatmagic.archive.output import HIDDEN
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import Hiding, Instructions
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter.panel import snapshot
+from chatmagic.jupyter.page.panel import snapshot
 from chatmagic.jupyter.transcript import saved
 from chatmagic.models import Credits, Reply
 from chatmagic.session.events import HELD_BACK
 
 if TYPE_CHECKING:
-    from chatmagic.jupyter.panel.messages import Entry, Problem
+    from chatmagic.jupyter.page.messages import Entry, Problem
 
 
 def drawn(conversation: Conversation) -> list[Entry]:

@@ -18,8 +18,8 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
-from chatmagic.jupyter.panel import cell_export
-from chatmagic.jupyter.panel.messages import read
+from chatmagic.jupyter.page.messages import read
+from chatmagic.jupyter.page.panel import cell_export
 from chatmagic.jupyter.transcript import redone, saved, undone
 from chatmagic.session.events import Ask, View
 from chatmagic.text import without_lone_surrogates
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
     from chatmagic.conversation.slots import Change
     from chatmagic.conversation.turn import Turn
-    from chatmagic.jupyter.panel import messages
-    from chatmagic.jupyter.panel.hub import Hub, Shown
-    from chatmagic.jupyter.panel.pending import PendingAsk
+    from chatmagic.jupyter.page import messages
+    from chatmagic.jupyter.page.panel.hub import Hub, PendingAsk, Shown
 
     Send = Callable[[messages.Answer], object]
     Work = Callable[[], object]

@@ -8,8 +8,8 @@ import pytest
 from panel_views import Kernel, Pages, Service, View
 from shells import alone
 
-from chatmagic.jupyter import reply_under_way
-from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.page import reply_under_way
+from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:

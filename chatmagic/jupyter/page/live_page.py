@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chatmagic._log import swallowed
-from chatmagic.jupyter.bridge import Bridge
-from chatmagic.jupyter.drawing import DrawingLoop
+from chatmagic.jupyter.page.bridge import Bridge
+from chatmagic.jupyter.page.drawing import DrawingLoop
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.jupyter.cells.execution import Execution
-    from chatmagic.jupyter.panel.hub import KernelStatus
-    from chatmagic.jupyter.panel.widgets import Panels
+    from chatmagic.jupyter.page.panel.hub import KernelStatus
+    from chatmagic.jupyter.page.panel.widgets import Panels
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.events import Ask
     from chatmagic.session.session import Session
@@ -36,7 +36,7 @@ class LivePage:
     def panels(self, status: KernelStatus) -> Panels:
         """Return the kernel's panels."""
         if self._panels is None:
-            from chatmagic.jupyter.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
+            from chatmagic.jupyter.page.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
 
             self._panels = Panels(self._session, status, self.drawing)
             # Any cell may have set what they show, the environment too.
