@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-def test_a_request_carries_the_turns_before_its_place() -> None:
-    """Rule 2: none of those after it, and not the one that it replaces."""
-    assert carries(abc(), "b") == ["a"]
-
-
 def test_running_a_cell_again_replaces_its_turn_in_place() -> None:
     """Rule 4: no other turn is touched; later ones that carried it are stale."""
     talk = abc()
@@ -884,37 +879,6 @@ def test_undo_takes_back_each_kind_of_change_and_redo_does_it_again() -> None:
     assert talk.redo() == reset
     assert talk.redo() is None
     assert (talk.undo_depth, talk.redo_depth) == (6, 0)
-
-
-def test_a_new_change_ends_what_could_be_redone() -> None:
-    """Rule 7: after it, redo brings nothing back."""
-    talk = abc()
-    talk.undo()
-    ask(talk, "d", "d", "1")
-    assert talk.redo_depth == 0
-    assert talk.redo() is None
-    assert prompts(talk) == ["a", "b", "d"]
-
-
-def test_setting_aside_cells_without_live_turns_is_no_change() -> None:
-    """Nothing is recorded, and what was undone can still be redone."""
-    talk = abc()
-    ask(talk, "panel")
-    talk.undo()
-    assert talk.set_aside(["nobody"]) is None
-    assert talk.set_aside([]) is None
-    assert (talk.undo_depth, talk.redo_depth) == (3, 1)
-
-
-def test_a_reset_of_nothing_counts() -> None:
-    """Rule 8: an undo after it takes the reset back, not the change before."""
-    talk = abc()
-    talk.reset()
-    assert talk.reset() == Change("reset", (), ())
-    assert talk.undo() == Change("reset", (), ())
-    assert prompts(talk) == []
-    talk.undo()
-    assert prompts(talk) == ["a", "b", "c"]
 
 
 def test_an_undo_of_nothing_counts() -> None:

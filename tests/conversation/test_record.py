@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmagic._json import chain_digest, digest
+from chatmagic._json import digest
 from chatmagic.conversation import record as module
-from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.record import NewerVersionError, Record, check_seal, sealed
 from chatmagic.conversation.request_facts import Value
 from chatmagic.models import Credits, Usage
@@ -227,17 +226,6 @@ def test_parameters_without_a_meaning_are_left_out() -> None:
     """A later release may say more."""
     told = {**record().to_json(), "parameters": {"top": 1, "last": 2, "stream": None}}
     assert Record.from_json(told).parameters == {"last": 2}
-
-
-def test_a_record_does_not_grow_with_the_conversation() -> None:
-    """It lists the newest turn that a cell showed and those since, and counts the others."""
-    carried = tuple(digest(name) for name in "abcde")
-    whole = Carried.of(enumerate(carried, 1))
-    assert record().listing(whole, ()).carried == carried
-    short = record().listing(whole, {carried[0], carried[2]})
-    assert (short.carried, short.earlier) == (carried[2:], 2)
-    assert short.chain == chain_digest(chain_digest(None, carried[0]), carried[1])
-    assert Record.from_json(json.loads(json.dumps(short.to_json()))) == short
 
 
 def test_an_integer_that_a_page_would_round_is_read() -> None:

@@ -9,15 +9,6 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.slots import Slot, ordered
 
 
-def test_turns_without_a_cell_are_appended() -> None:
-    """Rule 1: each gets a place of its own at the end, also within one execution."""
-    talk = Conversation()
-    turns = [ask(talk, name, None, "x") for name in "pqr"]
-    assert list(talk) == turns
-    assert [turn.number for turn in turns] == [1, 2, 3]
-    assert [turn.carried for turn in turns] == [(), (1,), (1, 2)]
-
-
 def test_a_loop_stays_together_until_a_new_execution() -> None:
     """Rule 3: later asks of an execution carry the earlier; the next one replaces all."""
     talk = abc()
@@ -81,18 +72,6 @@ def test_places_that_the_page_does_not_list_stay_behind_their_neighbour() -> Non
     assert carries(talk, "n", order=["n", "b", "a"]) == ["first"]
     assert carries(talk, "n", order=["b", "a", "n"])[-3:] == ["a", "panel", "other"]
     assert carries(talk, "n", order=["a", "n", "b"]) == ["first", "a", "panel", "other"]
-
-
-def test_arranging_is_not_a_change_to_undo() -> None:
-    """Rule 5: undo takes back the ask before it; the order stays."""
-    talk = abc()
-    talk.undo()
-    talk.follow(layout("cba"))
-    assert prompts(talk) == ["b", "a"]
-    assert prompts(talk.stale_turns()) == ["b", "a"]
-    talk.redo()
-    assert prompts(talk) == ["c", "b", "a"]
-    assert talk.undo_depth == 3
 
 
 def test_an_order_that_stood_once_is_taken_up_again() -> None:

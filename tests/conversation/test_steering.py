@@ -196,14 +196,6 @@ def test_they_hold_for_the_turns_below_up_to_the_next() -> None:
     assert (held(talk, "d", order=list("aibckdj")), held(talk)) == (None, "two")
 
 
-def test_those_of_no_cell_hold_from_the_end_on() -> None:
-    """Rule 1: as a turn that no cell owns is appended, so are they."""
-    talk = abc()
-    give(talk, "one")
-    give(talk, "two")
-    assert (held(talk), held(talk, "c"), held(talk, "d")) == ("two", None, "two")
-
-
 def test_a_turn_is_stale_whose_instructions_changed() -> None:
     """Rules 9 and 15: by their text alone, and no more once the text is as it was."""
     talk = Conversation()
@@ -363,17 +355,6 @@ def test_a_fork_begins_with_turns_of_the_thread_it_stands_in() -> None:
     assert prompts(talk.of_thread("deep")) == ["a", "B", "d", "e"]
 
 
-def test_a_fork_of_what_was_asked_by_name() -> None:
-    """Read alone, all of it is of the one thread."""
-    talk = Conversation()
-    ask(talk, "p", thread="x")
-    talk.add(ThreadStart("x"))
-    talk.add(ThreadStart("y", 1))
-    ask(talk, "q")
-    alone = talk.of_thread("y")
-    assert (prompts(alone), alone.stale_turns()) == (["p", "q"], ())
-
-
 @pytest.mark.parametrize(
     ("start", "words"),
     [
@@ -456,16 +437,6 @@ def test_requests_below_leave_a_hidden_turn_out() -> None:
     talk.undo()
     assert talk.undo() == Change("hiding", (), (), ("hiding",))
     assert (carries(talk), talk.marks()["h"]) == (["a", "b", "c"], "hiding taken back")
-
-
-def test_a_turn_may_be_asked_as_hidden() -> None:
-    """It carries what stands above it, and nothing below carries it."""
-    talk = abc()
-    ask(talk, "d", "d", "1", hide=True)
-    assert carries(talk) == ["a", "b", "c"]
-    assert prompts(talk.window().above) == ["a", "b", "c", "d"]
-    talk.add(Hiding(4, digest("any"), show=True, turn=4))
-    assert carries(talk) == ["a", "b", "c", "d"]
 
 
 def test_it_belongs_to_the_turn() -> None:

@@ -146,3 +146,12 @@ def test_a_turn_that_is_hidden_above_itself_is_not_carried() -> None:
         place.add(Turn("q", reply=Reply("r"), number=number))
     assert place.window().carried == (2,)
     assert prompts(place.window().turns) == ["q"]
+
+
+def test_equal_ones_that_were_made_apart_are_compared_once() -> None:
+    """As of turns that were loaded: those below go on from the parent that the turn has."""
+    place = Place()
+    for number in range(1, 5):
+        carried = carrying(*range(1, number))
+        turn = Turn("q", reply=Reply("r"), number=number, carried=carried)
+        assert place.add(turn).visible is carried
