@@ -63,10 +63,10 @@ class MapHandle:
         self._job.stop()
 
     def result(self) -> Any:
-        """Wait for the end, and return what the map returns.
+        """Wait for the end, and return the map's result.
 
         Raises:
-            ChatError: what ended it before the last row.
+            ChatError: the error that ended it before the last row.
             ChatInterrupted: it was stopped, or the wait was, and it goes on.
         """
         try:
@@ -91,7 +91,7 @@ class MapHandle:
             is_watched: whether a person sees what is printed.
 
         Raises:
-            ChatError: what ended it before the last row.
+            ChatError: the error that ended it before the last row.
             ChatInterrupted: a person stopped it.
         """
         bar = Bar(self.total, is_watched=is_watched)
@@ -152,7 +152,12 @@ class Bar:
             self._bar = tqdm(total=total, unit="row", leave=False)
 
     def show(self, progress: Progress, credits_left: int | None) -> None:
-        """Show how far a job has come, and the credits left; ``None`` is unknown."""
+        """Show how far a job has come.
+
+        Args:
+            progress: its rows so far.
+            credits_left: credits left by the latest answer; ``None`` is unknown.
+        """
         if self._bar is None:
             return
         self._bar.n = progress.answered + progress.failed

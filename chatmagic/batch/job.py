@@ -164,13 +164,18 @@ class Asker(Protocol):
     def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
         """Send a request, and return the whole reply.
 
+        Args:
+            client: one that :meth:`connect` returned.
+            request: the row's.
+            halt: stops it from another thread.
+
         Raises:
             ChatError: as for every ask; the part that came is in ``reply``.
             ChatInterrupted: it was stopped; the same holds.
         """
 
     def cost(self) -> int:
-        """Return about what a request takes in credits, at least 1."""
+        """Return the estimated credits of a request, at least 1."""
 
     @property
     def credits(self) -> Credits | None:
@@ -182,7 +187,7 @@ class Job:
 
     Args:
         tasks: the rows to ask, read as they are needed.
-        file: takes what comes of each.
+        file: keeps the reply to each, or its error.
         asker: sends.
         workers: how many requests are under way at most.
         waits: whether a limit that was reached is waited for.
@@ -195,7 +200,7 @@ class Job:
         self.progress = Progress()
         self.pace = Pace()
         self.error: BaseException | None = None
-        """What ended the job before its last row."""
+        """The error that ended the job before its last row."""
         self.is_stopped = False
         """Whether no more rows are begun."""
         self._tasks = tasks
@@ -219,7 +224,7 @@ class Job:
         """Ask all rows, and wait for the last one; then the file is closed.
 
         After an interrupt the rows under way are waited for; after a second one they are cut
-        off, and stored as what they are; after a third one this is not waited for.
+        off, and stored as far as they came; after a third one nothing is waited for.
 
         Args:
             tick: called now and then, to show the progress.
@@ -300,7 +305,7 @@ class Job:
     # --- The executor's threads ----------------------------------------------------------------
 
     def _do(self, task: Task) -> None:
-        """Ask one row, and store what came of it."""
+        """Ask one row, and store its reply or its error."""
         try:
             if task.problem is not None:
                 self._keep(task, None, task.problem)
@@ -378,7 +383,7 @@ class Job:
             return self.progress.sending > 0 or self.progress.sent > before
 
     def _send(self, client: Client, request: Request) -> tuple[Reply | None, _Problem]:
-        """Return the reply as far as it came, and what ended it early."""
+        """Return the reply as far as it came, and the error that ended it early."""
         halt = Halt()
         self._halts.add(halt)
         if self._is_cut:
@@ -399,7 +404,7 @@ class Job:
                 self.pace.note(self._asker.credits, window, time.monotonic())
 
     def _keep(self, task: Task, reply: Reply | None, problem: _Problem) -> None:
-        """Store what came of a row."""
+        """Store a row's reply, or its error."""
         line = RowReply(
             row=task.row,
             key=task.key,
@@ -437,5 +442,8 @@ def is_alive(thread: threading.Thread) -> bool:
 
     Its own ``join`` and ``is_alive`` take it for ended once an interrupt has struck in them, as
     CPython does until 3.12.
+
+    Args:
+        thread: any thread.
     """
     return thread in threading.enumerate()

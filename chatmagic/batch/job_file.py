@@ -95,7 +95,10 @@ class RowReply(BodyFacts):
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
-        """Read a line.
+        """Return the reply that a line holds.
+
+        Args:
+            line: JSON in UTF-8.
 
         Raises:
             ValueError: it is none of a job's file.
@@ -143,7 +146,7 @@ class JobFile:
         self._is_ours = False
 
     def open(self) -> Self:
-        """Open, lock and read the file; repair what a killed process left behind.
+        """Open, lock and read the file; repair the last line that a killed process left.
 
         One that is replayed is read alone.
 
@@ -165,16 +168,27 @@ class JobFile:
         return self
 
     def is_answered(self, key: str) -> bool:
-        """Return whether a row has ended well, or is replayed."""
+        """Return whether a row has ended well, or is replayed.
+
+        Args:
+            key: the row's.
+        """
         short = _short(key)
         return short in self._at and short not in self._failed
 
     def has_failed(self, key: str) -> bool:
-        """Return whether a row has ended otherwise."""
+        """Return whether a row has ended with an error.
+
+        Args:
+            key: the row's.
+        """
         return _short(key) in self._failed
 
     def append(self, reply: RowReply) -> None:
         """Add a line for a row that has ended.
+
+        Args:
+            reply: its reply, or its error.
 
         Raises:
             ChatError: it cannot be written; the file is as before.
@@ -198,7 +212,11 @@ class JobFile:
         self._end += len(line)
 
     def replies(self, keys: Iterable[str]) -> Iterator[RowReply | None]:
-        """Return what came of rows, in the order of their keys; ``None`` of one without a line."""
+        """Return the replies to rows; ``None`` for one without a line.
+
+        Args:
+            keys: the rows', in the order that is wanted.
+        """
         places = (self._at.get(_short(key)) for key in keys)
         if not self._at:
             yield from (None for _ in places)
@@ -209,7 +227,7 @@ class JobFile:
                 yield None if at is None else RowReply.from_line(file.readline())
 
     def close(self) -> None:
-        """Bring what was written to the disk, and close the file; may be repeated.
+        """Bring the last lines to the disk, and close the file; may be repeated.
 
         A file without any line is taken away.
         """

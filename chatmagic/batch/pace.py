@@ -40,7 +40,7 @@ class Pause:
 
 @dataclass(slots=True)
 class Pace:
-    """What the latest answers said of the credits and of the requests that are left."""
+    """Credits and requests that are left, by the latest answers."""
 
     _credits: Credits | None = None
     _credits_until: float | None = None
@@ -54,7 +54,7 @@ class Pace:
         return None if self._credits is None else self._credits.remaining
 
     def note(self, credits: Credits | None, window: RequestLimit | None, now: float) -> None:
-        """Note what is known with an answer.
+        """Note the figures of an answer.
 
         Args:
             credits: the latest figures; ``None`` is unknown.

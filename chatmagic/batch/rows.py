@@ -66,7 +66,11 @@ class Rows:
 
 
 def is_table(value: Any) -> bool:
-    """Return whether a value is a DataFrame in memory, of pandas, polars or the like."""
+    """Return whether a value is a DataFrame in memory, of pandas, polars or the like.
+
+    Args:
+        value: the rows as they were given, or a part of them.
+    """
     has_columns = isinstance(value, Sized) and hasattr(type(value), "columns")
     return has_columns and not _is_in_parts(value) and _reader(value) is not None
 

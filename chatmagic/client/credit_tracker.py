@@ -44,7 +44,11 @@ class CreditTracker:
         self.state = CreditState()
 
     def note_credits(self, seen: Credits | None) -> None:
-        """Note an answer's credits; ``None``, where it told none, changes nothing."""
+        """Note an answer's credits.
+
+        Args:
+            seen: its figures; ``None``, where it told none, changes nothing.
+        """
         if seen is not None:
             self.state = replace(self.state, credits=seen, received_at=datetime.now(UTC))
 

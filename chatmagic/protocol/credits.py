@@ -114,7 +114,11 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
 
 
 def date(headers: Headers) -> datetime | None:
-    """Return the response's own ``Date``, in UTC; ``None`` without a valid one."""
+    """Return the response's own ``Date``, in UTC; ``None`` without a valid one.
+
+    Args:
+        headers: as for :func:`from_headers`.
+    """
     return _header(headers, "date", _http_date)
 
 
@@ -179,7 +183,11 @@ def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> t
 
 
 def level(credits: Credits | None) -> Level:
-    """Return the level of the credits: low is less than a fifth of the limit."""
+    """Return the level of the credits: low is less than a fifth of the limit.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+    """
     if credits is None:
         return "unknown"
     limit, remaining, used = credits.limit, credits.remaining, credits.used
@@ -191,7 +199,11 @@ def level(credits: Credits | None) -> Level:
 
 
 def words(credits: Credits | None) -> str:
-    """Return the figures in one line, for people; times are in UTC."""
+    """Return the figures in one line, for people; times are in UTC.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+    """
     left = left_words(credits)
     if credits is None:
         return left
@@ -201,7 +213,11 @@ def words(credits: Credits | None) -> str:
 
 
 def reset_words(credits: Credits | None) -> str:
-    """Return when the limit resets; the time is in UTC."""
+    """Return when the limit resets; the time is in UTC.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+    """
     if credits is not None and credits.resets_at is not None:
         return f"resets {credits.resets_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     if credits is not None and credits.lapsed_at is not None:
@@ -211,7 +227,11 @@ def reset_words(credits: Credits | None) -> str:
 
 
 def left_words(credits: Credits | None) -> str:
-    """Return how many credits are left, without the time of the reset."""
+    """Return how many credits are left, without the time of the reset.
+
+    Args:
+        credits: the latest figures; ``None`` is unknown.
+    """
     limit, remaining = (None, None) if credits is None else (credits.limit, credits.remaining)
     of_limit = "" if limit is None else f" of {limit:,}"
     match level(credits):
@@ -317,7 +337,11 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
 
 
 def request_words(window: RequestLimit) -> str:
-    """Return how many requests are left, without the time of the window's end."""
+    """Return how many requests are left, without the time of the window's end.
+
+    Args:
+        window: the figures of a response.
+    """
     limit, remaining = window.limit, window.remaining
     if remaining is None:
         return f"{limit:,} requests in a window, unknown how many are left"

@@ -91,7 +91,7 @@ class Budget:
         )
 
     def refuse_unknown_costs(self) -> None:
-        """Refuse a budget in credits, as answers do not tell what a request takes.
+        """Refuse a budget in credits, as answers do not tell the cost of a request.
 
         Raises:
             BudgetError: it is in credits.

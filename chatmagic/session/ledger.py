@@ -1,4 +1,4 @@
-"""Ledger of a process: its requests, what each took of the credits, and its budgets.
+"""Ledger of a process: its requests, the credits that each took, and its budgets.
 
 All sessions of a process share one, ``session.ledger``. Each request is sent between the two::
 
@@ -117,7 +117,6 @@ class Reservation:
         request: digest of the request.
         time: when it was made.
         amount: the credits that are reserved.
-        is_begun: whether it may have been sent.
         row: its row of the ledger, once it has ended; ``None`` where it was not sent.
     """
 
@@ -127,7 +126,6 @@ class Reservation:
     request: str
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
     amount: int = 0
-    is_begun: bool = False
     row: LedgerRow | None = None
 
     @property
@@ -149,11 +147,11 @@ class Reservation:
         """Return whether the request may have reached the service.
 
         Args:
-            problem: what ended it early.
+            problem: error that ended it early; ``None`` for none.
         """
         unsent = InputError | ConnectError | NotRecordedError | BudgetError
         has_no_key = isinstance(problem, AuthenticationError) and problem.status is None
-        return self.is_begun and not (has_no_key or isinstance(problem, unsent))
+        return not (has_no_key or isinstance(problem, unsent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +168,7 @@ class Figures:
 
     @property
     def period(self) -> tuple[object, ...]:
-        """What tells one period of a quota from the next."""
+        """Facts that differ from one period of a quota to the next."""
         return self.credits.limit, self.credits.resets_at, self.credits.lapsed_at
 
 
@@ -225,7 +223,11 @@ class Meter:
         return max(1, *self.costs) if self.lately else None
 
     def about(self, requests: int) -> int | None:
-        """Return about how many credits requests take, by the mean; ``None`` is unknown."""
+        """Return about how many credits requests take, by the mean; ``None`` is unknown.
+
+        Args:
+            requests: how many they are.
+        """
         return math.ceil(requests * mean(costs)) if (costs := self.costs) else None
 
     def turns_left(self, remaining: int) -> int | None:
@@ -241,7 +243,7 @@ class Meter:
 
     @property
     def tells_no_cost(self) -> bool:
-        """Whether the answers so far do not tell what a request takes."""
+        """Whether the answers so far do not tell the cost of a request."""
         return self.answers >= (3 if self.latest else 1) and not self.lately
 
     def begin(self, *, alone: bool) -> None:
@@ -255,7 +257,7 @@ class Meter:
         self.batch += 1
 
     def end(self, row: LedgerRow, seen: Figures | None, account: object) -> tuple[LedgerRow, int]:
-        """Enter what a request took that has ended.
+        """Enter the cost of a request that has ended.
 
         Args:
             row: the request.
@@ -359,7 +361,11 @@ class Ledger:
         return self._meters.setdefault(service, Meter())
 
     def figures(self, endpoint: Endpoint) -> Figures | None:
-        """Return the latest figures of an account's credits; ``None`` before the first."""
+        """Return the latest figures of an account's credits; ``None`` before the first.
+
+        Args:
+            endpoint: the service, and the key of the account.
+        """
         return self.meter(service_of(endpoint)).latest.get(endpoint.account)
 
     @property
@@ -382,7 +388,11 @@ class Ledger:
         return [Budget.parse(text, setting) for text, setting in texts if text]
 
     def used(self, budget: Budget) -> int:
-        """Return how much of a budget this kernel has used and reserved."""
+        """Return how much of a budget this kernel has used and reserved.
+
+        Args:
+            budget: says of what: credits or turns.
+        """
         held = [each for each in self.under_way if each.counts]
         if budget.unit == "turns":
             return self._turns + len(held)
@@ -417,7 +427,10 @@ class Ledger:
     # --- Requests ------------------------------------------------------------------------------
 
     def begin(self, reservation: Reservation) -> None:
-        """Reserve what a request may take; called just before it is sent.
+        """Reserve the estimated cost of a request; called just before it is sent.
+
+        Args:
+            reservation: the request.
 
         Raises:
             BudgetError: it does not go into a budget; nothing was sent.
@@ -429,7 +442,6 @@ class Ledger:
             alone = all(each.service != reservation.service for each in self._held)
             self.meter(reservation.service).begin(alone=alone)
             self._held.add(reservation)
-            reservation.is_begun = True
 
     def _needed(self, service: str) -> int:
         """Return the credits to reserve for a request to a service.
@@ -455,12 +467,12 @@ class Ledger:
         reply: Reply | None = None,
         problem: BaseException | None = None,
     ) -> None:
-        """Enter a request that has ended, and settle what it took.
+        """Enter a request that has ended, and settle its cost.
 
         Args:
             reservation: the request; ``None``, or one that has ended, does nothing.
             reply: the reply as far as it came.
-            problem: what ended it early; of a request that was not sent nothing is kept.
+            problem: error that ended it early; of a request that was not sent nothing is kept.
         """
         with self._lock:
             if reservation is None or reservation not in self._held:
@@ -476,7 +488,7 @@ class Ledger:
                 self._note_budgets()
 
     def settled(self, reservation: Reservation | None, reply: Reply) -> Reply:
-        """Return a reply that has come with what it took.
+        """Return a reply with the credits that it took.
 
         Args:
             reservation: its request; ``None`` where none was sent.
@@ -529,5 +541,9 @@ class Ledger:
 
 
 def service_of(endpoint: Endpoint) -> str:
-    """Return the name of an endpoint's service in the ledger."""
+    """Return the name of a service in the ledger.
+
+    Args:
+        endpoint: where it is asked.
+    """
     return EMULATOR if endpoint.is_emulator else endpoint.origin

@@ -54,7 +54,7 @@ class RowAsker:
     It is what :class:`chatmagic.batch.job.Asker` says.
 
     Args:
-        session: its ledger is written, and what it knows of tokens.
+        session: its ledger and its rate of tokens are written.
         client: the session's own client for the service.
         ask: the template as its prompt, and the options of each question.
 
@@ -131,7 +131,10 @@ class RowAsker:
         )
 
     def checked(self, reply: Reply) -> Reply:
-        """Return a reply, once it has the form that was asked for.
+        """Return a reply with the value of its JSON, where that was asked for.
+
+        Args:
+            reply: a whole reply.
 
         Raises:
             ReplyFormatError: it is no JSON, or has another form; it is the error's reply.
@@ -145,10 +148,15 @@ class RowAsker:
         return self._client.twin() or contextlib.nullcontext(self._client)
 
     def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
-        """Send a request, and return the whole reply; see the protocol.
+        """Send a request, and return the whole reply.
+
+        Args:
+            client: one that :meth:`connect` returned.
+            request: the row's.
+            halt: stops it from another thread.
 
         Raises:
-            ChatError: it does not go into a budget, or what ended it early.
+            ChatError: it does not go into a budget, or it was ended early.
             ChatInterrupted: it was stopped.
         """
         stream = client.send(request, halt)
@@ -175,11 +183,11 @@ class RowAsker:
 
     @property
     def meter(self) -> Meter:
-        """What requests took lately."""
+        """The meter of the service."""
         return self.session.ledger.meter(self.service)
 
     def cost(self) -> int:
-        """Return about what a request takes in credits, at least 1."""
+        """Return the estimated credits of a request, at least 1."""
         return self.meter.dearest or 1
 
     @property
@@ -297,7 +305,12 @@ def _refused(tasks: Tasks, cassette: str) -> Iterator[Task]:
 
 
 def quote(tasks: Tasks, asker: RowAsker) -> str:
-    """Return what a job will ask, in one line: its rows, tokens and credits."""
+    """Return the rows, tokens and credits of a job, in one line.
+
+    Args:
+        tasks: the rows to ask.
+        asker: sends them.
+    """
     listed, file = tasks.listed, tasks.file.path.name
     if listed is None:
         words = (

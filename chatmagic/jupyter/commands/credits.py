@@ -44,7 +44,7 @@ def _credits(kernel: Kernel, given: Arguments) -> None:
 
 
 def usage(ledger: Ledger, service: str) -> tuple[str, str]:
-    """Return what a kernel used, as HTML and as text.
+    """Return the requests and the budgets of a kernel, as HTML and as text.
 
     Args:
         ledger: the kernel's requests and budgets.
@@ -64,7 +64,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
 
 
 def _lately(meter: Meter) -> list[str]:
-    """Return what a turn took lately, and about how many more the credits allow, in lines."""
+    """Return the cost of the last turns, and about how many more the credits allow, in lines."""
     credits, costs = meter.credits, meter.costs
     if credits is None or credits.remaining is None:
         return [f"Its answers tell no credits; {OTHERS}."]
@@ -100,7 +100,7 @@ def _cells(row: LedgerRow) -> tuple[str, ...]:
 
 
 def _caption(rows: Sequence[LedgerRow]) -> str:
-    """Return what the table is, and what it leaves out."""
+    """Return the caption of the table, with the number of rows that it leaves out."""
     more = len(rows) - MOST_SHOWN
     latest = f" The latest {MOST_SHOWN}; session.ledger has {more:,} more." if more > 0 else ""
     return (
