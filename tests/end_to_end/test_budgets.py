@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -14,8 +13,7 @@ from loopback import PATIENCE, Server
 from test_many_prompts import Counting, in_file
 
 import chatmagic
-from chatmagic.errors import BudgetError, RateLimitError
-from chatmagic.jupyter.commands.credits import usage
+from chatmagic.errors import BudgetError
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
@@ -132,19 +130,3 @@ def test_what_a_turn_took_is_told_where_it_was_alone(tmp_path: Path) -> None:
         took.append(session.ask("ask").took)
     assert took == [None, 3, None, 3]
     assert [turn.record and turn.record.took for turn in session.conversation] == took
-
-
-def test_the_turns_that_are_left_are_told() -> None:
-    """By the mean of the last ten, which take what each of these takes."""
-    service = Counting(600, lambda _: 3)
-    with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
-        session = Session(client)
-        for _ in range(12):
-            session.ask("ask", history=False)
-        words = usage(session.ledger, server.origin)[1]
-        told = re.search(r"about ([\d,]+) more turns like the last 10; others may", words)
-        with contextlib.suppress(RateLimitError):
-            while True:
-                session.ask("ask", history=False)
-    assert told is not None
-    assert int(told[1]) == service.asked.total() - 13

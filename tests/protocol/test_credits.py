@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -68,13 +67,6 @@ def test_the_headers_are_read() -> None:
     expected = Credits(100, 87, 13, RESET, WRITTEN)
     assert from_headers(GOOD, NOW) == expected
     assert from_headers(list(GOOD.items()), NOW) == expected
-
-
-@pytest.mark.parametrize("change", [str.lower, str.upper, str.title])
-def test_names_are_read_without_case(change: Any) -> None:
-    """HTTP header names have no case."""
-    headers = {change(name): value for name, value in GOOD.items()}
-    assert from_headers(headers, NOW) == Credits(100, 87, 13, RESET, WRITTEN)
 
 
 def test_without_headers_nothing_is_known() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import json
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -337,12 +336,6 @@ def test_a_row_without_a_value_is_not_sent(asking: Session, service: RowService)
     assert service.prompts[6:] == ["of polars", "of a list"]
 
 
-def test_the_question_says_what_is_not_sent(asking: Session) -> None:
-    """Before anything is."""
-    with pytest.raises(InputError, match=r"1 row will not be sent: Row 1 makes an empty prompt"):
-        asking.map("{{ it }}", ["a", ""])
-
-
 def test_a_taken_column_is_refused(asking: Session, service: RowService) -> None:
     """As where the cell is run again over its own result."""
     table = asking.map("{{ t }}", library("pandas").DataFrame({"t": ["a"]}), yes=True)
@@ -417,14 +410,6 @@ def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
     assert sorted(service.prompts) == list("abcdef")
 
 
-def test_by_many_threads(asking: Session, service: RowService) -> None:
-    """As many at once as are allowed."""
-    meet = threading.Barrier(8)
-    service.before = lambda _: meet.wait(60.0)
-    asking.map("{{ it }}", range(16), yes=True, workers=8)
-    assert service.most_at_once == 8
-
-
 def test_threads_have_connections_of_their_own(
     session: Session, emulator: Emulator, tmp_path: Path
 ) -> None:
@@ -449,21 +434,6 @@ def test_in_a_cell(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
     assert len(emulator.requests) == 2
     ran = shell.do(code.format(", yes=True, file='others.jsonl'"))
     assert "2/2" in ran.warned or "2/2" in repr(ran.messages)
-
-
-def test_an_interrupt(asking: Session, service: RowService) -> None:
-    """One line says how to go on."""
-    is_asked = threading.Event()
-    service.before = lambda _: is_asked.set()
-
-    def rows() -> Iterator[str]:
-        yield "a"
-        assert is_asked.wait(60.0)
-        raise KeyboardInterrupt
-
-    with pytest.raises(ChatInterrupted, match=r"Interrupted\. .* the same call goes on\."):
-        asking.map("{{ it }}", rows(), yes=True)
-    assert service.prompts == ["a"]
 
 
 def test_an_interrupt_of_the_question(
