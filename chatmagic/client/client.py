@@ -1,4 +1,8 @@
-"""Client of one service with one key, over one connection that is kept between asks."""
+"""Client of one service with one key, over one connection that is kept between asks.
+
+It asks for replies, and for the list of a server's models. The interface has no such list
+(fact 1), so nothing of that answer is assumed but the names.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 The address: ``%chat_connect``, else the environment, else ``%config`` in a cell, else a
 configuration file. The key belongs to the origin that it was given for: one that was typed
 or kept, to its own; the environment's, to the environment's address or, where that is
-unset, to the configuration file's. Any other address gets no key.
+unset, to the configuration file's. Any other address gets no key. Some servers are known by
+name: those of ``servers.toml`` beside this file, and those of the user's own file.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ warned: Final[set[str]] = set()
 
 
 def environment_setting(name: str) -> Setting:
-    """Return what a variable of the environment sets."""
+    """Return what a variable of the environment sets.
+
+    Args:
+        name: the variable's name.
+    """
     return os.environ.get(name), name
 
 
@@ -148,6 +153,9 @@ def resolve_for_client(
 def with_local_emulator(endpoint: Endpoint) -> Endpoint:
     """Return the real address of the emulator, starting it; anything else as it is.
 
+    Args:
+        endpoint: where to ask.
+
     Raises:
         ConnectError: there is no kernel to start it.
     """
@@ -193,7 +201,11 @@ def known_keys() -> tuple[Secret, ...]:
 
 
 def new_warnings(warnings: Iterable[str]) -> list[str]:
-    """Return the warnings that were not given before in this process."""
+    """Return the warnings that were not given before in this process.
+
+    Args:
+        warnings: a line each.
+    """
     new = [warning for warning in warnings if warning not in warned]
     warned.update(new)
     return new

@@ -2,6 +2,11 @@
 
 What ``urllib3`` and ``requests`` see, log and report never holds the key: it goes on
 below them, when the request is written.
+
+A server may close a kept connection at any time, and a request that is written onto one that
+is closing is lost, since nothing is sent twice. So a new connection is watched for a moment
+after its first reply, none is used after a long rest, and where one was lost all the same,
+none is used again. To look at a connection costs no request.
 """
 
 from __future__ import annotations
@@ -186,7 +191,13 @@ class IdleConnections(queue.LifoQueue[Any]):
     """The connections that wait for their next use; each rests from when it is put here."""
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        """Keep a connection; ``None`` stands for one that is still to be made."""
+        """Keep a connection; ``None`` stands for one that is still to be made.
+
+        Args:
+            item: the connection.
+            block: as the queue has it.
+            timeout: as the queue has it.
+        """
         if item is not None:
             item.use.rested_since = monotonic()
         super().put(item, block, timeout)

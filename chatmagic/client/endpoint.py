@@ -1,4 +1,8 @@
-"""Endpoint: an address with its key; and how a client asks there."""
+"""Endpoint: an address with its key, and how a client asks there.
+
+That is the time limits of a request, and the fields and headers that it has beside the
+interface's own.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +97,11 @@ class Endpoint:
         return self.base_url, self.auth, self.key
 
     def is_same_service(self, other: Endpoint) -> bool:
-        """Return whether both ask the same service with the same key."""
+        """Return whether both ask the same service with the same key.
+
+        Args:
+            other: another endpoint.
+        """
         return self.account == other.account
 
     def no_key_message(self) -> tuple[str, str]:

@@ -1,7 +1,8 @@
-"""Storage of keys for the next kernel: the system's keyring, or a private file.
+"""Keys that are kept: in the system's keyring, in a private file, or in a file of the user's.
 
-The file is JSON in the user's configuration folder, one key for each origin, readable and
-writable by its owner alone; one that others can read is refused.
+The private file is JSON in the user's configuration folder, one key for each origin, readable
+and writable by its owner alone; one that others can read is refused. The file of the user's
+is the one that ``CHATMAGIC_API_KEY_FILE`` names; no message repeats what it holds.
 """
 
 from __future__ import annotations

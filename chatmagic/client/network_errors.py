@@ -1,7 +1,7 @@
 """Exceptions of ``requests`` and ``urllib3``, as the errors that say what the caller can do.
 
 Their text holds addresses and objects, so none of it is repeated; the system's own words
-for the reason are.
+for the reason are. A wrong file of certificate authorities is told here, too.
 """
 
 from __future__ import annotations
@@ -103,7 +103,11 @@ _WAITED: Final[dict[Which | Literal["handshake"], str]] = {
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Return whether a time-out ran out."""
+    """Return whether a time-out ran out.
+
+    Args:
+        error: what was raised.
+    """
     causes = _causes(error)
     # A name or a route that does not exist is a kind of connect time-out there.
     return _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(

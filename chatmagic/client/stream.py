@@ -1,4 +1,8 @@
-"""One ask as a stream of fragments: sent once, read as it comes, closed whatever happens."""
+"""One ask as a stream of fragments: sent once, read as it comes, closed whatever happens.
+
+The body of an answer becomes the fragments of a reply or an error; an error gets the next
+steps that its reader can take about the address, the key or the model.
+"""
 
 from __future__ import annotations
 
@@ -536,7 +540,11 @@ class ResponseReader:
 
 
 def time_of(exchange: Exchange) -> datetime:
-    """Return the time here or, for a replayed answer, its own date."""
+    """Return the time here or, for a replayed answer, its own date.
+
+    Args:
+        exchange: the answer.
+    """
     here = datetime.now(UTC)
     return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
 

@@ -98,12 +98,20 @@ def complete(messages: Sequence[Message], max_tokens: int | None = None) -> Comp
 
 
 def tokens(text: str) -> list[str]:
-    """Return the tokens of a text, which joined are the text again."""
+    """Return the tokens of a text, which joined are the text again.
+
+    Args:
+        text: any text.
+    """
     return _TOKEN.findall(text)
 
 
 def reply(messages: Sequence[Message]) -> str:
-    """Return the whole reply to a conversation, oldest message first."""
+    """Return the whole reply to a conversation, oldest message first.
+
+    Args:
+        messages: the conversation so far, oldest first.
+    """
     end = len(messages)
     parts: list[str] = []
     while end and (_asks_to_continue(messages[end - 1]) or messages[end - 1].role == "assistant"):
@@ -119,7 +127,11 @@ def reply(messages: Sequence[Message]) -> str:
 
 
 def in_words(number: int) -> str:
-    """Return a whole number from 0 to 999,999 in words."""
+    """Return a whole number from 0 to 999,999 in words.
+
+    Args:
+        number: from 0 to 999,999.
+    """
     if number < len(_SMALL):
         return _SMALL[number]
     for size, name in ((1000, "thousand"), (100, "hundred")):

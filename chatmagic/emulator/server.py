@@ -133,7 +133,11 @@ class Emulator:
         return self.settings.now or datetime.now(UTC)
 
     def respond(self, request: HttpRequest) -> HttpResponse:
-        """Return the response to one request, which may take credits."""
+        """Return the response to one request, which may take credits.
+
+        Args:
+            request: the request as it came.
+        """
         response, self.accounts = respond(request, self.accounts, self.settings, self.now())
         return response
 

@@ -223,22 +223,39 @@ def respond(
 
 
 def common_headers(now: datetime) -> dict[str, str]:
-    """Return the headers of every response."""
+    """Return the headers of every response.
+
+    Args:
+        now: the time, aware.
+    """
     return {"Server": EMULATOR_SERVER, "Date": format_datetime(now.astimezone(UTC), usegmt=True)}
 
 
 def event(value: object, settings: Settings) -> bytes:
-    """Return one event of a stream as the settings want it."""
+    """Return one event of a stream as the settings want it.
+
+    Args:
+        value: any JSON value.
+        settings: with the blank lines.
+    """
     return sse.encode_event(value, blank_line=settings.blank_lines)
 
 
 def failure_event(settings: Settings) -> bytes:
-    """Return the event by which a stream fails."""
+    """Return the event by which a stream fails.
+
+    Args:
+        settings: as for :func:`event`.
+    """
     return event(_ErrorResponse(FAILURE).body.to_json(), settings)
 
 
 def keys_given(request: HttpRequest) -> dict[Auth, str]:
-    """Return the key in each way it was given (fact 12); empty where there is none in it."""
+    """Return the key in each way it was given (fact 12); empty where there is none in it.
+
+    Args:
+        request: the request as it came.
+    """
     keys: dict[Auth, str] = {}
     if (authorization := request.headers.get("authorization")) is not None:
         scheme, _, token = authorization.partition(" ")

@@ -33,7 +33,11 @@ class Alike:
         self._end = -len(after)
 
     def content_of(self, line: str) -> str:
-        """Return the content of a line that is like this one; empty for any other line."""
+        """Return the content of a line that is like this one; empty for any other line.
+
+        Args:
+            line: a ``data`` line.
+        """
         if not (line.startswith(self._before) and line.endswith(self._after)):
             return ""
         content = line[self._start : self._end]

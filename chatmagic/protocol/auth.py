@@ -44,7 +44,11 @@ def is_secret_name(name: str) -> bool:
 
 
 def looks_like_a_key(text: str) -> bool:
-    """Return whether a text that should hold no key may hold one, by its look; it is a guess."""
+    """Return whether a text that should hold no key may hold one, by its look; it is a guess.
+
+    Args:
+        text: such as a part of an address.
+    """
     return re.search(_LIKE_A_KEY, text) is not None
 
 
@@ -76,7 +80,11 @@ class Secret:
 
     @classmethod
     def or_none(cls, value: object) -> Self | None:
-        """Return the key that ``value`` is; ``None`` if it cannot be one."""
+        """Return the key that ``value`` is; ``None`` if it cannot be one.
+
+        Args:
+            value: what should be a key.
+        """
         try:
             return cls(value)  # type: ignore[arg-type] # that is looked at there
         except ValueError:
@@ -90,6 +98,9 @@ class Secret:
         """Return whether a text holds the key, as it is or as URLs, JSON, HTML or base64 write it.
 
         One of a few letters may be a word of the text, so it is never found.
+
+        Args:
+            text: any text.
         """
         if len(self._value) < SECRET_LENGTH:
             return False
@@ -101,6 +112,9 @@ class Secret:
         """Return ``text`` with every occurrence of the key taken out, in any of its writings.
 
         So is what may be the beginning of one, where the text was cut in the middle of it.
+
+        Args:
+            text: what is to be shown.
         """
         # A letter or two would be found in every word.
         edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
@@ -149,7 +163,12 @@ class Secret:
 
 
 def redacted(text: str, keys: Iterable[Secret]) -> str:
-    """Return ``text`` with every occurrence of these keys taken out (:meth:`Secret.redact`)."""
+    """Return ``text`` with every occurrence of these keys taken out (:meth:`Secret.redact`).
+
+    Args:
+        text: what is to be shown.
+        keys: the keys that are known.
+    """
     for key in keys:
         text = key.redact(text)
     return text

@@ -12,6 +12,7 @@ import html
 import json
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -95,6 +96,12 @@ _RULES: Final[Mapping[int, _Rule]] = {
         hint="Change the prompt, or look in the account at what this key may do; "
         "%chat_login asks for another one."
     ),
+    404: _Rule(
+        NotUnderstoodError,
+        "What was asked for was not found",
+        "Is the base address right (%chat shows it; another path is given whole, ending in "
+        "/chat/completions), and the model, if you set one?",
+    ),
     407: _Rule(ServiceError, "The proxy requires a name and a password", PROXY_NAMED),
     413: _TOO_LONG,
     429: _LIMITED,
@@ -103,12 +110,8 @@ _RULES: Final[Mapping[int, _Rule]] = {
 }
 """Rules by status; any other from 400 on is :data:`_REFUSED`, from 500 on :data:`_FAILED`."""
 
-_BAD_REQUEST: Final = 400
-_FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
-_SERVER_ERROR: Final = 500
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
-_TOO_LONG_BY_WORDS: Final = {_BAD_REQUEST, 422}
+_TOO_LONG_BY_WORDS: Final = {400, 422}
 # How servers answer plain words on a port of TLS.
 _HTTPS: Final = r"(?i)\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS"
 _ABOUT_THE_KEY: Final = r"(?i)key|token|auth|credential"
@@ -157,16 +160,16 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
     at = f"(HTTP {status})"
     is_plain = answer.base_url[:5].lower() == "http:"
-    if status == _BAD_REQUEST and is_plain and re.search(_HTTPS, text):
+    if status == HTTPStatus.BAD_REQUEST and is_plain and re.search(_HTTPS, text):
         error: ChatError = NotUnderstoodError(
             f"That port requires https{quote} {at}.", hint=HTTPS_WANTED
         )
-    elif error_body.is_rate_limit or (status >= _BAD_REQUEST and status != _NOT_FOUND):
+    elif error_body.is_rate_limit or status >= HTTPStatus.BAD_REQUEST:
         error = _by_status(status, error_body, quote, at, credits)
     elif status in _REDIRECTS:
         error = _redirect(answer, at)
     else:
-        error = _no_service(status, error_body, quote, at)
+        error = _no_service(error_body, quote, at)
     return _completed(error, answer, credits)
 
 
@@ -197,7 +200,11 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
 
 
 def read_error(text: str) -> ErrorBody | None:
-    """Return the error that a body is, in any of the shapes of servers; ``None`` is no error."""
+    """Return the error that a body is, in any of the shapes of servers; ``None`` is no error.
+
+    Args:
+        text: a body, which need not be JSON.
+    """
     try:
         return ErrorBody.from_json(json.loads(text, strict=False))
     except (ValueError, RecursionError):
@@ -238,9 +245,9 @@ def _by_status(
         return RateLimitError(
             f"No credits left: {figures}, {crediting.reset_words(credits)}{quote} {at}."
         )
-    by_class = _FAILED if status >= _SERVER_ERROR else _REFUSED
+    by_class = _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED
     rule = _RULES.get(status, by_class)
-    if status == _FORBIDDEN:
+    if status == HTTPStatus.FORBIDDEN:
         if re.search(_ABOUT_THE_KEY, quote):
             rule = _BAD_KEY
         elif error_body == ErrorBody():
@@ -283,14 +290,8 @@ def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
     )
 
 
-def _no_service(status: int, error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodError:
+def _no_service(error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodError:
     """Return the error for a response that neither refuses nor replies."""
-    if status == _NOT_FOUND:
-        return NotUnderstoodError(
-            f"What was asked for was not found{quote} {at}.",
-            hint="Is the base address right (%chat shows it; another path is given whole, ending "
-            "in /chat/completions), and the model, if you set one?",
-        )
     if not quote:
         return NotUnderstoodError(
             f"The answer has no content {at}.", hint=f"{_UNSENT} {ADDRESS_HINT}"
@@ -338,7 +339,11 @@ def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
 
 
 def unknown_encoding(headers: Sequence[tuple[str, str]]) -> str:
-    """Return the content encoding of a body, if nothing here decodes it; else an empty text."""
+    """Return the content encoding of a body, if nothing here decodes it; else an empty text.
+
+    Args:
+        headers: the response's headers.
+    """
     named = (value for name, value in headers if name.lower() == "content-encoding")
     return next((how for how in named if how.lower() not in _UNPACKED), "")
 

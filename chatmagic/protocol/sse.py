@@ -265,7 +265,11 @@ def encode_event(value: object, *, blank_line: bool = True) -> bytes:
 
 
 def encode_done(*, blank_line: bool = True) -> bytes:
-    """Return the end of a stream (fact 7); the argument is that of :func:`encode_event`."""
+    """Return the end of a stream (fact 7); the argument is that of :func:`encode_event`.
+
+    Args:
+        blank_line: as for :func:`encode_event`.
+    """
     return _encode_data(wire.DONE, blank_line=blank_line)
 
 

@@ -58,6 +58,9 @@ def request_url(base_url: str) -> str:
 def models_url(base_url: str) -> str:
     """Return the address beside that of the requests at which compatible servers list models.
 
+    Args:
+        base_url: as for :func:`request_url`.
+
     Raises:
         InputError: as :func:`request_url`.
     """
@@ -67,6 +70,9 @@ def models_url(base_url: str) -> str:
 
 def shown_url(base_url: str) -> str:
     """Return the address that requests are posted to, for a message: what may be a key is left out.
+
+    Args:
+        base_url: as for :func:`request_url`.
 
     Raises:
         InputError: as :func:`request_url`.
@@ -80,6 +86,9 @@ def shown_url(base_url: str) -> str:
 def origin(url: str) -> str:
     """Return the scheme, host and port of an address, in one way of writing them.
 
+    Args:
+        url: the address.
+
     Raises:
         InputError: as :func:`request_url`.
     """
@@ -90,7 +99,11 @@ def origin(url: str) -> str:
 
 
 def origin_or_none(url: str) -> str | None:
-    """Return the origin of an address; ``None`` for what is no address."""
+    """Return the origin of an address; ``None`` for what is no address.
+
+    Args:
+        url: what may be an address.
+    """
     try:
         return origin(url)
     except InputError:
@@ -98,7 +111,11 @@ def origin_or_none(url: str) -> str | None:
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address is on this machine."""
+    """Return whether an address is on this machine.
+
+    Args:
+        url: the address.
+    """
     host = _host(_split(url))
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -65,6 +65,9 @@ class Request:
     def from_json(cls, value: object) -> Self:
         """Read a request body.
 
+        Args:
+            value: parsed JSON.
+
         Raises:
             ValueError: it is not an object, or a field of it has the wrong type.
         """
@@ -155,6 +158,9 @@ class Chunk(BodyFacts):
         Of several choices the one with index 0 counts, or the first without an index; what is
         of others alone adds nothing.
 
+        Args:
+            value: parsed JSON.
+
         Raises:
             ValueError: ``value`` is not a JSON object.
         """
@@ -218,7 +224,11 @@ def _tells_a_count(usage: object) -> bool:
 
 
 def first_choice(choices: object) -> Mapping[str, Any]:
-    """Return the choice with index 0 or without one; an empty one where there is none."""
+    """Return the choice with index 0 or without one; an empty one where there is none.
+
+    Args:
+        choices: JSON of a reply's or a chunk's ``choices``.
+    """
     for item in choices if isinstance(choices, list) else []:
         if isinstance(item, dict) and not ((index := item.get("index")) and whole_number(index)):
             return item
@@ -287,6 +297,9 @@ class ErrorBody:
         Beside the documented shape: ``error`` as an object or a list, ``errors``,
         ``detail``, ``error_description``, ``title``, a bare ``message`` (each as text, or as an
         object or a list that holds it), and a list around any of them.
+
+        Args:
+            value: parsed JSON.
         """
         if isinstance(value, list):
             errors = (cls.from_json(item) for item in value if isinstance(item, Mapping))
@@ -322,6 +335,9 @@ class ErrorBody:
         Only its ``error`` field tells it, or that of its choice, or the figures of the
         rate-limit error: any other field of a reply or a chunk is not shown, and may be
         called anything.
+
+        Args:
+            value: parsed JSON.
         """
         if isinstance(value, list) and value:
             value = value[0]
@@ -395,7 +411,11 @@ _SHORT_DECODER: Final = json.JSONDecoder(strict=False)
 
 
 def json_decoder_of(text: str) -> json.JSONDecoder:
-    """Return what reads a text as :data:`JSON_DECODER` does; faster where no number is long."""
+    """Return what reads a text as :data:`JSON_DECODER` does; faster where no number is long.
+
+    Args:
+        text: the JSON.
+    """
     return _SHORT_DECODER if len(text) < _LONG else JSON_DECODER
 
 
@@ -445,7 +465,11 @@ def json_documents(text: str, end_marks: tuple[str, ...] = ()) -> JsonDocuments:
 
 
 def is_cut_json(error: ValueError) -> bool:
-    """Return whether the problem of :func:`json_documents` is JSON that ends too early."""
+    """Return whether the problem of :func:`json_documents` is JSON that ends too early.
+
+    Args:
+        error: the problem.
+    """
     if not isinstance(error, json.JSONDecodeError):
         return False
     rest = error.doc[error.pos :].rstrip()
@@ -518,6 +542,9 @@ class ReplyBuilder:
 
         Some servers end a stream with a message that says all of it again: of that, only what
         is new is added.
+
+        Args:
+            chunk: the next chunk.
 
         Returns:
             The text that the chunk adds. Half of a surrogate pair at its end waits for the
