@@ -74,11 +74,11 @@ class Cassette:
         self.config = config
         self.trouble: ChatError | None = None
         """Why the last attempt to save failed; ``None`` where it did not."""
-        self.written_again = 0
-        """How many interactions the file had lost, and were saved in it again."""
+        self.news: list[str] = []
+        """Lines for the person on what the file had lost; whoever shows them removes them."""
         self._file = CassetteFile(config.path)
         self._matcher = Matcher(self._load())
-        self._answered = self._recorded = self._refused = 0
+        self._answered = self._recorded = self._refused = self._gone = 0
         self._listed: tuple[Interaction, ...] | None = None
 
     def _load(self) -> tuple[Interaction, ...]:
@@ -280,6 +280,12 @@ class Cassette:
             )
             raise self.trouble from None
         self.trouble = None
+        if self._gone:
+            self.news.append(
+                f"{_count(self._gone)} had gone from {self.config.name} since it was read here, "
+                f"and was written again; {MAGIC} --prune removes."
+            )
+            self._gone = 0
 
     def retry(self) -> None:
         """Save what could not be saved; :attr:`trouble` tells whether that failed again."""
@@ -305,7 +311,7 @@ class Cassette:
         self, before: tuple[Interaction, ...], now: tuple[Interaction, ...]
     ) -> tuple[Interaction, ...]:
         if now is not before:
-            self.written_again += self._matcher.merge(before, now)
+            self._gone += self._matcher.merge(before, now)
         return self._matcher.interactions
 
 
@@ -380,7 +386,7 @@ class ActiveCassette:
         if old is None:
             return None
         old.retry()
-        self._tell_written_again()
+        self._news += old.news
         if old.trouble is not None and old.unsaved:
             self.unsaved = [*self.unsaved, *old.unsaved]
             self._why = (
@@ -415,19 +421,12 @@ class ActiveCassette:
 
     def news(self) -> list[str]:
         """Return once, a line each, what became of interactions that a file lost or refused."""
-        self._tell_written_again()
         news = [*([] if self._is_told else self.lost), *self._news]
         self._is_told, self._news = True, []
+        if self.current is not None:
+            news += self.current.news
+            self.current.news = []
         return news
-
-    def _tell_written_again(self) -> None:
-        old = self.current
-        if old is not None and old.written_again and old.trouble is None:
-            self._news.append(
-                f"{_count(old.written_again)} had gone from {old.config.name} since it was read "
-                f"here, and was written again; {MAGIC} --prune removes."
-            )
-            old.written_again = 0
 
     def _take_along(self, target: Cassette) -> None:
         """Record into a cassette what others could not save."""

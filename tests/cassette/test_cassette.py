@@ -29,7 +29,6 @@ from chatmagic.session.session import Session
 if TYPE_CHECKING:
     from logged import Emulator
 
-    from chatmagic.emulator.server import Settings
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -156,23 +155,6 @@ def test_errors_are_recorded_and_asked_again(
     assert [one.text for one in held()] == [None, "one"]
     assert mode(monkeypatch, "replay").ask("echo:one").text == "one"
     assert len(emulator.requests) == 2
-
-
-FAULTY: tuple[Settings, ...] = (
-    replace(FIXED, fault="cut", fault_after=2),
-    replace(FIXED, fault="error", fault_after=2),
-)
-
-
-@pytest.mark.parametrize("faulty", FAULTY, ids=["cut", "error"])
-def test_what_was_never_whole_is_not_recorded(
-    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, faulty: Settings
-) -> None:
-    """A reply that was cut off, or broken by an error inside, is in no cassette."""
-    emulator.settings = faulty
-    with pytest.raises(ChatError):
-        mode(monkeypatch, "record").ask("echo:one two three four")
-    assert not Path(FILE).exists()
 
 
 def test_what_was_stopped_is_not_recorded(
@@ -369,24 +351,6 @@ def test_run_all_twice_and_replayed_twice(
 def texts(ran: list[Ran]) -> list[Any]:
     """Give all that is left to see, as it is saved, without the metadata."""
     return [[output["data"] for output in one.outputs] for one in ran]
-
-
-def test_a_prompt_that_was_changed_three_times(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The cassette replays what was liked in the end."""
-    shell.do(f"%chat_cassette {FILE}", cell="c")
-    for cell, prompt in (("a", "echo:one"), ("b", "echo:x"), ("c", "echo:three")):
-        shell.page(f"%chat {prompt}", cell)
-    for prompt in ("echo:y", "echo:z", "echo:two"):
-        shell.page(f"%chat {prompt}", "b")
-    shell.page("%chat echo:three", "c")
-    no_service(monkeypatch)
-    forget()
-    other = Shell()
-    other.do(NOTEBOOK)
-    for prompt in ("one", "two", "three"):
-        assert other.machine(f"%chat echo:{prompt}").texts == [prompt]
 
 
 def test_the_state_is_seen_and_not_saved(
