@@ -11,6 +11,7 @@ import ssl
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -124,6 +125,7 @@ class Service:
     """A service that counts requests, and knows which connections are open."""
 
     answer: str = "whole"
+    pause: float = 0.0
     served: int = 0
     open: set[Peer] = field(default_factory=set)
     news: threading.Condition = field(default_factory=threading.Condition)
@@ -135,7 +137,9 @@ class Service:
         with contextlib.suppress(OSError):
             while peer.request():
                 self.served += 1
-                peer.send(*ANSWERS[self.answer])
+                for piece in ANSWERS[self.answer]:
+                    peer.send(piece)
+                    time.sleep(self.pause)
                 if self.answer == "cut off":
                     break
         with self.news:
@@ -516,18 +520,19 @@ def struck(path: str, press: Callable[[], object], thread: str, *, late: bool) -
     assert not strikes, f"{path} was not called"
 
 
-def at_random_moments(service: Service, count: int) -> int:
-    """Interrupt asks of the main thread, each at a moment of its own; count what came of a part.
+def at_random_moments(service: Service, count: int) -> Counter[str]:
+    """Interrupt asks of the main thread, each at a moment of its own; return how many left what.
 
     Args:
         service: what is asked.
         count: how many are asked.
     """
-    session, luck, parts = current_session(), Random(1), 0  # noqa: S311
+    session, luck, left = current_session(), Random(1), Counter[str]()  # noqa: S311
+    service.pause = 0.004
     for number in range(count):
         session.conversation = Conversation()
         served = service.served
-        timer = threading.Timer(luck.uniform(0, 0.012), _thread.interrupt_main)
+        timer = threading.Timer(luck.uniform(0, 0.025), _thread.interrupt_main)
         caught: BaseException | None = None
         try:
             timer.start()
@@ -543,13 +548,14 @@ def at_random_moments(service: Service, count: int) -> int:
         for turn in turns:
             assert TEXT.startswith(turn.reply.text)
             assert (turn.state == "complete") <= (turn.reply.text == TEXT)
-            parts += turn.state != "complete"
-    return parts
+        left.update([turn.state for turn in turns] or ["nothing"])
+    return left
 
 
 def test_at_random_moments(service: Service) -> None:
     """Each leaves whole turns or parts that are marked, a free lock, and no reservation."""
-    at_random_moments(service, 40)
+    left = at_random_moments(service, 60)
+    assert left.keys() == {"nothing", "interrupted", "complete"}
 
 
 @pytest.mark.parametrize(
