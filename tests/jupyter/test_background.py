@@ -103,6 +103,59 @@ def test_the_cell_ends_and_the_next_question_waits(
     assert shell["reply"].text == "one two"
 
 
+def test_several_queue_without_holding_the_kernel(
+    shell: Shell, emulator: Emulator, gate: Gate
+) -> None:
+    """Their cells end at once, and they are asked one after the other, as in the foreground."""
+    for word in ("one", "two", "three"):
+        ran = shell.page(f"%%chat --background -o {word}\necho:{word}", word)
+    assert "Waiting for the reply to cell [3] to end." in ran.messages[0]["data"]["text/html"]
+    assert shell.do("1 + 1").result == 2
+    assert gate.has_come.wait(PATIENCE)
+    assert len(emulator.requests) == 1
+    gate.is_open.set()
+    ended(shell)
+    assert [one[-1] for one in asked(emulator)] == ["echo:one", "echo:two", "echo:three"]
+    assert asked(emulator)[2] == ["echo:one", "one", "echo:two", "two", "echo:three"]
+    assert [shell[word].text for word in ("one", "two", "three")] == ["one", "two", "three"]
+    assert [output["data"]["text/plain"] for output in outputs(shell)] == ["one", "two", "three"]
+
+
+def test_a_question_with_a_value_waits_for_those_before(
+    shell: Shell, emulator: Emulator, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their replies may be in the value, in the background, too."""
+    shell.page(ASK, "a")
+    at_waiting(monkeypatch, gate.is_open.set)
+    shell.page("%%chat --background\necho:{{ reply }} three", "b")
+    ended(shell)
+    assert asked(emulator)[-1][-1] == "echo:one two three"
+
+
+def test_one_that_fails_fails_those_that_wait_for_it(
+    shell: Shell, emulator: Emulator, gate: Gate
+) -> None:
+    """They are not sent, and say which one failed; so does the next question, once."""
+    emulator.settings = replace(FIXED, fault="cut", fault_after=1)
+    for word in ("one two", "three", "four"):
+        shell.page(f"%%chat --background\necho:{word}", word)
+    gate.is_open.set()
+    ended(shell)
+    failed = "Nothing was sent, as cell [2] failed in the background: "
+    assert [failed in output["data"]["text/plain"] for output in outputs(shell)] == [
+        False,
+        True,
+        True,
+    ]
+    emulator.settings = FIXED
+    error = shell.fails("%%chat\necho:c", cell="c").error
+    assert isinstance(error, ChatError)
+    assert error.message.startswith(failed)
+    assert len(emulator.requests) == 1
+    shell.page("%%chat\necho:c", "c")
+    assert len(emulator.requests) == 2
+
+
 def test_the_output_ends_as_in_the_foreground(shell: Shell) -> None:
     """Data and record are those of a cell that waited; what the first took is not known."""
     shell.do("%config ChatMagics.no_history = True")

@@ -101,7 +101,9 @@ def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     options.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     # The reply that comes there may be in a value of this prompt.
-    settle(kernel, execution, shown=not parsed.quiet)
+    has_values = not parsed.raw and template.OPEN in text
+    waits = has_values or parsed.dry or not _may_end(kernel, parsed, execution)
+    settle(kernel, execution, shown=not parsed.quiet, waits=waits)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:
         preview = kernel.session.preview(ask)
@@ -110,23 +112,29 @@ def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     return send(kernel, ask, execution, output=parsed.output)
 
 
-def settle(kernel: Kernel, execution: Execution, *, shown: bool = True) -> None:
-    """Wait for the question in the background, if one is under way, and tell once if it failed.
+def settle(kernel: Kernel, execution: Execution, *, shown: bool = True, waits: bool = True) -> None:
+    """Wait for the questions in the background, if any is under way, and tell once of a failure.
 
     Args:
         kernel: the kernel.
         execution: of the cell that waits.
         shown: whether the cell shows that it waits.
+        waits: whether those under way are waited for; else they come before this one.
 
     Raises:
         ChatError: it failed.
         ChatInterrupted: an interrupt.
     """
     if kernel.background is not None:
-        layout = kernel.layout(execution.cell)
-        order = (layout and layout.order) or ()
         view = _view(kernel, Ask("", shown=shown), execution)
-        kernel.background.settle(execution.cell, order, view)
+        order = _order(kernel, execution)
+        kernel.background.settle(execution.cell, order, view, waits=waits)
+
+
+def _order(kernel: Kernel, execution: Execution) -> tuple[str, ...]:
+    """Return the hashes of the page's cells from top to bottom, as far as they are known."""
+    layout = kernel.layout(execution.cell)
+    return (layout and layout.order) or ()
 
 
 def send(
@@ -134,7 +142,7 @@ def send(
 ) -> Reply | None:
     """Send what is asked, show its reply, and put it, whole or in part, into a variable.
 
-    In the background it returns ``None`` when the request is sent.
+    In the background it returns ``None`` when the request is sent, or waits for others.
 
     Args:
         kernel: the kernel.
@@ -154,7 +162,7 @@ def send(
     work = partial(_send, kernel, ask, execution, view, output=output)
     # An earlier run's value would be taken for the one that comes.
     forget = partial(kernel.shell.user_ns.pop, output, None)
-    kernel.background.start(ask, view, work, forget)
+    kernel.background.start(ask, view, work, forget, _order(kernel, execution))
     return None
 
 
@@ -197,8 +205,6 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
     descriptions = None
     if not parsed.raw and template.OPEN in text:
         descriptions = Descriptions(kernel.shell)
-    is_in_page = execution.audience == "page" and not parsed.quiet
-    may_end = is_in_page and execution.may_end and _is_updated(kernel, execution)
     sent, values = template.fill(text, None if descriptions is None else descriptions.text, front)
     return Ask(
         sent,
@@ -214,8 +220,14 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         entry="cell",
         asker=execution.label,
         shown=not parsed.quiet,
-        background=execution.name if parsed.background and may_end else None,
+        background=execution.name if _may_end(kernel, parsed, execution) else None,
     )
+
+
+def _may_end(kernel: Kernel, parsed: ParsedLine, execution: Execution) -> bool:
+    """Return whether the cell may end before its reply."""
+    is_in_page = execution.audience == "page" and execution.may_end and not parsed.quiet
+    return parsed.background and is_in_page and _is_updated(kernel, execution)
 
 
 def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
