@@ -112,8 +112,11 @@ def swallows_unseen(node: ast.AST) -> bool:
     if not isinstance(node, ast.ExceptHandler):
         return False
     is_broad = node.type is None or BROAD.search(ast.unparse(node.type)) is not None
-    hands_on = ast.unparse(node.body[-1]) in {"raise", f"return {node.name}"}
-    return is_broad and not hands_on and "log_swallowed(" not in ast.unparse(node)
+    # An attribute is where another thread finds it.
+    hands_on = re.fullmatch(
+        rf"raise|return {node.name}|self\.\w+ = {node.name}", ast.unparse(node.body[-1])
+    )
+    return is_broad and hands_on is None and "log_swallowed(" not in ast.unparse(node)
 
 
 @pytest.mark.parametrize("path", files("chatmagic/**/*.py"), ids=lambda p: p.name)
@@ -131,6 +134,8 @@ def test_whatever_swallows_everything_logs_it(path: Path) -> None:
         ("try: f()\nexcept (OSError, BaseException) as e: return 1", True),
         ("try: f()\nexcept Exception as e: log_swallowed(e)", False),
         ("try: f()\nexcept BaseException: raise", False),
+        ("try: f()\nexcept BaseException as e: self.error = e", False),
+        ("try: f()\nexcept BaseException as e: self.error = None", True),
         ("try: f()\nexcept OSError: pass", False),
         ("with contextlib.suppress(OSError, Exception): f()", True),
         ("with suppress(OSError): f()", False),

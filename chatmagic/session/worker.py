@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, InputError
 
@@ -87,6 +88,7 @@ class Worker(Generic[_T]):
                 return raised  # noqa: TRY300 - an interrupt here is one of the wait
             except BaseException as error:  # noqa: BLE001 - the work ends whatever is raised here
                 raised = raised or error
+                log_swallowed(error)
         return raised
 
     @property
