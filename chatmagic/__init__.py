@@ -14,7 +14,7 @@ client, conversation, render, emulator         client: platformdirs, requests, u
                                                emulator: tornado
 archive                                        nbformat
 cassette, batch
-audit, session                                 session: jsonschema, platformdirs, pydantic
+audit, session                                 session: jsonschema, pydantic, referencing
 doctor                                         platformdirs, requests
 jupyter                                        IPython, comm, ipywidgets, traitlets
 shell                                          platformdirs

@@ -54,7 +54,7 @@ PACKAGES = {
     "render": {"markdown_it", "nh3", "pygments"},
     "emulator": {"tornado"},
     "archive": {"nbformat"},
-    "session": {"jsonschema", "platformdirs", "pydantic", "referencing"},
+    "session": {"jsonschema", "pydantic", "referencing"},
     "doctor": {"platformdirs", "requests"},
     "jupyter": {"IPython", "anywidget", "comm", "ipywidgets", "traitlets"},
     "shell": {"platformdirs"},
