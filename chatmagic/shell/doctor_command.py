@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from chatmagic.doctor import doctor
-from chatmagic.doctor.observations import FrontEnd
+from chatmagic.doctor.doctor import Line
 from chatmagic.shell.command import session_in_shell
 from chatmagic.shell.shell_words import in_shell
 from chatmagic.text import to_terminal
@@ -14,18 +14,21 @@ from chatmagic.text import to_terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SHOWS: Final = "a reply goes to standard output, in {}"
-
 
 def run(arguments: Mapping[str, Any]) -> int:
-    """Print the block.
+    """Print the block, each line as soon as it is known.
 
     Returns:
         The exit code: 1 where something is wrong.
     """
-    front_end = FrontEnd("a shell", _SHOWS.format(sys.stdout.encoding))
+    shows = f"a shell: a reply goes to standard output, in {sys.stdout.encoding}"
     with session_in_shell(arguments) as (session, environment):
-        text, is_well = doctor.examine(environment, session, front_end, ask=arguments["ask"])
-    # An error's hint names this very command.
-    print(to_terminal(in_shell(text).replace("chatmagic doctor shows", "this block shows")))
+        front_end = Line("ok", "front end", shows)
+        is_well = doctor.examine(environment, session, front_end, _print, ask=arguments["ask"])
     return 0 if is_well else 1
+
+
+def _print(line: str) -> None:
+    # An error's hint names this very command.
+    words = in_shell(line).replace("chatmagic doctor shows", "this block shows")
+    print(to_terminal(words), flush=True)

@@ -31,28 +31,26 @@ def test_one_request_beside_the_conversation() -> None:
     with Server(playing(*told)) as server, Client(server.origin, "k", model="small") as client:
         session = Session(client)
         ask(session)
-        seen, clock = ask(session)
+        seen = ask(session)
         body = server.asked[0].body
     assert body["messages"] == [{"role": "user", "content": QUESTION}]
     assert (body["max_tokens"], body["model"], body["stream"]) == (MOST_TOKENS, "small", True)
-    assert (seen.trouble, seen.status, seen.fragments) == (None, 200, 9)
-    assert seen.cost == "it took 2 credits, 7 are left"
-    assert clock.is_compared
-    assert clock.off is not None
-    assert clock.off > timedelta(days=1)
+    assert (seen.error, seen.status, seen.fragments) == (None, 200, 9)
+    assert (seen.took, seen.remaining) == (2, 7)
+    assert seen.clock_off is not None
+    assert seen.clock_off > timedelta(days=1)
     assert [row.entry for row in session.ledger] == ["doctor", "doctor"]
     assert len(session.conversation) == 0
 
 
-def test_reads_are_counted() -> None:
-    """By how many of them brought something."""
+def test_an_answer_of_a_transport_that_was_given() -> None:
+    """It tells no time, and nothing of a connection."""
     exchange = Played(200, *REPLY)
     exchange.headers = [("Content-Type", "text/event-stream")]
     with Client(transport=exchange) as client:
-        seen, clock = ask(Session(client))
-    assert (seen.reads, seen.fragments, seen.connection) == (len(REPLY), 9, None)
-    assert 0 <= seen.first <= seen.last < PATIENCE
-    assert not clock.is_compared
+        seen = ask(Session(client))
+    assert (seen.fragments, seen.connection, seen.has_date) == (9, None, False)
+    assert 0 < seen.first <= seen.last < PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -80,8 +78,8 @@ def test_whether_the_connection_is_kept(
                 return
 
     with Server(script) as server, Client(server.origin, "k") as client:
-        seen, _ = ask(Session(client))
-    assert (seen.trouble, seen.connection) == (None, becomes)
+        seen = ask(Session(client))
+    assert (seen.error, seen.connection) == (None, becomes)
 
 
 def test_what_answers_is_no_chat_service() -> None:
@@ -89,12 +87,11 @@ def test_what_answers_is_no_chat_service() -> None:
     page = answer(b"<html>Sign in</html>", headers={"Content-Type": "text/html", **NOW})
     with Server(playing(page)) as server, Client(server.origin, "k") as client:
         session = Session(client)
-        seen, clock = ask(session)
+        seen = ask(session)
         assert len(server.asked) == 1
-    assert seen.trouble is not None
-    assert "What answered is not the chat service" in seen.trouble.what
+    assert "What answered is not the chat service" in str(seen.error)
     assert (seen.status, seen.connection) == (200, None)
-    assert clock.is_compared
+    assert seen.has_date
     assert [row.error for row in session.ledger] == ["NotUnderstoodError"]
 
 
@@ -104,10 +101,10 @@ def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with Server(playing(stream(*REPLY))) as server, Client(server.origin, "k") as client:
         session = Session(client)
         ask(session)
-        seen, _ = ask(session)
+        seen = ask(session)
         assert len(server.asked) == 1
-    assert seen.trouble is not None
-    assert "budget of 1 turn" in seen.trouble.what
+    assert not seen.is_sent
+    assert "budget of 1 turn" in str(seen.error)
 
 
 def test_a_replay_never_sends(

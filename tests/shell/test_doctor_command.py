@@ -12,7 +12,7 @@ from loopback import DONE, Peer, Server, answer, event, playing, serving, stream
 from shells import FIXED, KEY, alone
 
 from chatmagic import cli
-from chatmagic.doctor import lines
+from chatmagic.doctor import doctor as module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,8 +108,8 @@ def test_a_name_that_is_not_known(doctor: Doctor, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "https://chat.exmple.org")
     _, text = doctor()
-    assert marks(text)["name"] == "!!"
-    assert "the host name chat.exmple.org was not found" in text
+    assert marks(text)["connection"] == "!!"
+    assert "The host name of https://chat.exmple.org:443 was not found" in text
 
 
 def test_tls_that_is_not_trusted(
@@ -122,7 +122,7 @@ def test_tls_that_is_not_trusted(
     with Server(playing(b""), tls, handshakes_fail=True) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
         _, text = doctor()
-    assert marks(text)["TLS"] == "!!"
+    assert marks(text)["connection"] == "!!"
     assert "For a certificate authority of your own, set REQUESTS_CA_BUNDLE." in text
 
 
@@ -132,8 +132,9 @@ def test_a_proxy_that_is_set_wrongly(doctor: Doctor, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HTTPS_PROXY", proxy.replace("//", "//ada:secret-word@"))
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "https://chat.example.org")
     _, text = doctor()
-    assert marks(text)["proxy"] == "!!"
-    assert f"the proxy {proxy} refused the connection" in text
+    assert marks(text)["connection"] == "!!"
+    assert f"proxy: {proxy}, by the environment" in text
+    assert "The proxy did not connect to https://chat.example.org" in text
     assert "secret-word" not in text
 
 
@@ -192,8 +193,8 @@ def test_what_answers_is_a_web_page(doctor: Doctor, monkeypatch: pytest.MonkeyPa
 
 def test_a_reply_that_is_held_back(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fault 11: all of it comes at once, after what counts as a long wait."""
-    monkeypatch.setattr(lines, "LONG_WAIT", 0.0)
-    monkeypatch.setattr(lines, "SHARE", 1_000_000.0)
+    monkeypatch.setattr(module, "LONG_WAIT", 0.0)
+    monkeypatch.setattr(module, "SHARE", 1_000_000.0)
     with Server(playing(stream(*REPLY))) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
         _, text = doctor("--ask")

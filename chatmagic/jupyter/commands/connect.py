@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from chatmagic import text
 from chatmagic._log import log_swallowed
+from chatmagic._version import __version__
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.options import Option
 from chatmagic.doctor import doctor
-from chatmagic.doctor.observations import FrontEnd, PageSeen
+from chatmagic.doctor.doctor import Line
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter.cells.execution import host_of, running
 from chatmagic.jupyter.commands.command import Command
@@ -60,9 +61,8 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
         if "--models" in asked_for:
             _list_models(kernel)
         if "--check" in asked_for:
-            front_end = _front_end(kernel)
-            block = doctor.examine(kernel, kernel.session, front_end, ask="--ask" in asked_for)[0]
-            print(text.unlinked(block))
+            ask = "--ask" in asked_for
+            doctor.examine(kernel, kernel.session, _front_end(kernel), _print, ask=ask)
     except KeyboardInterrupt:
         raise ChatInterrupted("Interrupted; what was asked may have been sent.") from None
 
@@ -178,20 +178,35 @@ def _places(store: keys.KeyStore) -> str:
     return f"{keyring}f: a private file of yours,"
 
 
-def _front_end(kernel: Kernel) -> FrontEnd:
-    """Return the front end of the running cell, as its request and the bridge tell it."""
+def _print(line: str) -> None:
+    print(text.unlinked(line), flush=True)
+
+
+def _front_end(kernel: Kernel) -> Line:
+    """Return the doctor's line on the front end, as its request and the bridge tell it."""
     execution, host = running(kernel.shell), host_of(os.environ)
     if execution.audience == "text":
         host = None  # a terminal of a host's is no page of it
     name = _NAMES[execution.audience] if host is None else host.name
-    page = None
-    bridge = kernel.page.bridge
-    # The bridge opens with the first question; it knows the pages of Jupyter alone.
-    if execution.has_labextensions and execution.audience == "page" and bridge is not None:
-        protocol, version = bridge.page_version or (PROTOCOL, "")
-        page = PageSeen(version, is_same=protocol == PROTOCOL)
     shows = _SHOWS[execution.audience] + (", updated as it comes" if execution.is_live else "")
-    return FrontEnd(name, shows, page)
+    words, bridge = f"{name}: {shows}", kernel.page.bridge
+    # The bridge opens with the first question; it knows the pages of Jupyter alone.
+    if not execution.has_labextensions or execution.audience != "page" or bridge is None:
+        return Line("ok", "front end", words)
+    lacks, where = "no order of cells, no marks, no panel", "Where the front end's server runs: "
+    if bridge.page_version is None:
+        todo = f"{where}pip install chatmagic; then reload the page."
+        return Line("!!", "front end", f"{words}; no page has answered: {lacks}", todo)
+    protocol, version = bridge.page_version
+    words += f"; the page has chatmagic {text.one_line(version)}"
+    if protocol == PROTOCOL:
+        return Line("ok", "front end", words)
+    return Line(
+        "!!",
+        "front end",
+        f"{words}, and cannot talk with the kernel's {__version__}: {lacks}",
+        f"{where}pip install chatmagic=={__version__}; then reload the page.",
+    )
 
 
 CONNECT: Final = Command(
