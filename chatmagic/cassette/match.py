@@ -111,7 +111,7 @@ class Matcher:
     def replay(self, query: Query) -> Interaction | None:
         """Return the interaction that answers a request in a replay; ``None`` without one."""
         replies = self._equal(query, replies=True)
-        return self._first(query, replies or self._equal(query, replies=False))
+        return self._answer(query, replies or self._equal(query, replies=False))
 
     def recall(self, query: Query) -> Interaction | None:
         """Return the recorded reply to a request that is being recorded.
@@ -126,7 +126,7 @@ class Matcher:
             for item in self._equal(query, replies=True)
             if (self._is_own(item, query) and not cell.used[item]) or not item.answered
         ]
-        return self._first(query, free)
+        return self._answer(query, free)
 
     def by_order(self, query: Query) -> Interaction | None:
         """Return the interaction whose turn it is, whatever it answered when it was recorded.
@@ -276,7 +276,7 @@ class Matcher:
         items = (item for item in self._items if item.recorded.is_reply == replies)
         return [item for item in items if item.recorded.answers(query.asked)]
 
-    def _first(self, query: Query, items: Sequence[Item]) -> Interaction | None:
+    def _answer(self, query: Query, items: Sequence[Item]) -> Interaction | None:
         """Return the interaction that answers of those that may (rule 1)."""
         used = self._cell(query).used
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Mode = Literal["live", "record", "replay", "refresh"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+_Source = tuple[str | None, str]
+"""A value, and the source that sets it, as a message names it."""
+
 MAGIC: Final = "%chat_cassette"
 NOTEBOOK: Final = ".ipynb"
 
@@ -105,15 +108,18 @@ def resolve(
             config.mode if changed_later or is_replay else None,
         )
 
-    def setting(name: str, variable: str, typed: str | None, set_: str | None) -> tuple[str, str]:
-        sources = [(typed, MAGIC), (set_, f"ChatMagics.{name}")]
-        sources = sources[::-1] if name in changed_later else sources
-        given = [(environ.get(variable), variable), *sources]
-        values = ((value.strip(), source) for value, source in given if value)
-        return next((each for each in values if each[0]), ("", ""))
-
-    file, file_from = setting("cassette", FILE_VARIABLE, magic.file, config.file)
-    word, mode_from = setting("mode", MODE_VARIABLE, magic.mode, config.mode)
+    file, file_from = _setting(
+        (environ.get(FILE_VARIABLE), FILE_VARIABLE),
+        (magic.file, MAGIC),
+        (config.file, "ChatMagics.cassette"),
+        is_configured_later="cassette" in changed_later,
+    )
+    word, mode_from = _setting(
+        (environ.get(MODE_VARIABLE), MODE_VARIABLE),
+        (magic.mode, MAGIC),
+        (config.mode, "ChatMagics.mode"),
+        is_configured_later="mode" in changed_later,
+    )
     mode = cast("Mode | Literal['']", word.lower())
     if mode and mode not in MODES:
         raise InputError(f"{mode_from} is one of {', '.join(MODES)}, not {word[:20]!r}.")
@@ -140,6 +146,15 @@ def resolve(
             hint=f"Record into a file of its own: {path.stem}.jsonl.",
         )
     return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
+
+
+def _setting(
+    environment: _Source, magic: _Source, config: _Source, *, is_configured_later: bool
+) -> tuple[str, str]:
+    """Return the value that counts and its source; two empty strings without a value."""
+    others = (config, magic) if is_configured_later else (magic, config)
+    given = ((value.strip(), source) for value, source in (environment, *others) if value)
+    return next(((value, source) for value, source in given if value), ("", ""))
 
 
 def _default_mode(
