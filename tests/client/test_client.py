@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 from loopback import (
-    CHUNKS_END,
     DONE,
-    EVENTS,
     Peer,
     Server,
     answer,
-    chunked,
     document,
     event,
-    head,
     playing,
     stream,
 )
@@ -124,36 +120,6 @@ def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPat
             client.complete(ASK)
     assert server.asked[0].headers["x-api-key"] == KEY
     assert server.asked[0].target == "/v1/chat/completions"
-
-
-def test_loopback_goes_past_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client finds out by itself that an address on this machine needs no proxy."""
-    with Server(playing(document(WHOLE))) as proxy, served(document(WHOLE)) as (client, server):
-        monkeypatch.setenv("http_proxy", proxy.origin)
-        monkeypatch.delenv("no_proxy", raising=False)
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        client.complete(ASK)
-        assert (proxy.accepted, len(server.asked)) == (0, 1)
-
-
-def test_many_turns_use_one_connection() -> None:
-    """Streams, documents and errors take turns on one connection."""
-    script = playing(
-        stream(*HELLO),
-        document({"error": "no"}, "400 Bad"),
-        document(WHOLE),
-        document({"error": "no"}),
-        head(headers={**EVENTS, "Transfer-Encoding": "chunked"}) + chunked(*HELLO) + CHUNKS_END,
-    )
-    with served(script) as (client, server):
-        for turn in range(5):
-            if turn in (1, 3):
-                with pytest.raises(ChatError):
-                    ask(client, streaming=True)
-            else:
-                assert ask(client, streaming=True).text == "Hello"
-        assert server.accepted == 1
-        assert len(server.asked) == 5
 
 
 def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:

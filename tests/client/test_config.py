@@ -304,12 +304,6 @@ def test_a_client_in_python(
     assert (found.url_from, told(found)) == (url_from, key)
 
 
-def test_a_client_without_an_address() -> None:
-    """Without an argument and a variable there is nowhere to go."""
-    with pytest.raises(ConnectError):
-        resolve_for_client({"CHATMAGIC_API_KEY": KEY})
-
-
 def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """No key of the user's goes to it, and a way without one does not hold for it."""
     environ = {**ENVIRONMENT, "CHATMAGIC_AUTH": "none"}

@@ -790,18 +790,6 @@ def test_a_redirect_names_the_new_origin() -> None:
         assert other.accepted == 0
 
 
-@pytest.mark.parametrize(
-    "location",
-    ["https://new.example.org\x1b[31m/x", "http://[new.example.org/", "http://\xff\xfe/"],
-)
-def test_a_redirect_to_no_address_is_a_redirect(location: str) -> None:
-    """What no library can read as a URL is told like any other place."""
-    error = failure(answer(b"", "307 Moved", {"Location": location}))
-    assert isinstance(error, NotUnderstoodError)
-    assert "(HTTP 307); that was not followed" in str(error)
-    assert "\x1b" not in str(error)
-
-
 @pytest.mark.parametrize("order", ["01", "10"])
 def test_of_choices_in_turn_the_first_is_the_reply(order: str) -> None:
     """Chunks of another choice are left out, whichever speaks first."""

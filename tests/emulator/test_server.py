@@ -173,22 +173,6 @@ def test_a_form_is_answered_in_json(
     assert set(json.loads(response.read())) == {"error", "message"}
 
 
-def test_rate_limit_and_reset(emulator: Emulator) -> None:
-    """Credits run out and come back when the clock passes the reset."""
-    assert FRESH.now is not None
-    emulator.settings = replace(FRESH, credits=1, rate_limit_status=402)
-    with contextlib.closing(connect(emulator)) as connection:
-        statuses = []
-        for day in (1, 1, 2):
-            emulator.settings = replace(emulator.settings, now=FRESH.now.replace(day=day))
-            response = send(connection)
-            body = json.loads(response.read())
-            statuses.append(response.status)
-            if response.status == 402:
-                assert body["resetAt"] == response.getheader("X-RateLimit-Reset")
-    assert statuses == [200, 402, 200]
-
-
 def test_real_clock(emulator: Emulator) -> None:
     """Without a fixed clock the date is now, and the reset is ahead of it."""
     emulator.settings = Settings()
@@ -331,24 +315,6 @@ def test_stop_ends_open_streams() -> None:
     assert not thread.is_alive()
     with contextlib.closing(connect(emulator)) as refused, pytest.raises(ConnectionRefusedError):
         send(refused)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a forked child")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_stops_nothing() -> None:
-    """Its thread does not exist there, and the loop is the parent's, which goes on."""
-    with Emulator() as emulator:
-        child = os.fork()
-        if child == 0:
-            ends_well = False
-            try:
-                emulator.stop()
-                ends_well = True
-            finally:
-                os._exit(0 if ends_well else 1)
-        assert os.waitpid(child, 0)[1] == 0
-        with contextlib.closing(connect(emulator)) as connection:
-            assert send(connection).status == 200
 
 
 def test_a_port_in_use_is_told_in_one_line() -> None:
