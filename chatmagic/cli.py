@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from chatmagic import demo, install
 from chatmagic._version import __version__
-from chatmagic.conversation.options import MANUAL
+from chatmagic.conversation.options import MANUAL, OPTIONS
 from chatmagic.emulator.service import FAULTS, FRESH, Settings
 from chatmagic.errors import ChatError, InputError
-from chatmagic.shell import arguments as shell_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from chatmagic.conversation.options import Option
 
 
 SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
@@ -104,8 +105,66 @@ def _add_ask(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         description="Put a question, with the settings, the cassette and the budget of a new "
         "kernel. The reply alone goes to standard output. Braces are sent as typed.",
     )
-    shell_arguments.add(parser)
+    add_ask_arguments(parser)
     parser.set_defaults(run=_ask)
+
+
+def add_ask_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments to the command's parser."""
+    add_argument = parser.add_argument
+    add_argument(
+        "words",
+        nargs="*",
+        metavar="PROMPT",
+        help="the question; - at its end, or none at all, takes standard input",
+    )
+    add_argument(
+        "--continue", action="store_true", help="go on with the last conversation from a shell"
+    )
+    _add_place(parser)
+    for option in OPTIONS:
+        if option.in_shell:
+            _add_option(parser, option)
+    parser.set_defaults(dry=False)
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say where to ask, before what is set."""
+    add_argument = parser.add_argument
+    add_argument("--connect", metavar="URL", help="ask there: a URL, a server's name, or emulator")
+    add_argument("--model", metavar="NAME", help="the model to ask for")
+
+
+def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
+    """Add an option; where it is not given, its setting holds."""
+    form: dict[str, Any] = {"default": argparse.SUPPRESS, "dest": option.dest}
+    text = option.help.replace("%", "%%")
+    if option.convert is not None:
+        parser.add_argument(
+            *option.flags, type=_reader(option), metavar=option.metavar, help=text, **form
+        )
+        return
+    parser.add_argument(*option.flags, action="store_const", const=option.on, help=text, **form)
+    if option.opposite:
+        parser.add_argument(
+            option.opposite,
+            action="store_const",
+            const=not option.on,
+            help=f"takes {option.flags[-1]} back where it is set",
+            **form,
+        )
+
+
+def _reader(option: Option) -> Callable[[str], object]:
+    """Return what reads an option's value."""
+
+    def read(word: str) -> object:
+        try:
+            return option.convert(word) if option.convert is not None else word
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"it takes {option.takes}") from None
+
+    return read
 
 
 def _add_doctor(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
@@ -116,7 +175,7 @@ def _add_doctor(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         "Connections are tried; no request is sent without --ask. No key is shown. The exit "
         "status is 1 if something is wrong.",
     )
-    shell_arguments.add_place(parser)
+    _add_place(parser)
     parser.add_argument(
         "--ask",
         action="store_true",
@@ -285,18 +344,18 @@ def emulator_settings(arguments: Mapping[str, Any]) -> Settings:
 
 def _ask(given: Mapping[str, Any]) -> int:
     # Loads IPython's settings and the session, which the other commands do without.
-    from chatmagic.shell import command  # noqa: PLC0415
+    from chatmagic.shell import commands  # noqa: PLC0415
 
     # A closed terminal, too, ends it as Ctrl-C does, so that what came is kept.
     with demo.on_signals(signal.default_int_handler):
-        return command.run(given)
+        return commands.ask(given)
 
 
 def _doctor(given: Mapping[str, Any]) -> int:
     # As for a question.
-    from chatmagic.shell import doctor_command  # noqa: PLC0415
+    from chatmagic.shell import commands  # noqa: PLC0415
 
-    return doctor_command.run(given)
+    return commands.examine(given)
 
 
 def _audit(arguments: Mapping[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from commands import HERE, asked, command, printed_address, until, with_signals
 
 import chatmagic
 from chatmagic import cli
+from chatmagic.conversation.options import OPTIONS
 from chatmagic.emulator import server
 from chatmagic.emulator.service import FRESH, Settings
 
@@ -152,3 +154,30 @@ def test_the_emulator_answers_and_ends_quietly(number: signal.Signals, tmp_path:
         emulator.send_signal(number)
         assert emulator.wait(60) == 0
     assert said.read_text() == before
+
+
+OF_A_NOTEBOOK = {"schema", "output", "above", "tag", "cells", "with_error", "raw", "quiet"}
+OF_A_NOTEBOOK |= {"background"}
+"""What needs cells, names of a namespace, or a page."""
+
+
+def test_each_option_of_a_shell_is_there() -> None:
+    """With its flags, its help and its opposite; what is not given is not among the arguments."""
+    parser = argparse.ArgumentParser()
+    cli.add_ask_arguments(parser)
+    text = " ".join(parser.format_help().split())
+    for option in OPTIONS:
+        assert option.in_shell == (option.dest not in OF_A_NOTEBOOK)
+        assert (f"{option.flags[-1]} " in text) == option.in_shell
+        assert not option.in_shell or option.help in text
+    given = vars(parser.parse_args(["a"]))
+    assert given == {
+        "words": ["a"],
+        "continue": False,
+        "connect": None,
+        "model": None,
+        "dry": False,
+    }
+    given = vars(parser.parse_args(["--no-stream", "-t", "1", "--last=2", "a", "b"]))
+    assert (given["stream"], given["temperature"], given["last"]) == (False, 1.0, 2)
+    assert vars(parser.parse_args(["--stream"]))["stream"] is True

@@ -1,1 +1,1 @@
-"""The command ``chatmagic ask``: a question from a shell, its reply on standard output."""
+"""The commands ``chatmagic ask`` and ``chatmagic doctor``: a session in a shell."""

@@ -23,11 +23,11 @@ PRIVATE: Final = 0o600
 _WHOLE: Final = 0o700
 
 
-class NotKeptError(ChatError):
+class NotSavedError(ChatError):
     """Failure to keep a conversation whose reply came."""
 
 
-class KeptConversations:
+class SavedConversations:
     """Files of the conversations, as ``%chat_save`` writes them; none is ever removed."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class KeptConversations:
         """Write a conversation, whole or not at all; nobody else can read it.
 
         Raises:
-            NotKeptError: it cannot be written.
+            NotSavedError: it cannot be written.
         """
         content = json.dumps(conversation_json.dump(conversation), indent=1)
         is_new = not path.exists()
@@ -99,7 +99,7 @@ class KeptConversations:
                 path.unlink()
             if isinstance(error, OSError):
                 what = f"{_unwritable(path, error)} This reply is not kept."
-                raise NotKeptError(what, fault="you") from None
+                raise NotSavedError(what, fault="you") from None
             raise
 
 

@@ -20,9 +20,13 @@ from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
 from chatmagic.client import config
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply
+from chatmagic.session.events import Answer
+from chatmagic.shell.commands import ShellView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from shell_asking import Asked
 
@@ -231,7 +235,7 @@ def test_a_reply_that_cannot_be_kept(ask: Run, monkeypatch: pytest.MonkeyPatch) 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("chatmagic.shell.kept.replace_content", fail)
+    monkeypatch.setattr("chatmagic.shell.saved_conversations.replace_content", fail)
     ran = ask("echo:a")
     assert (ran.code, ran.out) == (3, "a\n")
     assert ran.err.endswith("No space left on device. This reply is not kept.\n")
@@ -315,3 +319,58 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
     assert (running.returncode, complaint) == (128 + signal.SIGPIPE, b"")
     (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")
     assert json.loads(file.read_text())["turns"]
+
+
+def whole(text: str, **facts: object) -> Answer:
+    """Give a reply with its record."""
+    turn = Turn("a", reply=Reply(text, **facts))  # type: ignore[arg-type]
+    return Answer(turn.reply, turn.to_record("0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("fragments", "out"),
+    [(["a\r", "\x1b[1mb"], "a␛[1mb\n"), (["a", "\n"], "a\n"), ([], ""), ([""], "")],
+)
+def test_a_reply_ends_in_a_line_end(
+    fragments: Sequence[str], out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One at most is added, and nothing in it acts; notes and figures are beside it."""
+    view = ShellView()
+    view.began(["a \x1b[2Jnote"])
+    for fragment in fragments:
+        view.fragment(fragment)
+    view.ended(whole("".join(fragments), state="cut off", refusal="\x1b[2Jno", held_back=True))
+    wrote = capsys.readouterr()
+    assert wrote.out == out
+    lines = wrote.err.splitlines()
+    assert "(The model refused: ␛[2Jno)" in lines
+    assert lines[0] == "(a ␛[2Jnote)"
+    assert all(line[0] + line[-1] == "()" for line in lines)
+    assert "came all at once" in lines[-1]
+
+
+def test_nothing_more_is_written_into_a_broken_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first write says so to the ask; what ends the view is quiet."""
+
+    class Broken:
+        writes = 0
+
+        def write(self, _: str) -> int:
+            self.writes += 1
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            pass
+
+    broken = Broken()
+    monkeypatch.setattr(sys, "stdout", broken)
+    view = ShellView()
+    for _ in range(2):
+        with pytest.raises(BrokenPipeError):
+            view.fragment("a")
+    view.failed()
+    view.ended(whole("a"))
+    assert broken.writes == 1
+    assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""``chatmagic ask``: the words of a shell become one question, asked as a cell asks."""
+"""``chatmagic ask`` and ``chatmagic doctor``, as functions of their arguments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import shared
+from chatmagic.archive import output
 from chatmagic.archive.files import folder_lock
 from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
+from chatmagic.doctor import doctor
+from chatmagic.doctor.doctor import Line
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -27,25 +30,25 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.session import current
-from chatmagic.session.events import Ask
-from chatmagic.shell.kept import KeptConversations, NotKeptError
-from chatmagic.shell.shell_environment import ShellEnvironment
-from chatmagic.shell.shell_words import in_shell
-from chatmagic.shell.view import ShellView, say
+from chatmagic.session.events import HELD_BACK, Ask, View
+from chatmagic.session.paced import Paced
+from chatmagic.shell.saved_conversations import NotSavedError, SavedConversations
+from chatmagic.shell.shell_environment import say, session_in_shell, words_for_shell
 from chatmagic.text import to_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from chatmagic.session.events import Answer
     from chatmagic.session.session import Session
+    from chatmagic.shell.shell_environment import ShellEnvironment
 
 NO_REPLY, NOT_SENT, IN_PART, USED_UP, STOPPED = 1, 2, 3, 4, 128 + signal.SIGINT
 """The exit codes of a question without a whole reply; the reference page has the table."""
 STANDARD_INPUT: Final = "-"
 
 
-def run(arguments: Mapping[str, Any]) -> int:
+def ask(arguments: Mapping[str, Any]) -> int:
     """Put a question.
 
     Args:
@@ -61,9 +64,11 @@ def run(arguments: Mapping[str, Any]) -> int:
         sys.stdout.reconfigure(errors="replace")
     try:
         with session_in_shell(arguments) as (session, environment):
-            ask = _ask(environment, arguments, _text(arguments["words"]))
-            with _kept(session, ask, goes_on=arguments["continue"]) as save:
-                return _preview(session, ask) if arguments["dry"] else _send(session, ask, save)
+            question = _question(environment, arguments, _text(arguments["words"]))
+            with _saving(session, question, goes_on=arguments["continue"]) as save:
+                if arguments["dry"]:
+                    return _preview(session, question)
+                return _send(session, question, save)
     except ChatInterrupted as error:
         _complain(error)
         return STOPPED
@@ -73,20 +78,20 @@ def run(arguments: Mapping[str, Any]) -> int:
 
 
 @contextlib.contextmanager
-def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[Callable[[], object]]:
-    """Give what keeps the conversation, a new one or the last one."""
+def _saving(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[Callable[[], object]]:
+    """Return a context that gives what saves the conversation, a new one or the last one."""
     if not goes_on and not ask.history:
         yield lambda: None
         return
-    kept = KeptConversations()
+    saved = SavedConversations()
     if not goes_on:
-        yield partial(kept.save, kept.new(), session.conversation)
+        yield partial(saved.save, saved.new(), session.conversation)
         return
     # One after the other, so that none overwrites the turn of another.
-    with folder_lock(kept.folder, partial(say, "waiting for another --continue to end")):
-        path = kept.latest()
-        session.conversation.load(kept.load(path))
-        yield partial(kept.save, path, session.conversation)
+    with folder_lock(saved.folder, partial(say, "waiting for another --continue to end")):
+        path = saved.latest()
+        session.conversation.load(saved.load(path))
+        yield partial(saved.save, path, session.conversation)
 
 
 def _send(session: Session, ask: Ask, save: Callable[[], object]) -> int:
@@ -98,37 +103,6 @@ def _send(session: Session, ask: Ask, save: Callable[[], object]) -> int:
         if session.conversation.added > before:
             save()
     return 0
-
-
-@contextlib.contextmanager
-def session_in_shell(
-    arguments: Mapping[str, Any],
-) -> Iterator[tuple[Session, ShellEnvironment]]:
-    """Give this process's session, in a shell's environment, and close what it opened.
-
-    Args:
-        arguments: the command's; ``connect`` and ``model`` count before what is set.
-    """
-    environment = ShellEnvironment()
-    addresses = environment.addresses
-    addresses.chosen, addresses.chosen_by = arguments["connect"], "--connect"
-    if arguments["model"] is not None:
-        environment.settings.model = arguments["model"]
-        addresses.belong_here({"model"})
-    before = current.use_session(None)
-    current.use_environment(lambda: environment)
-    session = current.current_session()
-    try:
-        yield session, environment
-    finally:
-        # What a cassette could not save is told, and nothing is left open.
-        session.cassette.eject()
-        for line in session.cassette.news():
-            environment.notify(line)
-        session.close()
-        environment.close()
-        current.use_environment(None)
-        current.use_session(before)
 
 
 def _text(words: list[str]) -> str:
@@ -164,7 +138,7 @@ def _is_piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-def _ask(environment: ShellEnvironment, arguments: Mapping[str, Any], text: str) -> Ask:
+def _question(environment: ShellEnvironment, arguments: Mapping[str, Any], text: str) -> Ask:
     """Return the question with its options, as settings and words say."""
     settings = environment.settings
     parsed = options.parse_line("", settings.trait_values(config=True))
@@ -189,14 +163,14 @@ def _preview(session: Session, ask: Ask) -> int:
 
 
 def _complain(error: ChatError | ChatInterrupted) -> None:
-    print(f"chatmagic: {to_terminal(in_shell(str(error)))}", file=sys.stderr)
+    print(f"chatmagic: {to_terminal(words_for_shell(str(error)))}", file=sys.stderr)
 
 
 def _code(error: ChatError) -> int:
     """Return the exit code for what ended a question early."""
     if isinstance(error, RateLimitError | BudgetError):
         return USED_UP
-    if isinstance(error, NotKeptError) or (error.reply is not None and error.reply.text):
+    if isinstance(error, NotSavedError) or (error.reply is not None and error.reply.text):
         return IN_PART
     unsent = (
         isinstance(error, InputError | NotRecordedError)
@@ -205,3 +179,77 @@ def _code(error: ChatError) -> int:
         or (isinstance(error, ConnectError) and error.fault == "you")
     )
     return NOT_SENT if unsent else NO_REPLY
+
+
+class ShellView(View):
+    """View that writes a reply as it comes, into a terminal and a pipe alike.
+
+    No character of a reply acts in a terminal, as a pipe may end in one.
+    """
+
+    def __init__(self) -> None:
+        """Write nothing yet."""
+        self.is_broken = False
+        """Whether standard output takes nothing any more."""
+        self._count = 0
+        """How many characters of the reply were taken."""
+        self._paced = Paced(self._write)
+
+    def began(self, notes: Sequence[str]) -> None:
+        """Say what is particular about this question."""
+        for note in notes:
+            say(note)
+
+    def fragment(self, text: str) -> None:
+        """Write a fragment; soon, with others."""
+        if self.is_broken:
+            raise BrokenPipeError
+        self._count += len(text)
+        self._paced.put(to_terminal(text))
+
+    def failed(self) -> None:
+        """Write what came."""
+        self._paced.flush()
+
+    def ended(self, answer: Answer) -> None:
+        """End the reply's last line, and say what is known of it."""
+        reply = answer.reply
+        # What came after an interrupt is kept, too.
+        self._paced.put(to_terminal(reply.text[self._count :]))
+        self._paced.flush()
+        if not (reply.text or "\n").endswith("\n"):
+            self._write("\n")
+        lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
+        if reply.held_back:
+            lines.append(HELD_BACK)
+        if not self.is_broken:
+            for line in filter(None, lines):
+                say(line)
+
+    def _write(self, text: str) -> None:
+        if self.is_broken:
+            return
+        try:
+            print(text, end="", flush=True)
+        except OSError:
+            self.is_broken = True
+            raise
+
+
+def examine(arguments: Mapping[str, Any]) -> int:
+    """Print the block, each line as soon as it is known.
+
+    Returns:
+        The exit code: 1 where something is wrong.
+    """
+    shows = f"a shell: a reply goes to standard output, in {sys.stdout.encoding}"
+    with session_in_shell(arguments) as (session, environment):
+        front_end = Line("ok", "front end", shows)
+        is_well = doctor.examine(environment, session, front_end, _print_line, ask=arguments["ask"])
+    return 0 if is_well else 1
+
+
+def _print_line(line: str) -> None:
+    # An error's hint names this very command.
+    words = words_for_shell(line).replace("chatmagic doctor shows", "this block shows")
+    print(to_terminal(words), flush=True)
