@@ -16,6 +16,7 @@ from chatmagic.archive.restore import CarriedTurns, turn_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, check_seal, sealed
 from chatmagic.conversation.request_facts import Entry
+from chatmagic.conversation.slots import pass_by
 from chatmagic.conversation.steering import STEERING, Instructions, ThreadStart, TurnMark
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Place
@@ -152,14 +153,12 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
     carried = CarriedTurns(item for item in items if isinstance(item, Turn))
     place, number = Place(), 0
     for item in items:
+        placed = item
         if isinstance(item, Turn):
             number += 1
             placed = carried.carrying(item, place.window(item.thread).visible, number)
-            place.add(placed)
-            yield placed
-        else:
-            item.steer(place)
-            yield item
+        pass_by(place, placed)
+        yield placed
 
 
 def _item(value: object) -> Item:

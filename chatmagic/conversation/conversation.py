@@ -92,6 +92,7 @@ from chatmagic.conversation.slots import (
     arranged,
     live,
     ordered,
+    pass_by,
     place_below,
     with_slot,
 )
@@ -176,12 +177,8 @@ class Conversation:
         for slot in self._now.slots:
             items: list[Item] = []
             for item in slot.items:
-                if isinstance(item, Turn):
-                    items.append(item)
-                    place.add(item)
-                else:
-                    items.append(item.numbered(place))
-                    item.steer(place)
+                items.append(item if isinstance(item, Turn) else item.numbered(place))
+                pass_by(place, item)
             slots.append((slot.owner, tuple(items)))
         return tuple(slots)
 

@@ -241,8 +241,11 @@ class State:
     def windows(self) -> Iterator[tuple[Turn, Window]]:
         """Yield the live turns in their order, each with the window of its place."""
         place = Place()
-        for slot in self.slots:
-            yield from go_past(place, slot.items)
+        for item in chain.from_iterable(slot.items for slot in self.slots):
+            if isinstance(item, Turn):
+                yield item, place.add(item)
+            else:
+                item.steer(place)
 
     def known_turns(self) -> dict[int, Turn]:
         """Return by number the turns that are live, and all replies to choose from."""
@@ -332,18 +335,17 @@ class State:
         return self.changed(kind, after)
 
 
-def go_past(place: Place, items: Iterable[Item]) -> Iterator[tuple[Turn, Window]]:
-    """Go past items; yield the turns among them, each with the window of its place.
+def pass_by(place: Place, item: Item) -> Window | None:
+    """Go past an item; return the window of its place, if it is a turn.
 
     Args:
-        place: the place above them, which is the one below them in the end.
-        items: in their order.
+        place: the place above it, which is the one below it then.
+        item: a turn, or what steers the turns below.
     """
-    for item in items:
-        if isinstance(item, Turn):
-            yield item, place.add(item)
-        else:
-            item.steer(place)
+    if isinstance(item, Turn):
+        return place.add(item)
+    item.steer(place)
+    return None
 
 
 def place_below(slots: Iterable[Slot], above: Place | None = None) -> Place:
@@ -354,9 +356,8 @@ def place_below(slots: Iterable[Slot], above: Place | None = None) -> Place:
         above: the place above them, which stays as it is; ``None`` is the beginning.
     """
     place = Place() if above is None else above.copy()
-    for slot in slots:
-        for _ in go_past(place, slot.items):
-            pass
+    for item in chain.from_iterable(slot.items for slot in slots):
+        pass_by(place, item)
     return place
 
 
