@@ -62,7 +62,7 @@ def latex() -> dict[str, str]:
     if find_spec("pypandoc") is None:
         assert not os.environ.get("CI"), "pypandoc-binary is not installed"
         pytest.skip("pypandoc-binary is not installed")
-    import pypandoc  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
+    import pypandoc  # noqa: PLC0415 - of the extra test-all
 
     made: dict[str, str] = {}
     form = ""

@@ -84,7 +84,7 @@ def test_pandoc_reads_nothing_into_a_reply() -> None:
     if find_spec("pypandoc") is None:
         assert not os.environ.get("CI"), "pypandoc-binary is not installed"
         pytest.skip("pypandoc-binary is not installed")
-    import pypandoc  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
+    import pypandoc  # noqa: PLC0415 - of the extra test-all
 
     replies: list[str] = [reply for reply in HOSTILE if len(reply) < 1_500]
 

@@ -10,7 +10,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-import litserve  # type: ignore[import-untyped]
+import litserve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
