@@ -92,15 +92,12 @@ def open_socket(
                 sock.setsockopt(*option)
             _connect(sock, address, until, halt)
             sock.settimeout(seconds)
-            return sock  # noqa: TRY300 - an interrupt here closes it too
+            return sock  # noqa: TRY300 - the next address is for what failed
         except OSError as error:
             sock.close()
             if halt.reason is not None:
                 raise
             failure = error
-        except BaseException:
-            sock.close()
-            raise
     raise failure
 
 
@@ -373,15 +370,10 @@ class _Connection(HTTPConnection):
         # What urllib3 asks of a connection that was kept, before it uses it again.
         if self.sock is None:
             return False
-        try:
-            is_usable = self.reuse.allows(self.use, self.sock)
-            # Not before: a stop shuts it down, which looks like an end by the server.
-            self._claim()
-            return is_usable  # noqa: TRY300 - an interrupt here closes it too
-        except BaseException:
-            # An interrupt: the pool does not hold it any more, and nothing else does yet.
-            self.close()
-            raise
+        is_usable = self.reuse.allows(self.use, self.sock)
+        # Not before: a stop shuts it down, which looks like an end by the server.
+        self._claim()
+        return is_usable
 
     def connect(self) -> None:
         self.use = ConnectionUse()

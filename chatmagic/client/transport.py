@@ -309,13 +309,6 @@ def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> Bas
     return network_errors.timeout_error(reason, seconds, at, in_handshake=clock.in_handshake)
 
 
-def _unwrapped(error: BaseException) -> BaseException:
-    """Return the interrupt that came while a clock's thread was started; else the error itself."""
-    inner = error.__context__
-    is_wrapped = isinstance(error, RuntimeError) and isinstance(inner, KeyboardInterrupt)
-    return inner if inner is not None and is_wrapped else error
-
-
 _KNOWN = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
@@ -336,7 +329,6 @@ def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseExceptio
         clock: the exchange's.
         url: the address that was asked, where nothing of an answer has come.
     """
-    error = _unwrapped(error)
     if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)

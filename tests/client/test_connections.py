@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import queue
 import socket
 import threading
 from http import HTTPStatus
@@ -24,7 +23,6 @@ from loopback import (
     chunked,
     event,
     head,
-    leaving,
     once,
     playing,
     stream,
@@ -632,27 +630,6 @@ def test_a_stop_in_the_watch_is_no_end_by_the_server(
                 ask()
             assert server.accepted == accepted + 1
         assert len(server.asked) == 4
-
-
-@pytest.mark.usefixtures("time")
-def test_an_interrupt_in_the_watch_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C comes through as it is; the next ask has a connection of its own."""
-    gone = queue.Queue[bool]()
-    watched: list[socket.socket] = []
-
-    def interrupted(sock: socket.socket, _: float) -> None:
-        watched.append(sock)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("chatmagic.client.connections.wait_for_read", interrupted)
-    with Server(leaving(gone, REPLY)) as server, asking(server) as ask:
-        ask()
-        with pytest.raises(KeyboardInterrupt):
-            ask()
-        assert watched[0].fileno() == -1
-        assert gone.get(timeout=PATIENCE)
-        ask()
-        assert len(server.asked) == 2
 
 
 def test_a_connection_that_is_not_taken_is_the_connect_time_out(
