@@ -81,6 +81,7 @@ if not TYPE_CHECKING:  # a name that is not listed is an error for a type checke
         if name == "errors":
             return import_module("chatmagic.errors")
         if name in _HOMES:
+            import_module("chatmagic.archive.output")  # it shows the replies of whatever asks
             return getattr(import_module(f"chatmagic.{_HOMES[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

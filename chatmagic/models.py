@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
 from operator import methodcaller
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 from chatmagic._json import (
     exact_name,
@@ -161,6 +161,30 @@ class ReplyFacts(BodyFacts):
     by_order: bool = json_field(lambda value: value is True, lambda value: value or None, False)
 
 
+class Renderer(Protocol):
+    """What shows a reply, in a folder above: it is registered, so that nothing is imported here."""
+
+    def bundle(self, reply: Reply, /) -> dict[str, Any]:
+        """Return the data by which a notebook shows a reply, by type."""
+
+    def code_blocks(self, reply: Reply, /) -> tuple[CodeBlock, ...]:
+        """Return the blocks of code of a reply, in order."""
+
+
+_renderers: list[Renderer] = []
+
+
+def register_renderer(renderer: Renderer) -> None:
+    """Let a renderer show replies from now on; :mod:`chatmagic.archive.output` does."""
+    _renderers[:] = [renderer]
+
+
+def _renderer() -> Renderer:
+    if not _renderers:
+        raise RuntimeError("chatmagic.archive.output, which shows replies, was not imported")
+    return _renderers[0]
+
+
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
     """Block of code in a reply.
@@ -200,9 +224,7 @@ class Reply(ReplyFacts):
     @property
     def code_blocks(self) -> tuple[CodeBlock, ...]:
         """The reply's blocks of code, in order; one that was cut off ends with the text."""
-        from chatmagic.archive import output  # noqa: PLC0415 - as in `_repr_mimebundle_`
-
-        return output.code_blocks(self)
+        return _renderer().code_blocks(self)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the data and the metadata by which a notebook shows a cell's value.
@@ -210,10 +232,7 @@ class Reply(ReplyFacts):
         The data are safe HTML, and the text as a terminal may print it. There is no metadata: a
         value is not a turn's output once more, so it holds no record.
         """
-        # The one import against the direction: the renderer comes with the first such value.
-        from chatmagic.archive import output  # noqa: PLC0415
-
-        return {**output.bundle(self), "text/plain": to_terminal(self.text)}, {}
+        return {**_renderer().bundle(self), "text/plain": to_terminal(self.text)}, {}
 
     def _repr_html_(self) -> str:
         """Return the same HTML alone, which is all that marimo asks for."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from html import escape
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import text as plain
 from chatmagic._version import __version__
 from chatmagic.conversation.record import sealed
 from chatmagic.conversation.steering import instructions_note
+from chatmagic.models import Renderer, register_renderer
 from chatmagic.render import gauge, markdown_writer, reply_forms, reply_parts
 from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.text import counted
@@ -249,3 +251,6 @@ def _folded(summary: str, text: str) -> str:
         f'<details class="chatmagic-value"><summary>{summary}</summary>'
         f'<pre dir="auto" style="{plain.PROSE}">{escape(plain.visible(text))}</pre></details>'
     )
+
+
+register_renderer(cast("Renderer", sys.modules[__name__]))
