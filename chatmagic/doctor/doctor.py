@@ -253,14 +253,12 @@ def network(examination: Examination) -> Iterator[Line]:
     proxy = _proxy(at.base_url)
     yield Line("ok", "proxy", f"{proxy}, by the environment" if proxy else "none")
     # Without the key, which a connection does not need.
-    transport = HttpTransport(ServiceSetup(at, examination.place.settings.timeout))
+    setup = ServiceSetup(at, examination.place.settings.timeout)
     try:
-        reached = transport.connect(Halt())
+        reached = HttpTransport(setup).connect(Halt())
     except ChatError as error:
         yield examination.hindered("connection", error)
         return
-    finally:
-        transport.close()
     whose = "the proxy at " if proxy else ""
     yield Line("ok", "connection", f"made to {whose}{reached.peer}, and closed again")
     if reached.tls:

@@ -40,6 +40,7 @@ def test_the_last_one_is_read_back(saved: SavedConversations) -> None:
     saved.save(first, conversation("a"))
     saved.save(second, conversation("b"))
     os.utime(second, ns=(1, 1))
+    first.chmod(0o644)
     saved.save(first, conversation("a", "c"))
     assert saved.latest() == first
     assert [turn.prompt for turn in saved.load(first)] == ["a", "c"]
