@@ -10,7 +10,8 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from IPython.lib.pretty import pretty
 
-from chatmagic.models import Credits, Reply, Usage
+from chatmagic import Reply
+from chatmagic.models import Credits, Usage
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 

@@ -6,7 +6,8 @@ import pytest
 from hostile import CORPUS
 from markdown_it import MarkdownIt
 
-from chatmagic.models import CodeBlock, Reply
+from chatmagic import Reply
+from chatmagic.models import CodeBlock
 from chatmagic.render import reply_parts
 from chatmagic.text import JOINER
 
