@@ -1,9 +1,10 @@
-"""A request that is too long is sent once more, shorter, where that is set."""
+"""An ask: what it says and shows before it is sent, and one that is too long for the service."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from asking import Seen
@@ -14,8 +15,16 @@ from chatmagic.archive import output
 from chatmagic.cassette.cassette import CassetteSetup
 from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.client.client import Client
+from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.record import Record
-from chatmagic.errors import BudgetError, RequestRejectedError, TooLongError
+from chatmagic.conversation.request_facts import Part, TokenRate
+from chatmagic.errors import (
+    BudgetError,
+    ConnectError,
+    InputError,
+    RequestRejectedError,
+    TooLongError,
+)
 from chatmagic.session.events import Ask
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
@@ -24,7 +33,96 @@ from chatmagic.session.state import SessionState
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from logged import Emulator
+
     from chatmagic.cassette.mode import Mode
+
+
+def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:
+    """Run All will not ask them, so the cell that sends them says so."""
+    session.run(Ask("echo:one", entry="panel"), Seen())
+    seen = Seen()
+    session.run(Ask("echo:two", owner="a"), seen)
+    assert ("began", ["with 1 turn from the panel"]) in seen.told
+
+
+def test_a_command_within_a_prompt_is_said_to_be_text(session: Session, emulator: Emulator) -> None:
+    """Two cells that a page has merged ask one question; it is sent as it was typed."""
+    seen, ask = Seen(), Ask("one\n\n%%chat\ntwo", entry="cell")
+    session.run(ask, seen)
+    said = "a line with %%chat is sent as text; split the cell if it is to run by itself"
+    assert ("began", [said]) in seen.told
+    assert emulator.requests[-1].body["messages"][-1]["content"] == ask.prompt
+
+
+def test_what_went_into_the_prompt_is_said(session: Session) -> None:
+    """In the words of the asker's, before a command within the prompt."""
+    seen = Seen()
+    session.run(Ask("one\n%chat_undo", entry="cell", notes=("df: 3 rows",)), seen)
+    assert seen.told[0][1][0] == "df: 3 rows"
+
+
+def test_several_turns_set_aside_are_counted(session: Session) -> None:
+    """An ask without history leaves the conversation alone, and sets nothing aside."""
+    for name in "ab":
+        session.run(Ask(f"echo:{name}", owner=name), Seen())
+    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))
+    alone, seen = Seen(), Seen()
+    session.run(Ask("echo:alone", history=False), alone)
+    assert ("began", []) in alone.told
+    session.run(Ask("echo:next"), seen)
+    assert ("began", ["set aside 2 turns of cells gone from the page"]) in seen.told
+
+
+def _same(setup: CassetteSetup) -> CassetteSetup:
+    return setup
+
+
+def test_a_preview_leaves_all_as_it_is(session: Session, emulator: Emulator) -> None:
+    """Also where the question itself would set turns aside."""
+    for name in "ab":
+        session.run(Ask(f"echo:{name}", owner=name), Seen())
+    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("b")))
+    seen = session.preview(Ask("echo:next", last=3))
+    assert seen.parts == (Part("turn 1 (prompt and reply)", 7), Part("the prompt", 9))
+    assert [turn.prompt for turn in session.conversation] == ["echo:a", "echo:b"]
+    assert len(emulator.requests) == 2
+    session.run(Ask("echo:next", last=3), Seen())
+    assert emulator.requests[2].body == seen.request.to_json()
+
+
+def test_a_preview_tells_what_goes_along_and_how(session: Session) -> None:
+    """Headers by their names, turns that are left out, and what tokens are estimated by."""
+    session.ask("echo:one")
+    session.ask("echo:two")
+    service = replace(session.environment.service(), extra_headers={"X-Team": "blue"})
+    session.environment = GivenEnvironment(service=lambda: service)
+    seen = session.preview(Ask("echo:three", last=1))
+    assert seen.notes == ("the last 1 of 2 turns go along",)
+    assert seen.extra_headers == ("X-Team",)
+    assert isinstance(seen.rate, TokenRate)
+    assert seen.rate.characters == len("echo:oneoneecho:two")
+    assert "blue" not in repr(seen)
+
+
+def test_a_preview_needs_no_service_in_a_replay_alone(session: Session, tmp_path: Path) -> None:
+    """While recording one is needed, as for the question; an empty prompt is none."""
+
+    def none() -> NoReturn:
+        raise ConnectError("Not connected yet.")
+
+    modes: tuple[Mode, ...] = ("record", "replay")
+    for mode in modes:
+        setup = CassetteSetup(CassetteConfig(tmp_path / "c.jsonl", mode))
+        session.environment = GivenEnvironment(service=none, cassette=partial(_same, setup))
+        if mode == "record":
+            with pytest.raises(ConnectError):
+                session.preview(Ask("echo:one"))
+        else:
+            seen = session.preview(Ask("echo:one"))
+            assert (seen.endpoint, seen.cassette) == (None, setup.config)
+    with pytest.raises(InputError):
+        session.preview(Ask(" "))
 
 
 def test_a_conversation_that_is_too_long_is_sent_once_more_where_set() -> None:
@@ -113,7 +211,3 @@ def test_what_was_sent_shorter_replays_strictly(tmp_path: Path) -> None:
     sent = ["aaaa", "aaaa bbbb", "bbbb", "aaaa bbbb cccc", "cccc"]
     # A recorded error is asked for again while recording.
     assert service.prompts == [*sent, "aaaa bbbb", "aaaa bbbb cccc"]
-
-
-def _same(setup: CassetteSetup) -> CassetteSetup:
-    return setup
