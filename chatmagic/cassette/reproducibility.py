@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def warnings(
-    conversation: Conversation, context: Window, below: Sequence[Turn], put_in: str
+    conversation: Conversation, window: Window, below: Sequence[Turn], put_in: str
 ) -> tuple[str, ...]:
     """Return why a rerun will not send a request as it is sent now, a line each.
 
     Args:
         conversation: the conversation before the request.
-        context: the turns that the request carries.
+        window: the turns that the request carries.
         below: the turns of cells below, which were asked before this one.
         put_in: text that holds the values put into the prompt; empty without values.
     """
-    reasons = [f"it carries {reason}" for reason in _not_repeated(conversation, context.turns)]
+    reasons = [f"it carries {reason}" for reason in _not_repeated(conversation, window.turns)]
     if below:
         reasons.append(f"{counted(len(below), 'turn')} below it came first; run those cells again")
     return tuple(

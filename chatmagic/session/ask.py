@@ -87,7 +87,7 @@ class AskRun:
         """Where and how the service is asked; ``None`` until that is needed."""
         self.order: tuple[str, ...] | None = None
         """Hashes of the page's cells from top to bottom, which the ask goes by."""
-        self.context = NOTHING
+        self.window = NOTHING
         """The turns that the request carries."""
         self.left_out = 0
         """How many of the oldest turns it does not carry as they made it too long."""
@@ -165,7 +165,7 @@ class AskRun:
             with session.lock.held(self.ask.asker, worker.caller, self.halt, waiting):
                 notes = self._prepare()
                 worker.tell_first(partial(view.began, notes))
-                turns, thread = session.conversation.turns, self.context.thread
+                turns, thread = session.conversation.turns, self.window.thread
                 session.followers.tell(Began(self.asked, tuple(notes), turns, self.halt, thread))
                 self._send()
                 self._receive(worker, view)
@@ -218,7 +218,7 @@ class AskRun:
         return [*set_aside_note(aside), *news, *self._what_is_sent()]
 
     def _refuse_secrets(self, endpoint: Endpoint, *, is_sent: bool = True) -> None:
-        given = self.ask, self.context, self.request
+        given = self.ask, self.window, self.request
         self.session.secret_check.refuse(*given, endpoint, is_sent=is_sent)
 
     def _compose(self, conversation: Conversation) -> Change | None:
@@ -226,8 +226,8 @@ class AskRun:
         aside = self._follow_page(conversation)
         above: tuple[Turn, ...] = ()
         if self.ask.history:
-            self.context = self.ask.context_in(conversation, self.order, last=self.ask.last)
-            above = replace(self.context, last=None).turns
+            self.window = self.ask.window_in(conversation, self.order, last=self.ask.last)
+            above = replace(self.window, last=None).turns
         self._ask_for_form(above)
         self._make_request()
         return aside
@@ -250,7 +250,7 @@ class AskRun:
         ask = self.ask
         parameters = Parameters(**shared(ask, Parameters))
         value, name, schema = forms.asked_for(
-            parameters, ask.form, above, self.context.turns, self.session.environment.named
+            parameters, ask.form, above, self.window.turns, self.session.environment.named
         )
         if value is not None and ask.again is None:
             self.took_schema = name is not None and ask.schema is None
@@ -270,9 +270,9 @@ class AskRun:
         extra_body = (setup and setup.extra_body) or {}
         system_role = setup is not None and setup.system_role
         try:
-            ask, context = self.ask.as_sent(self.context)
-            self.request = ask.request(context.messages, extra_body)
-            if (instructions := self.context.instructions) is not None:
+            ask, window = self.ask.as_sent(self.window)
+            self.request = ask.request(window.messages, extra_body)
+            if (instructions := self.window.instructions) is not None:
                 messages = instructed(self.request.messages, instructions, system_role=system_role)
                 self.request = replace(self.request, messages=messages)
             self.digest = self.request.digest()
@@ -285,13 +285,13 @@ class AskRun:
         if cassette is None:
             return
         conversation = self.session.conversation
-        ask, context = self.ask.as_sent(self.context)
-        messages = (*context.messages, Message("user", ask.prompt))
+        ask, window = self.ask.as_sent(self.window)
+        messages = (*window.messages, Message("user", ask.prompt))
         asked = Interaction.asked(
-            self.request, messages, context.instructions, typed=ask.typed, owner=ask.owner
+            self.request, messages, window.instructions, typed=ask.typed, owner=ask.owner
         )
         again = ask.again is not None
-        place = ask.place_in(conversation, self.order) if again else context
+        place = ask.place_in(conversation, self.order) if again else window
         above = {turn.number for turn in place.above}
         below = [
             turn
@@ -300,7 +300,7 @@ class AskRun:
         ]
         warnings = reproducibility.warnings(
             conversation,
-            context,
+            window,
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
         )
@@ -312,20 +312,20 @@ class AskRun:
 
     def _what_is_sent(self) -> list[str]:
         """Return what to say of the request, where it is not simply what stands above."""
-        ask, context, lookup = self.ask, self.context, self.lookup
-        carried, total, panel = len(context.turns), context.total, context.from_panel
+        ask, window, lookup = self.ask, self.window, self.lookup
+        carried, total, panel = len(window.turns), window.total, window.from_panel
         notes = [] if lookup is None else [*lookup.notes]
         if ask.again is not None:
             does = "asked again" if ask.part is None else "continued"
             notes.append(f"{does}: {one_line(ask.as_typed)}")
         if carried < total:
             notes.append(f"sent the last {carried:,} of {total:,} turns")
-        if context.hidden_above:
-            notes.append(f"sent without {counted(context.hidden_above, 'hidden turn')}")
-        if context.thread != MAIN:
-            notes.append(f"in the thread {context.thread}")
-        if context.instructions is not None:
-            notes.append(instructions_note(context.instructions))
+        if window.hidden_above:
+            notes.append(f"sent without {counted(window.hidden_above, 'hidden turn')}")
+        if window.thread != MAIN:
+            notes.append(f"in the thread {window.thread}")
+        if window.instructions is not None:
+            notes.append(instructions_note(window.instructions))
         if panel and ask.entry != "panel":
             notes.append(f"with {counted(panel, 'turn')} from the panel")
         front = [value for value in ask.values if value.kind is not None]
@@ -407,18 +407,18 @@ class AskRun:
 
     def _may_be_shortened(self) -> bool:
         """Return whether the service refused the request for its length, and it may go shorter."""
-        may = self.ask.fit and not self.left_out and bool(self.context.turns)
+        may = self.ask.fit and not self.left_out and bool(self.window.turns)
         return may and isinstance(self.problem, TooLongError)
 
     def _shorten(self) -> None:
         """Leave out the oldest turns, at least one, so that half of the request's text is left."""
-        turns = self.context.turns
+        turns = self.window.turns
         size = sum(len(message.content) for message in self.request.messages)
         left = size
         while self.left_out < len(turns) and (not self.left_out or left > size // 2):
             left -= sum(len(message.content) for message in turns[self.left_out].messages)
             self.left_out += 1
-        self.context = replace(self.context, last=len(turns) - self.left_out)
+        self.window = replace(self.window, last=len(turns) - self.left_out)
 
     @contextlib.contextmanager
     def _sending_again(self) -> Iterator[None]:
@@ -472,21 +472,21 @@ class AskRun:
         """Return the turn that the ask makes: the question, what it carried, and what came."""
         facts = shared(self.ask, RequestFacts)
         facts["asked_model"] = _json.word(self.request.extra.get("model"))
-        instructions = self.context.instructions
+        instructions = self.window.instructions
         if self.left_out:
             # It stands in the conversation as a turn that was asked with --last.
-            facts["last"] = len(self.context.turns)
+            facts["last"] = len(self.window.turns)
             reply = replace(reply, left_out=self.left_out)
         return Turn(
             **facts,
             reply=reply,
-            carried=self.context.carried,
+            carried=self.window.carried,
             instructions=instructions and instructions.bare,
         )
 
     def _record_of(self, turn: Turn) -> Record:
         """Return the record of the turn that the ask makes."""
-        record = turn.to_record(self.digest, self.context.shown)
+        record = turn.to_record(self.digest, self.window.shown)
         again = self.ask.again
         earlier = () if again is None else self.session.conversation.replies(again).latest
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
@@ -558,18 +558,18 @@ class Preview:
         Raises:
             InputError: it holds the API key, which is never shown.
         """
-        request, context = run.request, run.context
+        request, window = run.request, run.window
         texts = [request.encode().decode(), *(message.content for message in request.messages)]
         refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
-        sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in context.places]
-        along = [] if context.thread == MAIN else [f"it is asked in the thread {context.thread}"]
-        if context.hidden_above:
-            along.append(f"{counted(context.hidden_above, 'hidden turn')} left out")
-        if len(context.turns) < context.total:
-            along.append(f"the last {len(context.turns):,} of {context.total:,} turns go along")
+        sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
+        along = [] if window.thread == MAIN else [f"it is asked in the thread {window.thread}"]
+        if window.hidden_above:
+            along.append(f"{counted(window.hidden_above, 'hidden turn')} left out")
+        if len(window.turns) < window.total:
+            along.append(f"the last {len(window.turns):,} of {window.total:,} turns go along")
         return cls(
             request,
-            tuple(parts_of(sizes, context.instructions, run.ask)),
+            tuple(parts_of(sizes, window.instructions, run.ask)),
             endpoint,
             None if run.cassette is None else run.cassette.config,
             tuple((run.service and run.service.extra_headers) or ()),

@@ -96,7 +96,7 @@ class Ask(RequestFacts):
         if not prompt.strip():
             raise InputError(EMPTY)
 
-    def context_in(
+    def window_in(
         self, conversation: Conversation, order: Sequence[str] | None, *, last: int | None = None
     ) -> Window:
         """Return what of a conversation the request carries.
@@ -117,23 +117,23 @@ class Ask(RequestFacts):
 
         Args:
             conversation: the conversation.
-            order: as :meth:`context_in` has it.
-            last: as :meth:`context_in` has it.
+            order: as :meth:`window_in` has it.
+            last: as :meth:`window_in` has it.
         """
         return conversation.window(
             self.owner, self.execution, last=last, order=order, thread=self.thread
         )
 
-    def as_sent(self, context: Window) -> tuple[Ask, Window]:
+    def as_sent(self, window: Window) -> tuple[Ask, Window]:
         """Return what the request asks, and what it carries: to continue a reply, the turn, too.
 
         Args:
-            context: what stands above the turn.
+            window: what stands above the turn.
         """
         if self.part is None:
-            return self, context
+            return self, window
         ask = replace(self, prompt=ASKED_FOR_THE_REST, typed=None, values=())
-        return ask, context.with_turn(self.part)
+        return ask, window.with_turn(self.part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ class SecretCheck:
         Raises:
             InputError: it holds one, and the ask does not allow that.
         """
-        ask, context = asked.as_sent(above)
-        instructions = context.instructions
+        ask, window = asked.as_sent(above)
+        instructions = window.instructions
         if any(key.is_in(ask.thread or "") for key in endpoint.known_keys):
             raise InputError(
                 "The name of the thread holds your API key. Nothing was sent.",
@@ -70,7 +70,7 @@ class SecretCheck:
         about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])
         if about != self._about:
             self._passed, self._about = set(), about
-        carried = [message.content for message in context.messages]
+        carried = [message.content for message in window.messages]
         if instructions is not None:
             carried.append(instructions.text or "")
         fields = json.dumps({**request.extra}, ensure_ascii=False)
