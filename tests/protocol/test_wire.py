@@ -757,6 +757,8 @@ def test_a_usage_may_come_beside_a_content() -> None:
     for usage in ({"total_tokens": 1}, {"total_tokens": 2}, {"total_tokens": "n"}, "n", None):
         builder.append("a", usage)
     assert (builder.text, builder.facts.usage) == ("aaaaa", Usage(total_tokens=2))
+    builder.add(Chunk(usage=Usage(total_tokens=3)))
+    assert builder.facts.usage == Usage(total_tokens=3)
 
 
 def test_a_refusal_comes_in_fragments() -> None:
