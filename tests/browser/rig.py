@@ -189,12 +189,15 @@ class Front:
         page.on("pageerror", lambda error: self._error(str(error)))
         return page
 
-    def open(self, cells: Sequence[str | dict[str, Any]], *, minor: int = 5) -> Book:
+    def open(
+        self, cells: Sequence[str | dict[str, Any]], *, minor: int = 5, **metadata: Any
+    ) -> Book:
         """Write a notebook and open it, with a kernel of its own.
 
         Args:
             cells: sources of code cells, or cells (:func:`cell`), which may say an ``id``.
             minor: which minor version of nbformat 4 the file has; before 5 cells have no ids.
+            metadata: of the notebook.
         """
         path = self.server.path()
         own = [cell(one) if isinstance(one, str) else one for one in cells]
@@ -205,7 +208,7 @@ class Front:
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = {
             "cells": own,
-            "metadata": {"kernelspec": kernel},
+            "metadata": {"kernelspec": kernel, **metadata},
             "nbformat": 4,
             "nbformat_minor": minor,
         }
