@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import http.client
 import os
-from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import requests
@@ -122,14 +121,8 @@ class HttpTransport:
         self._begin()
 
     def _begin(self) -> None:
-        # Without the rest of a session: it would read the body of a redirect, and follow cookies.
-        self._session = requests.Session()
-        # No .netrc, no environment: what they may say is asked for by name, below.
-        self._session.trust_env = False
-        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        own = KeyedAdapter(self._pools)
-        self._session.mount("https://", own)
-        self._session.mount("http://", own)
+        # A session besides would follow redirects, keep cookies and read a .netrc.
+        self._adapter = KeyedAdapter(self._pools)
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> HttpExchange:
         """Send a request; return its answer (see :class:`Transport`)."""
@@ -145,7 +138,8 @@ class HttpTransport:
             ChatError: as :meth:`send`.
             ChatInterrupted: as :meth:`send`.
         """
-        headers = {**_headers(stream=False), "Content-Type": None}
+        headers = _headers(stream=False)
+        del headers["Content-Type"]
         url = models_url(self.setup.endpoint.base_url)
         return self._exchange("GET", url, None, headers, halt)
 
@@ -175,7 +169,7 @@ class HttpTransport:
         method: str,
         url: str,
         body: bytes | None,
-        headers: dict[str, str | None],
+        headers: dict[str, str],
         halt: Halt,
     ) -> HttpExchange:
         timeout = Timeout.from_value(self.setup.timeout)
@@ -183,10 +177,13 @@ class HttpTransport:
         bundle = network_errors.certificate_bundle(os.environ)
         try:
             clock.start()
-            headers |= self.setup.extra_headers or {}
-            request = requests.Request(method, url, headers, data=body)
-            response = self._session.get_adapter(url).send(
-                self._session.prepare_request(request),
+            request = requests.PreparedRequest()
+            request.prepare_method(method)
+            request.prepare_url(url, None)
+            request.prepare_headers({**headers, **(self.setup.extra_headers or {})})
+            request.prepare_body(body, None)
+            response = self._adapter.send(
+                request,
                 stream=True,
                 # The clock has the time-outs from there on.
                 timeout=cast("Any", (timeout.connect, timeout.first_byte)),
@@ -290,8 +287,9 @@ class HttpExchange:
             late.cancel()
 
 
-def _headers(*, stream: bool) -> dict[str, str | None]:
+def _headers(*, stream: bool) -> dict[str, str]:
     return {
+        "Connection": "keep-alive",
         "Content-Type": "application/json",
         "Accept": "text/event-stream, application/json" if stream else "application/json",
         # A compressed stream would be held back where it is compressed.
