@@ -244,7 +244,7 @@ export class Bridge {
 
   /** What was painted is in the page alone. @param {unknown} _ @param {string} state */
   saving(_, state) {
-    if (state === "started" && this.painter.live) saveOutputs(cellList(this.cells), (live) => this.painter.painted(live));
+    if (state === "started" && this.painter.live) saveOutputs(cellList(this.cells), this.painter);
   }
 
   /** Return whether the kernel has ended, or the notebook has another one. */
@@ -256,7 +256,7 @@ export class Bridge {
   /** Stop; of a kernel that has ended nothing more comes. */
   lose() {
     if (this.stopped) return;
-    if (this.isLost()) endOutputs(cellList(this.cells), (live) => this.painter.painted(live));
+    if (this.isLost()) endOutputs(cellList(this.cells), this.painter);
     this.stop();
   }
 

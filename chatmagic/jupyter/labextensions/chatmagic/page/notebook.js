@@ -119,8 +119,8 @@ export function cellList(cells) {
 export function liveOutputs(cells) {
   return cells.flatMap(({ outputs }) => Array.from({ length: outputs?.length ?? 0 }, (_, at) => {
     const html = String(outputs?.get(at).toJSON().data?.["text/html"] ?? "");
-    const [, live = ""] = html.slice(0, HEAD).match(/<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})[ "]/) ?? [];
-    return { outputs, at, live };
+    const [, live = "", serial = "-1"] = html.slice(0, HEAD).match(/<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})(?: chatmagic-at-(\d+))?[ "]/) ?? [];
+    return { outputs, at, live, serial: Number(serial) };
   })).filter(({ live }) => live);
 }
 
@@ -172,14 +172,13 @@ export function settleOutputs(cells, settled) {
 }
 
 /**
- * Write what was painted of the replies under way into the notebook, for a save.
+ * Write what was painted of a reply under way into the notebook, for a save.
  * @param {Cell[]} cells
- * @param {(live: string) => string} painted the blocks that were painted of one; empty for none
+ * @param {import("./paint.js").Painter} painter
  */
-export function saveOutputs(cells, painted) {
-  for (const each of liveOutputs(cells)) {
-    const blocks = painted(each.live);
-    if (blocks) writeOutput(each, blocks, SAVED, (classes) => classes);
+export function saveOutputs(cells, painter) {
+  for (const each of liveOutputs(cells).filter(({ live }) => live === painter.live)) {
+    writeOutput(each, painter.painted(each.live, each.serial), SAVED, (classes) => classes);
   }
 }
 
@@ -187,13 +186,13 @@ export function saveOutputs(cells, painted) {
  * Leave what came of the replies under way as partial: their kernel has ended. They keep their
  * names, by which a page that is loaded again has the last state where a kernel was only lost.
  * @param {Cell[]} cells
- * @param {(live: string) => string} painted the blocks that were painted of one; empty for none
+ * @param {import("./paint.js").Painter} painter
  */
-export function endOutputs(cells, painted) {
+export function endOutputs(cells, painter) {
   for (const each of liveOutputs(cells)) {
     if (String(each.outputs?.get(each.at).toJSON().data["text/html"]).endsWith(PARTIAL)) continue;
     const ended = (/** @type {string} */ head) => head.replace(/ chatmagic-(live|at-\d+)(?=[" ])/g, "");
-    writeOutput(each, painted(each.live), PARTIAL, ended);
+    writeOutput(each, painter.painted(each.live, each.serial), PARTIAL, ended);
   }
 }
 

@@ -52,9 +52,14 @@ export class Painter {
     this.boxes.clear();
   }
 
-  /** Return all that came of a reply; empty where that is not known. @param {string} live */
-  painted(live) {
-    const blocks = live === this.live ? this.blocks.map(({ html }) => html) : [];
+  /**
+   * Return all that came of a reply; empty where that is not known, or is known better.
+   * @param {string} live
+   * @param {number} [serial] of the last message that an output of it holds
+   */
+  painted(live, serial = -1) {
+    const isNew = live === this.live && this.serial > serial;
+    const blocks = isNew ? this.blocks.map(({ html }) => html) : [];
     return blocks.includes("") ? "" : blocks.join("");
   }
 
