@@ -58,11 +58,11 @@ def test_a_device_or_a_huge_file_is_not_read(
     with pytest.raises(InputError, match="it is not a file"):
         content_of(Path(os.devnull))
     path = tmp_path / "large"
-    path.write_bytes(b"abc")
-    monkeypatch.setattr(files, "LARGEST", 3)
-    assert content_of(path) == b"abc"
-    monkeypatch.setattr(files, "LARGEST", 2)
-    with pytest.raises(InputError, match="large cannot be read: it is larger than"):
+    monkeypatch.setattr(files, "LARGEST", 2**20)
+    path.write_bytes(bytes(2**20))
+    assert content_of(path) == bytes(2**20)
+    path.write_bytes(bytes(2**20 + 1))
+    with pytest.raises(InputError, match=r"^large cannot be read: it is larger than 1 MiB\.$"):
         content_of(path)
 
 

@@ -64,6 +64,9 @@ def test_the_notebook_goes_on(tmp_path: Path, slow: Slow) -> None:
     handle.start()
     assert handle.is_running
     assert repr(handle) == "<map, running: 0 of 2 rows answered, 0 failed; job.jsonl>"
+    assert slow.sent.wait(PATIENCE)
+    handle._job.progress.waiting = "waiting until noon"
+    assert repr(handle).startswith("<map, waiting until noon: 0 of")
     slow.go.set()
     assert handle.result() == handle.result() == ["A", "B"]
     assert (handle.answered, handle.failed, handle.credits_left) == (2, 0, None)
@@ -149,6 +152,7 @@ def test_a_person_sees_rows_and_credits(capsys: pytest.CaptureFixture[str]) -> N
     assert "3/9" in shown
     assert "7 credits left, waiting until noon" in shown
     bar.close()
+    assert capsys.readouterr().err.rpartition("\r")[0].endswith(" ")
 
 
 def test_nobody_sees_nothing(

@@ -170,6 +170,7 @@ def test_silence_carries_the_partial_reply() -> None:
         (Played(200, b'{"error": "whole"}'), "ended"),
         (Played(500, b'{"error": "whole"}'), "ended"),
         (Played(500, b"x" * BODY_BYTES, b"x"), "cut off"),
+        (Played(500, b'{"error": "whole"}', CutOffError("It broke.")), "cut off"),
         (Played(200, *HELLO[:1]), "cut off"),
         (Played(200, *HELLO[:1], b'data: {"error": "broken"}\n'), "cut off"),
         (Played(200), "cut off"),

@@ -69,6 +69,11 @@ def test_what_is_no_overlap(first: str, second: str, both: str) -> None:
     assert join(first, second) == both
 
 
+def test_an_overlap_may_begin_within_what_is_like_its_beginning() -> None:
+    """Where it cannot begin at one character, it may at the next."""
+    assert join("aaaaaaaaab", "aaaaaaaab, c") == "aaaaaaaaab, c"
+
+
 @given(texts, texts)
 def test_nothing_but_a_repetition_is_left_out(first: str, second: str) -> None:
     """The first part stays whole; of the second goes what the first ends with, or a fence."""

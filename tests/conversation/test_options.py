@@ -66,6 +66,8 @@ def test_the_help_comes_from_the_table() -> None:
     examples = "\n\n    %%chat -t 0\n    Why?\n    \n    Really?\n\n    %chat And now?"
     assert examples in text
     assert options.usage() == text.replace(examples, "")
+    assert "\n    -t, --temperature NUMBER  " in text
+    assert "\n    -q, --quiet  " in text
     assert max(map(len, text.splitlines())) <= 88
 
 

@@ -249,11 +249,17 @@ def test_nothing_is_kept_in_memory(asking: Session) -> None:
     assert sorted((line["row"], line["text"]) for line in lines) == [(0, "A"), (1, "B"), (2, "C")]
 
 
-def test_beside_the_notebook(asking: Session) -> None:
+def test_beside_the_notebook(asking: Session, service: RowService) -> None:
     """A handle, with the same result."""
     handle = asking.map("{{ it }}", ["a", "b"], yes=True, block=False)
     assert [reply.text for reply in handle.result()] == ["A", "B"]
     assert (handle.answered, handle.total) == (2, 2)
+    service.credits = 1_009
+    handle = asking.map("{{ it }}", iter("cd"), yes=True, block=False, file="rows.jsonl")
+    handle.result()
+    assert repr(handle) == (
+        "<map, not running: 2 rows answered, 0 failed, 1,007 credits left; rows.jsonl>"
+    )
 
 
 @pytest.mark.parametrize(

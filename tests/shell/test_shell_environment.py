@@ -28,6 +28,8 @@ def test_a_shell_has_no_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     for is_terminal in (True, False):
         monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
         assert environment.is_watched() is environment.has_person() is is_terminal
+    monkeypatch.setattr(sys, "stderr", None)
+    assert not environment.is_watched()
 
 
 def test_no_address() -> None:

@@ -82,8 +82,8 @@ def failure(script: bytes | Callable[[Peer], object], *, streaming: bool = True)
 class Played:
     """An exchange without a wire, which takes note of how it ended."""
 
-    def __init__(self, status: int, *pieces: bytes) -> None:
-        """Have an answer ready."""
+    def __init__(self, status: int, *pieces: bytes | ChatError) -> None:
+        """Have an answer ready; an error breaks it off."""
         self.status = status
         self.headers: list[tuple[str, str]] = []
         self.origin: Origin = "live"
@@ -97,7 +97,10 @@ class Played:
 
     def read(self) -> bytes:
         """Give the next piece; the last one is empty, and comes again."""
-        return self._pieces.pop(0) if len(self._pieces) > 1 else self._pieces[0]
+        piece = self._pieces.pop(0) if len(self._pieces) > 1 else self._pieces[0]
+        if isinstance(piece, ChatError):
+            raise piece
+        return piece
 
     def close(self, *, ended: bool | None = None) -> None:
         """Take note of an end as an exchange; as a transport, have nothing open."""
