@@ -1,7 +1,7 @@
-"""Gauge of the credits, as a line and large, as HTML and as words; a plot of what requests took.
+"""Gauge of the credits, as a line and large, as HTML and as words; a plot of the requests' costs.
 
-Pure. What is unknown is said to be unknown, and low and empty are told by words and by
-the shape of the bar, not by colour alone.
+Pure. An unknown figure is shown as unknown. Words and the shape of the bar, not colour alone,
+show that credits are low or used up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _CELLS: Final = 10
-# Colours are Jupyter's, else VS Code's, else those of the text around, which can be read there.
+# Colours are Jupyter's, else VS Code's, else those of the text around, which are readable there.
 _INK: Final = "var(--jp-ui-font-color1, var(--vscode-editor-foreground, currentColor))"
 _COLOURS: Final = {
     # The theme's colours alone are too pale beside text, light and dark.
@@ -36,19 +36,25 @@ _COLOURS: Final = {
 
 
 def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
-    """Return what stands under a reply: the credits, and the tokens where they were told.
+    """Return the line under a reply: the credits, the tokens if known, and the settings.
 
     Args:
-        credits: what the reply's own response said; ``None`` is unknown.
-        usage: token counts; ``None`` is not told.
-        settings: what :func:`settings_words` gives of its record.
+        credits: the credits that the reply's own response named; ``None`` is unknown.
+        usage: token counts; ``None`` is unknown.
+        settings: the result of :func:`settings_words` for the reply's record.
     """
     parts = (crediting.words(credits), usage_words(usage), settings)
     return " · ".join(part for part in parts if part)
 
 
 def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
-    """Return :func:`line_words` as HTML, with a small bar."""
+    """Return :func:`line_words` as HTML, with a small bar.
+
+    Args:
+        credits: as for :func:`line_words`.
+        usage: as for :func:`line_words`.
+        settings: as for :func:`line_words`.
+    """
     return (
         f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">'
         f"{_bar(credits)}{escape(line_words(credits, usage, settings))}</p>"
@@ -56,15 +62,15 @@ def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") 
 
 
 def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
-    """Return the settings of a request that are not the service's own; empty where none is.
+    """Return the settings that a request sets itself, in words; empty if there are none.
 
     Args:
-        parameters: those that were set, as a record keeps them.
-        model: the model that was asked for; ``None`` where none was named.
+        parameters: the parameters that were set, as a record keeps them.
+        model: the model that was requested; ``None`` if none was named.
     """
     temperature, most = parameters.get("temperature"), parameters.get("max_tokens")
     schema = parameters.get("schema")
-    # Written in one way, also where a page has saved 1.0 as 1, and -0.0 as 0.
+    # One spelling for 1 and 1.0, for 0 and -0.0: a page may have saved either.
     parts = (
         None if temperature is None else f"t {temperature + 0.0:g}",
         None if most is None else f"max {most:,}",
@@ -76,7 +82,11 @@ def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
 
 
 def usage_words(usage: Usage | None) -> str:
-    """Return the token counts in words; empty where none was told."""
+    """Return the token counts in words; empty if none is known.
+
+    Args:
+        usage: the counts; ``None`` is unknown.
+    """
     if usage is None:
         return ""
     sent, got, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
@@ -93,14 +103,14 @@ def large_words(
     now: datetime,
     clock_off: timedelta | None = None,
 ) -> str:
-    """Return the gauge large, for a terminal.
+    """Return the large gauge, for a terminal.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
-        took: about how many credits the last turn took; ``None`` is not known.
-        now: the time here, aware; tells how old the figures are.
-        clock_off: how far the clock here is ahead of the service's (below 0: behind);
-            ``None`` where that is not known to be wrong.
+        took: the approximate cost of the last turn in credits; ``None`` is unknown.
+        now: the local time, aware; the age of the figures is counted from it.
+        clock_off: how far the local clock is ahead of the service's (below 0: behind);
+            ``None`` if the clock is not known to be wrong.
     """
     if credits is None:
         return "\n".join(["Credits: unknown. No answer has told them yet.", *_clock(clock_off)])
@@ -117,7 +127,14 @@ def large_html(
     now: datetime,
     clock_off: timedelta | None = None,
 ) -> str:
-    """Return :func:`large_words` as HTML."""
+    """Return :func:`large_words` as HTML.
+
+    Args:
+        credits: as for :func:`large_words`.
+        took: as for :func:`large_words`.
+        now: as for :func:`large_words`.
+        clock_off: as for :func:`large_words`.
+    """
     if credits is None:
         words = escape(large_words(None, took, now=now, clock_off=clock_off))
         return f'<div class="chatmagic-gauge" role="group" aria-label="Credits">{words}</div>'
@@ -139,7 +156,7 @@ def _details(
     if took is not None:
         lines.append(f"The last turn took about {took:,}.")
     age = int((now - (clock_off or timedelta()) - credits.seen_at).total_seconds())
-    old = f", {_age(age)} ago" if age >= 60 else ""  # noqa: PLR2004 - a minute is news
+    old = f", {_age(age)} ago" if age >= 60 else ""  # noqa: PLR2004 - below a minute the age does not matter
     lines.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC{old}.")
     return lines
 
@@ -159,7 +176,7 @@ def _age(seconds: int) -> str:
 
 
 def _blocks(credits: Credits | None) -> int | None:
-    """Return how many cells of the bar are full; at least one while anything is left."""
+    """Return the number of full cells in the bar: at least one while any credits are left."""
     if credits is None or credits.limit is None or credits.remaining is None:
         return None
     share = min(credits.remaining / credits.limit, 1.0) if credits.limit else 0.0
@@ -178,31 +195,31 @@ def _bar(credits: Credits | None) -> str:
 
 
 MOST_BARS: Final = 30
-"""How many bars there are at most, the latest."""
+"""The most bars of a plot; the latest requests have them."""
 _STEP: Final = 12
 _LEFT: Final = 40
 _HEIGHT: Final = 60
 _TOP: Final = 12
 
 
-class Bar(NamedTuple):
-    """One request.
+class PlotBar(NamedTuple):
+    """Bar of one request in the plot.
 
     Args:
-        height: what it took; ``None`` is unknown.
-        is_full: whether it is drawn full, else as an outline.
+        height: the request's cost in credits; ``None`` is unknown.
+        is_full: whether the bar is filled; otherwise it is an outline.
     """
 
     height: int | None
     is_full: bool
 
 
-def usage_plot(bars: Sequence[Bar], label: str) -> str:
-    """Return the plot.
+def usage_plot(bars: Sequence[PlotBar], label: str) -> str:
+    """Return the plot of the requests' costs as SVG.
 
     Args:
-        bars: oldest first.
-        label: what it shows, in words.
+        bars: one for each request, oldest first; the latest :data:`MOST_BARS` are drawn.
+        label: description of the plot, for screen readers.
     """
     bars = bars[-MOST_BARS:]
     top = max((bar.height or 0 for bar in bars), default=0)
@@ -221,7 +238,7 @@ def usage_plot(bars: Sequence[Bar], label: str) -> str:
     )
 
 
-def _drawn(bar: Bar, left: int, bottom: int, top: int) -> str:
+def _drawn(bar: PlotBar, left: int, bottom: int, top: int) -> str:
     if bar.height is None:
         return f'<text x="{left + 1}" y="{bottom - 3}">?</text>'
     height = round(_HEIGHT * bar.height / top, 1) if top else 0

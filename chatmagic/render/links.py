@@ -1,7 +1,7 @@
-"""Links of untrusted text: where each leads, and what a reader is told of that.
+"""Links of untrusted text: the target of each, and the note that shows it to a reader.
 
-What is no address on the web and no mailbox is no link; and a link whose text does not say
-where it leads has its host or mailbox beside it.
+Only addresses on the web and mailboxes become links. A link whose text does not name its target
+has its host or mailbox beside it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ from chatmagic.text import one_line
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#\\]|mailto:[^\s@]+@", re.IGNORECASE)
 _HOST: Final = re.compile(r"[\w.:-]+", re.ASCII)
-"""A host as a browser shows it, too: what it decodes or refuses is none of them."""
+"""A host that a browser shows as it is written; hosts that it decodes or refuses do not match."""
 
 _NUMBER: Final = re.compile(r"(?:[^@]*\.)?(?:0x[0-9a-f]*|\d+)\.*", re.IGNORECASE)
 
 
 def target(href: str) -> str:
-    """Return the host or mailbox that an address leads to; empty if it may be no link."""
+    """Return the host or mailbox that an address leads to; empty if it may be no link.
+
+    Args:
+        href: the address, of untrusted text.
+    """
     try:
         parts = urlsplit(href if _ADDRESS.match(href) else "")
         _ = parts.port
@@ -38,15 +42,15 @@ def target(href: str) -> str:
     if _NUMBER.fullmatch(host):
         with contextlib.suppress(ValueError):
             return str(ip_address(host))
-        return ""  # a browser reads it as an address that looks otherwise
+        return ""  # a browser reads the number as an IP address in another notation
     return host
 
 
 def note(text: str, href: str) -> str:
-    """Return what must stand beside a link's text; empty if that says where it leads.
+    """Return the note beside a link's text that names its target; empty if the text names it.
 
     Args:
-        text: the link's own, without marks.
+        text: the link's own text, without marks.
         href: the address, of untrusted text.
     """
     host = target(href).removeprefix("www.")
@@ -59,16 +63,16 @@ def note(text: str, href: str) -> str:
     return "" if same else f" ({host})"
 
 
-def around(href: str, text: str) -> tuple[str, str]:
-    """Return what stands before and after a link's text; no link if it may lead nowhere.
+def tags(href: str, text: str) -> tuple[str, str]:
+    """Return the HTML before and after a link's text; without a link if the address may be none.
 
     Args:
         href: the address, of untrusted text.
-        text: the link's own, without marks.
+        text: the link's own text, without marks.
     """
     beside = escape(note(text, href))
     if not target(href):
         return "", beside
-    # JupyterLab takes the `noreferrer` away again, but not the policy.
+    # JupyterLab removes `noreferrer` again, but not the policy.
     policy = 'referrerpolicy="no-referrer"'
     return f'<a href="{escape(href)}" title="{escape(href)}" {policy}>', f"{beside}</a>"

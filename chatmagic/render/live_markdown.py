@@ -1,13 +1,13 @@
-"""A reply under way as blocks of safe HTML: each is rendered and made safe once.
+"""A reply under way as blocks of safe HTML: each finished block is rendered and made safe once.
 
-Only what stands behind the last certain end of a block is rendered again when more has come, so
-that a reply takes time linear in its length over its life. What is rendered here differs from
-:func:`chatmagic.render.markdown.to_html` in a few ways, which the reply's last state settles:
+When more text comes, only the text after the last certain end of a block is rendered again. So
+the total time is linear in the reply's length. The HTML differs in a few ways from that of
+:func:`chatmagic.render.markdown.to_html`, which replaces it when the reply is complete:
 
-- a link or a footnote whose definition comes later is text, as long as it was before;
-- a block that grows beyond :data:`LONGEST` characters is cut, and goes on as a new one;
-- what is nested too deeply is plain text by itself, and not with the whole reply;
-- what stands above the reply's first word is read from the left.
+- a link or a footnote whose definition comes later is shown as text;
+- a block that grows beyond :data:`LONGEST` characters is cut, and goes on as a new block;
+- a part that is nested too deeply is plain text, but not the whole reply;
+- the part above the reply's first word is read from the left.
 """
 
 from __future__ import annotations
@@ -29,57 +29,67 @@ if TYPE_CHECKING:
     from markdown_it.utils import EnvType
 
 LONGEST: Final = 1_500
-"""The most characters that are rendered again with each drawing, but for one line more."""
-_LONGEST_CODE: Final = 800  # the same, of a block of code, whose parts look like one
-_SLICE: Final = 4_000  # characters that are read at once, so that each reading is short
-_NEWEST: Final = 20_000  # characters that are shown of what a page cannot bear
-_LONGEST_HEAD: Final = 200  # characters of the lines that a cut block begins with again
-_CERTAIN: Final = 32  # characters of a line that begin no item of a list, and never will
+"""The most characters that are rendered again with each drawing, apart from one more line."""
+_LONGEST_CODE: Final = 800  # the same for a block of code, whose parts look like one block
+_SLICE: Final = 4_000  # characters that are parsed at once, so that each parse is short
+_NEWEST: Final = 20_000  # characters that are shown of a reply that is too large for a page
+_LONGEST_HEAD: Final = 200  # characters of the lines that a cut block repeats at its beginning
+_CERTAIN: Final = 32  # characters of a line after which it cannot become a list item
 
 _OUTLINE: Final = markdown_parser.parser(RendererHTML)
 _OUTLINE.core.ruler.enableOnly(["normalize", "block"])
 _GAP: Final = re.compile(r"\n[ \t]*\n[ \t]*\S")
 _HELD: Final = re.compile("[\r\ud800-\udbff]\\Z")
 _LISTS: Final = frozenset(["bullet_list_open", "ordered_list_open", "code_block"])
-"""Blocks that may go on behind an empty line."""
+"""Blocks that may go on after an empty line."""
 
 
-class Change(NamedTuple):
-    """What to do with the blocks that are shown: the first ``keep`` stay, others follow them."""
+class BlockChange(NamedTuple):
+    """Change of the blocks on the screen.
+
+    Args:
+        keep: how many of the first blocks stay.
+        blocks: the blocks that follow them now.
+    """
 
     keep: int
     blocks: list[str]
 
 
 class Blocks(list[str]):
-    """Blocks that are shown, of which the first ones do not change any more."""
+    """Blocks on the screen; the first ``finished`` of them do not change any more."""
 
     def __init__(self) -> None:
-        """Show none yet."""
+        """Begin without a block."""
         super().__init__()
         self.finished = 0
 
-    def show(self, finished: list[str], unfinished: Sequence[str]) -> Change:
-        """Show other blocks behind those that are finished."""
+    def show(self, finished: list[str], unfinished: Sequence[str]) -> BlockChange:
+        """Replace the blocks after the finished ones, and return the change.
+
+        Args:
+            finished: blocks that do not change any more.
+            unfinished: the blocks after them.
+        """
         new = [*finished, *unfinished]
         begin = keep = self.finished
         while keep < len(self) and keep - begin < len(new) and self[keep] == new[keep - begin]:
             keep += 1
         self.finished += len(finished)
         self[keep:] = new[keep - begin :]
-        return Change(keep, self[keep:])
+        return BlockChange(keep, self[keep:])
 
 
 class LiveText:
     """Text under way, shown as it came.
 
     Args:
-        blocks: those that are shown, which are kept.
-        most: how many characters are shown at least of the newest; ``None`` shows all.
+        blocks: the blocks on the screen, which stay; ``None`` for none.
+        most: the least number of the newest characters that are shown; ``None`` shows all.
     """
 
     def __init__(self, blocks: Blocks | None = None, most: int | None = None) -> None:
-        """Show nothing yet."""
+        """Begin without text."""
         self.blocks = Blocks() if blocks is None else blocks
         self.side = "auto"
         self._begin = len(self.blocks)
@@ -87,11 +97,11 @@ class LiveText:
         self._shown = 0
         self._rest = ""
 
-    def feed(self, text: str) -> Change:
-        """Show more.
+    def feed(self, text: str) -> BlockChange:
+        """Add text, and return the change of the blocks.
 
         Args:
-            text: what has come.
+            text: the text that has come since.
         """
         self._rest += text if self._most is None else text[-self._most :]
         finished, at = [], 0
@@ -102,7 +112,7 @@ class LiveText:
         self._shown += at
         self._rest = self._rest[at:]
         if self._most is not None and self._shown > self._most:
-            # All begins anew with the newest, and not at each drawing.
+            # The blocks begin anew with the newest text, but not with each drawing.
             self.blocks.finished = self._begin
             finished, self._shown = finished[-1:], 0
         return self.blocks.show(finished, [_plain(self._rest)])
@@ -112,11 +122,11 @@ class LiveMarkdown:
     """Markdown under way.
 
     Args:
-        opening: what stands before the text and is not seen, as the line that opens a block.
+        opening: text that is parsed before the reply, such as the line that opens a block of code.
     """
 
     def __init__(self, opening: str = "") -> None:
-        """Show nothing yet."""
+        """Begin without text."""
         self.blocks = Blocks()
         self.side = "auto"
         """The direction of the reply as a whole: ``rtl``, or else ``auto``."""
@@ -127,17 +137,17 @@ class LiveMarkdown:
         self._rest = opening
         self._instead: LiveText | None = None
 
-    def feed(self, text: str) -> Change:
-        """Show more.
+    def feed(self, text: str) -> BlockChange:
+        """Add text, and return the change of the blocks.
 
         Args:
-            text: what has come.
+            text: the text that has come since.
         """
         if self._instead is not None:
             return self._instead.feed(text)
         self._length += len(text)
         text = self._held + text
-        # The other half of a line end, or of a character, may come with the next fragment.
+        # The second half of a line end or of a character may come with the next fragment.
         self._held = held[0] if (held := _HELD.search(text)) else ""
         text = visible(text.removesuffix(self._held)).replace("\r\n", "\n").replace("\r", "\n")
         if self._length >= markdown.MOST_MARKDOWN:
@@ -155,7 +165,7 @@ class LiveMarkdown:
         return self.blocks.show(finished, unfinished)
 
     def _finish(self) -> list[str]:
-        """Render what is finished, and take it off the rest."""
+        """Return the finished blocks, rendered, and remove them from the rest."""
         finished: list[str] = []
         while (cut := _cut(self._rest)) is not None:
             end, again = cut
@@ -168,16 +178,16 @@ class LiveMarkdown:
         return finished
 
     def _render(self, text: str, env: EnvType) -> tuple[list[str], int]:
-        """Return a part of the reply as safe blocks, and how many there are for a page.
+        """Return a part of the reply as safe blocks, and their number as a page counts them.
 
         Args:
             text: the part.
-            env: what was read above; goes on with what is read here.
+            env: the parser's state after the part above; it is updated.
         """
         try:
             env["references"] = {**env["references"]}  # else a copy of env would share them
             tokens = markdown.PARSER.parse(text, env)
-            if markdown.too_deep(tokens):
+            if markdown.is_too_deep(tokens):
                 return [_plain(text)], 1
             env["side"] = env["side"] or markdown_parser.side(tokens)
             markdown_parser.set_directions(tokens, env["side"])
@@ -188,17 +198,17 @@ class LiveMarkdown:
         except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
             log_swallowed(error)
             return [_plain(text)], 1
-        return blocks, markdown.blocks(tokens)
+        return blocks, markdown.block_count(tokens)
 
-    def _give_up(self, why: str) -> Change:
-        """Show the newest of a reply that a page cannot bear, from now on."""
+    def _give_up(self, why: str) -> BlockChange:
+        """Show only the newest text of a reply that is too large for a page, from now on."""
         why += f"; while it streams its newest {_NEWEST:,} characters are shown"
         note = sanitize.clean(markdown.note_of_plain(why))
         self.blocks.finished = 0
         self.blocks.show([note], ())
         self._instead = LiveText(self.blocks, _NEWEST)
         change = self._instead.feed(self._rest)
-        return Change(0, [note, *change.blocks])
+        return BlockChange(0, [note, *change.blocks])
 
 
 def _plain(text: str) -> str:
@@ -206,7 +216,7 @@ def _plain(text: str) -> str:
 
 
 def _top(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Return the tokens of each block that no other holds."""
+    """Return the tokens of each block that is in no other block."""
     blocks: list[list[Token]] = []
     for token in tokens:
         if token.level == 0 and token.nesting >= 0:
@@ -216,14 +226,14 @@ def _top(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _cut(text: str) -> tuple[int, str] | None:
-    """Return where a text can be cut, and what the part behind begins with again.
+    """Return the place of a cut in a text, and the lines that the part after it repeats.
 
     Args:
-        text: the end of what has come, from the beginning of a block on.
+        text: the end of the reply so far, from the beginning of a block on.
 
     Returns:
-        The last place where a block is certain to end, or one inside a block that is too long;
-        ``None`` where neither is.
+        The last certain end of a block, or else a place in a block that is too long; ``None``
+        without such a place.
     """
     is_code = text.startswith(("```", "~~~"))
     is_long = len(text) > (_LONGEST_CODE if is_code else LONGEST)
@@ -236,14 +246,14 @@ def _cut(text: str) -> tuple[int, str] | None:
         is_whole = line < len(lines) - 1 or (
             block[0].type == "paragraph_open" and len(lines[line]) >= _CERTAIN
         )
-        # No formula, paragraph or table goes on behind an empty line, whatever follows.
+        # No formula, paragraph or table goes on after an empty line, whatever follows.
         if not lines[line - 1].strip(" \t") and (is_whole or before[0].type not in _LISTS):
             return _offset(lines, line), ""
     return _cut_inside(lines, blocks, begins) if is_long else None
 
 
 def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) -> tuple[int, str]:
-    """Return where to cut a text that no certain end divides, as :func:`_cut` does."""
+    """Return what :func:`_cut` does, for a long text without a certain end of a block."""
     begin, again = 0, ""
     if len(begins) > 1:
         return _offset(lines, begins[-1]), ""
@@ -259,7 +269,7 @@ def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) 
         again = ""
     if (last := len(lines) - 1) > begin:
         return _offset(lines, last), again
-    # One endless line.
+    # The text is one very long line.
     start = _offset(lines, begin)
     text = "\n".join(lines)
     return text.rfind(" ", start + LONGEST // 2, start + LONGEST) + 1 or start + LONGEST, again
@@ -270,5 +280,5 @@ def _first_line(token: Token) -> int:
 
 
 def _offset(lines: list[str], count: int) -> int:
-    """Return how many characters so many lines have, their ends included."""
+    """Return the number of characters in the first lines, line ends included."""
     return sum(map(len, lines[:count])) + count

@@ -1,12 +1,12 @@
 r"""Markdown of a reply, which is untrusted text, to HTML that cannot act.
 
-Three walls stand one behind the other: markdown-it reads the reply with HTML turned off, the
-renderer below writes only what it knows, and nh3 drops whatever is not on the short lists of
-:mod:`chatmagic.render.sanitize`.
+Three walls stand one behind the other: markdown-it parses the reply with HTML turned off, the
+renderer below writes only the tags it knows, and nh3 removes everything that is not on the short
+lists of :mod:`chatmagic.render.sanitize`.
 
-What Markdown means in a reply is said in :mod:`chatmagic.render.markdown_parser`. A reply is
-not a page: images are links that say so, and headings start at level 4 and leave no level out.
-What is longer than a page can bear is plain text, with a line that says so.
+:mod:`chatmagic.render.markdown_parser` defines the Markdown of a reply. A reply is not a page:
+images become links that say so, and headings start at level 4 and leave no level out. A reply
+that is too long for a page is shown as plain text, with a line that says so.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each
-_EACH_FORMULA: Final = 10  # characters that a formula counts besides its own: 2 ms
-MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes some 0.4 ms to lay one out
-_MOST_HEADINGS: Final = 200  # JupyterLab takes 5 s for 2,000, and has no end with 5,000
+_EACH_FORMULA: Final = 10  # characters added for each formula: 2 ms
+MOST_BLOCKS: Final = 5_000  # paragraphs and the like; a page takes about 0.4 ms to lay one out
+_MOST_HEADINGS: Final = 200  # JupyterLab takes 5 s for 2,000, and does not end with 5,000
 # Pygments can take quadratic time, above all on endless lines and on white space.
 _MOST_COLOURED: Final = 10_000  # characters of code in a reply
 _SLOW_TO_COLOUR: Final = re.compile(r"[^\n]{500}|\s{200}")
 
-# Languages whose lexer took at most 0.2 s for the worst found that passes those two limits.
+# Languages whose lexer took at most 0.2 s for the worst code found within those two limits.
 COLOURED: Final = frozenset(
     """bash c console cpp css diff fortran go html ini javascript js json julia latex lua matlab
     py pycon python python3 r ruby rust sh shell sql tex toml ts typescript xml yaml yml
@@ -52,7 +52,7 @@ TOO_DEEP: Final = "its lists or quotations are nested too deeply"
 TOO_MANY: Final = f"it has more than {MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
 
 TABLE: Final = f'<table style="{sanitize.TABLE}"'
-"""How a table in :func:`scrolling` begins."""
+"""Opening tag of a table in :func:`scrolling`, without its end."""
 
 _BLOCKS: Final = frozenset(
     """blockquote_open code_block fence formula heading_open hr list_item_open
@@ -63,22 +63,22 @@ _BLOCKS: Final = frozenset(
 def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     """Return a reply as an HTML fragment that cannot act, whatever the reply is.
 
-    The same text gives the same HTML. Markdown that is not finished (an open fence, half a
-    table, half a link) is shown as far as it goes.
+    The same text gives the same HTML. Unfinished Markdown (an open fence, half a table, half a
+    link) is shown as far as it goes.
 
     Args:
-        text: the reply, or as much of it as has come.
-        live: while it streams: no code colours, and each formula as its source.
-        breaks: whether each line end of the text is one: for what a person typed.
+        text: the reply, or the part of it that has come.
+        live: whether the reply still streams: code has no colours, and a formula is its source.
+        breaks: whether each line end of the text is a line end of the HTML, as for a prompt.
     """
     if len(text) >= MOST_MARKDOWN:
         return _as_text(text, f"it has {len(text):,} characters", sanitize.LONG_BOX)
     env = environment(live=live, breaks=breaks)
     try:
         tokens = PARSER.parse(visible(text), env)
-        if too_deep(tokens):
+        if is_too_deep(tokens):
             return _as_text(text, TOO_DEEP)
-        if blocks(tokens) > MOST_BLOCKS:
+        if block_count(tokens) > MOST_BLOCKS:
             return _as_text(text, TOO_MANY, sanitize.LONG_BOX)
         side = markdown_parser.set_directions(tokens)
         html = PARSER.renderer.render(tokens, PARSER.options, env)
@@ -89,11 +89,11 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
 
 
 def environment(*, live: bool, breaks: bool = False) -> EnvType:
-    """Return what the renderer keeps while it writes a reply.
+    """Return the renderer's state at the beginning of a reply.
 
     Args:
-        live: as :func:`to_html` has it.
-        breaks: the same.
+        live: as for :func:`to_html`.
+        breaks: as for :func:`to_html`.
     """
     return {
         "live": live,
@@ -106,25 +106,29 @@ def environment(*, live: bool, breaks: bool = False) -> EnvType:
 
 
 def _as_text(text: str, why: str, box: str = sanitize.BOX) -> str:
-    """Return a reply as plain text, with a line that says why."""
+    """Return a reply as plain text, with a line that gives the reason."""
     note = note_of_plain(why)
     pre = f'<pre style="{PROSE}">{escape(visible(text))}</pre>'
     return sanitize.reply_box(note + scrolling(pre, "Reply as plain text", style=box))
 
 
 def note_of_plain(why: str) -> str:
-    """Return the line that says why a reply is shown as plain text."""
+    """Return the line that gives the reason why a reply is shown as plain text.
+
+    Args:
+        why: the reason, as the end of a sentence.
+    """
     return f"<p><em>Shown as plain text: {why}.</em></p>\n"
 
 
 def scrolling(html: str, label: str, side: str = "", style: str = sanitize.BOX) -> str:
-    """Return a box around what may be too large; it takes focus, so that keys can scroll it.
+    """Return a scrolling box around HTML that may be too large; keys can scroll it, too.
 
     Args:
         html: safe HTML.
-        label: what it is, in words.
+        label: its name, for screen readers.
         side: its direction, ``ltr`` or ``rtl``; the page's own if empty.
-        style: the box's.
+        style: the style of the box.
     """
     focus = f'tabindex="0" role="group" aria-label="{escape(label)}"'
     return f'<div class="chatmagic-scroll" style="{style}"{_dir(side)} {focus}>{html}</div>\n'
@@ -139,19 +143,31 @@ def _styled(token: re.Match[str]) -> str:
     return f'{token[1]} style="{sanitize.TOKENS[token[2]]}">'
 
 
-def language(info: str) -> str:
-    """Return a fence's language, without anything that no language's name holds."""
+def language_name(info: str) -> str:
+    """Return a fence's language, with only the characters that names of languages have.
+
+    Args:
+        info: the text after the fence's marks.
+    """
     word = info.split(maxsplit=1)[0] if info.strip() else ""
     return "".join(char for char in word if char.isalnum() or char in "+#-._")
 
 
-def blocks(tokens: Sequence[Token]) -> int:
-    """Return how many paragraphs and the like there are, of which a page bears so many."""
+def block_count(tokens: Sequence[Token]) -> int:
+    """Return the number of paragraphs and the like; a page bears :data:`MOST_BLOCKS` of them.
+
+    Args:
+        tokens: the tokens of a reply, or of a part of it.
+    """
     return sum(token.type in _BLOCKS and not token.hidden for token in tokens)
 
 
-def too_deep(tokens: Sequence[Token]) -> bool:
-    """Return whether a part of a reply may lie deeper than the parser reads."""
+def is_too_deep(tokens: Sequence[Token]) -> bool:
+    """Return whether a part of a reply may lie deeper than the parser reads.
+
+    Args:
+        tokens: the tokens of a reply, or of a part of it.
+    """
     return any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens)
 
 
@@ -159,8 +175,8 @@ def text_of_link(tokens: Sequence[Token], begin: int) -> str:
     """Return the text of a link, without marks.
 
     Args:
-        tokens: those of its paragraph.
-        begin: the index of the one that opens it.
+        tokens: the tokens of its paragraph.
+        begin: the index of the token that opens the link.
     """
     level, parts, place = tokens[begin].level, list[str](), begin
     while not (tokens[place].type == "link_close" and tokens[place].level == level):
@@ -169,17 +185,17 @@ def text_of_link(tokens: Sequence[Token], begin: int) -> str:
     return "".join(parts)
 
 
-def heading(levels: Sequence[int]) -> str:
-    """Return the tag of a heading below others, of which the first is at level 4.
+def heading_tag(levels: Sequence[int]) -> str:
+    """Return the tag of a heading: ``h4`` for the first level, at most ``h6``.
 
     Args:
-        levels: those of the headings above it and its own, as the reply has them.
+        levels: the levels in the reply of the headings around it, outermost first, and its own.
     """
     return f"h{min(3 + len(levels), 6)}"
 
 
 class _Renderer(RendererHTML):
-    """Writer of HTML; ``env`` says whether the reply is live, and counts what costs time."""
+    """Writer of HTML; ``env`` says whether the reply is live, and counts the costly parts."""
 
     def softbreak(self, *rest: Any) -> str:
         return "<br>\n" if rest[-1]["breaks"] else "\n"
@@ -193,19 +209,19 @@ class _Renderer(RendererHTML):
         env["headings"] += 1
         if env["headings"] > _MOST_HEADINGS:
             return f"<p{side}><strong>"
-        # No level is left out on the way down, whatever the reply leaves out.
+        # No level is left out, even if the reply leaves one out.
         level = int(tokens[idx].tag[1])
         env["above"] = [*(other for other in env["above"] if other < level), level]
-        tag = heading(env["above"])
+        tag = heading_tag(env["above"])
         return f'<{tag} style="{sanitize.HEADINGS[tag]}"{side}>'
 
     def heading_close(self, _: Any, __: int, ___: Any, env: EnvType) -> str:
         if env["headings"] > _MOST_HEADINGS:
             return "</strong></p>\n"
-        return f"</{heading(env['above'])}>\n"
+        return f"</{heading_tag(env['above'])}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        # Said for each cell, because pages align the cells of tables in ways of their own.
+        # Each cell names it, because pages align the cells of tables in ways of their own.
         side = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2]
         start = "right" if rest[-1]["table"] == "rtl" else "left"
         tokens[idx].attrs["style"] = sanitize.ALIGNED[side or start]
@@ -222,20 +238,22 @@ class _Renderer(RendererHTML):
         return "</table></div>\n"
 
     def list_item_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        if tokens[idx].meta.get("task") and not tokens[idx].info:  # that is its number
+        if (
+            tokens[idx].meta.get("task") and not tokens[idx].info
+        ):  # its number; only an ordered list has one
             tokens[idx].attrs["style"] = sanitize.UNMARKED
         return self.renderToken(tokens, idx, *rest)
 
     def task(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         box, words = sanitize.TASKS[tokens[idx].meta["done"]]
-        # JupyterLab keeps the title alone where it does not trust a notebook.
+        # JupyterLab keeps only the title in a notebook that it does not trust.
         return f'<span role="img" aria-label="{words}" title="{words}">{box}</span>'
 
     def footnote(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         return f"<sup>{escape(tokens[idx].content)}</sup>"
 
     def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
-        code, word = tokens[idx].content, language(tokens[idx].info)
+        code, word = tokens[idx].content, language_name(tokens[idx].info)
         html = escape(code, quote=False)
         if not env["live"] and word.lower() in COLOURED:
             env["coloured"] += len(code)
@@ -255,9 +273,9 @@ class _Renderer(RendererHTML):
 
     def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         text = text_of_link(tokens, idx)
-        around = links.around(str(tokens[idx].attrs["href"]), text)
+        tags = links.tags(str(tokens[idx].attrs["href"]), text)
         # No link holds another.
-        before, after = ("", "") if env["after"] else around
+        before, after = ("", "") if env["after"] else tags
         env["after"].append(after)
         return before
 
@@ -268,17 +286,19 @@ class _Renderer(RendererHTML):
         href = str(tokens[idx].attrs["src"])
         alt = self.renderInlineAsText(tokens[idx].children, options, env).strip()
         alt = alt or one_line(href, 80)
-        before, after = ("", "") if env["after"] else links.around(href, alt)
+        before, after = ("", "") if env["after"] else links.tags(href, alt)
         return f"{before}{escape(f'image: {alt}')}{after}"
 
     def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         token = tokens[idx]
         env["tex"] += len(token.content) + _EACH_FORMULA
-        if not env["live"] and env["tex"] <= _MOST_TEX and formulas.typesettable(token.content):
+        if not env["live"] and env["tex"] <= _MOST_TEX and formulas.is_typesettable(token.content):
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
             tex = escape(f"{left}{token.content}{right}", quote=False)
             tag = "div" if token.block else "span"
-            style = f' style="{sanitize.ALONE}"' if formulas.goes_back(token.content) else ""
+            style = (
+                f' style="{sanitize.ALONE}"' if formulas.has_negative_space(token.content) else ""
+            )
             return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
         side = markdown_parser.code_direction(token)
         html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"

@@ -1,12 +1,12 @@
 r"""Markdown of a model's reply to tokens: what a reply may hold, how much, and in which direction.
 
-Markdown is read as CommonMark with tables, strikethrough, task lists and footnotes, except where
-a reply is not a page: HTML is text, a footnote is a superscript and no link, and a line under a
-paragraph makes no heading (else each list would flicker as one while it streams).
+A reply is CommonMark with tables, strikethrough, task lists and footnotes. It is not a page, so
+three things differ: HTML is text; a footnote is a superscript, not a link; and a line under a
+paragraph makes no heading (otherwise a list would flicker as a heading while it streams).
 
-Formulas are found here and not by a plugin: models write ``\(x\)`` and ``\[x\]`` as often as
-dollars, a formula that opens a paragraph may end in a digit's company, and no reply may take
-quadratic time.
+Formulas are found here and not by a plugin, for three reasons: models write ``\(x\)`` and
+``\[x\]`` as often as dollars; a digit may follow a formula at the beginning of a paragraph; and no
+reply may take quadratic time.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 
 DEEPEST: Final = 20
-"""Levels of nesting; markdown-it leaves out what lies deeper."""
+"""The most levels of nesting; markdown-it leaves out deeper ones."""
 
 _MOST_TOKENS: Final = 40_000
-"""Tokens of a reply behind which no row of a table is read: a cell has three."""
+"""The most tokens of a reply before a row of a table is no longer read; a cell has three."""
 
-# It has a line at DEBUG for each rule and line, which a user's own logging would show in the
-# cell of the reply. Who sets a level for it has it.
+# markdown-it logs each rule at each line at DEBUG, and a user's own logging would show that in the
+# reply's cell. A level that a user has set stays.
 _log = logging.getLogger("markdown_it")
 _log.setLevel(_log.level or logging.INFO)
 
 # One formula, never empty. The bodies are possessive and exclude their own opener, so that a
-# reply full of openers takes linear time; and no formula holds a delimiter of another.
+# reply full of openers takes linear time. No formula holds a delimiter of another.
 FORMULA: Final = re.compile(
     r"""
       (?<!\$)\$\$(?!\s*\$)       (?P<dollars> (?:[^$\\`]|\\[^()\[\]]|\$(?!\$)){1,5000}+ ) \$\$
@@ -63,15 +63,15 @@ def parser(renderer: type[RendererHTML]) -> MarkdownIt:
     """Return the parser of replies.
 
     Args:
-        renderer: writes what was read; the tokens that are none of markdown-it's are
-            ``formula``, its source with the delimiters as ``markup``; ``task``, as ``meta``
-            whether it is ``done``; and ``footnote``, the label as ``content``.
+        renderer: class that writes the tokens. Besides markdown-it's own tokens there are
+            ``formula`` (``markup``: the source with its delimiters), ``task`` (``meta``: whether
+            it is ``done``) and ``footnote`` (``content``: the label).
     """
     markdown = MarkdownIt(
         "commonmark", {"html": False, "maxNesting": DEEPEST}, renderer_cls=renderer
     )
     markdown.enable(["table", "strikethrough"]).disable("lheading")
-    # A link that may lead nowhere is shown as text with its address, by the renderer.
+    # The renderer shows an address that may be no link as text.
     markdown.validateLink = bool  # type: ignore[assignment, method-assign]
     markdown.inline.ruler.before("escape", "formula", _inline_formula)
     markdown.block.ruler.before(
@@ -99,7 +99,7 @@ def _inline_formula(state: StateInline, silent: bool) -> bool:
 def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Find a formula that has its lines to itself (a block rule of markdown-it).
 
-    Else a line of it that begins with a minus or a plus would be taken for a list.
+    Otherwise a line of it that begins with a minus or a plus would make a list.
     """
     pos = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith(("$$", "\\["), pos):
@@ -110,7 +110,7 @@ def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> boo
         last += 1
         if state.isEmpty(last) or state.sCount[last] < state.blkIndent:
             return False
-    # Without the marks of the list or quote that it stands in it must be one formula still.
+    # Without the marks of the list or quotation around it, it must still be one formula.
     lines = state.getLines(start, last + 1, state.blkIndent, False).strip()
     match = match and FORMULA.fullmatch(lines)
     if match is None:
@@ -130,9 +130,9 @@ def _push(state: StateInline | StateBlock, match: re.Match[str]) -> None:
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Find a table (a block rule), read not much further than a page can bear.
+    """Find a table (a block rule), with about as many rows as a page can bear at most.
 
-    A row that lacks cells gets them, so that few characters would be many tokens.
+    markdown-it fills up rows that lack cells, so that few characters can make many tokens.
     """
     columns = state.getLines(start + 1, start + 2, state.blkIndent, False).count("|") + 1
     rows = (_MOST_TOKENS - len(state.tokens)) // (3 * columns)
@@ -140,19 +140,19 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _footnotes(state: StateCore) -> None:
-    """Note which footnotes are defined (a core rule): ``[^a-z]`` may be words of the reply."""
+    """Note which footnotes are defined (a core rule): ``[^a-z]`` may also be ordinary text."""
     before = state.env.get("footnotes", ())  # of the part of the reply above this one
     state.env["footnotes"] = {*before, *_DEFINED.findall(state.src)}
 
 
 def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Find the address of a link, which no footnote is (a block rule)."""
+    """Find the definition of a link, but not of a footnote (a block rule)."""
     footnote = state.src.startswith("[^", state.bMarks[start] + state.tShift[start])
     return not footnote and reference(state, start, end, silent)
 
 
 def _footnote(state: StateInline, silent: bool) -> bool:
-    """Find a footnote's mark, or what a footnote's own line begins with (an inline rule)."""
+    """Find a footnote's mark, in a text or at the beginning of its definition (inline rule)."""
     match = _NOTE.match(state.src, state.pos, state.posMax)
     if match is None or match[1] not in state.env.get("footnotes", ()):
         return False
@@ -167,7 +167,7 @@ def _footnote(state: StateInline, silent: bool) -> bool:
 
 
 def _tasks(state: StateCore) -> None:
-    """Make a task of each item of a list that begins with a box (a core rule)."""
+    """Make a task of each list item that begins with a box (a core rule)."""
     for item, paragraph, inline in zip(
         state.tokens, state.tokens[1:], state.tokens[2:], strict=False
     ):
@@ -183,11 +183,11 @@ def _tasks(state: StateCore) -> None:
 
 
 _STYLES: Final = {
-    "paragraph_open": sanitize.ALIGNED["right"],  # front ends say left
+    "paragraph_open": sanitize.ALIGNED["right"],  # front ends align them left
     **dict.fromkeys(("bullet_list_open", "ordered_list_open"), sanitize.LIST_FROM_RIGHT),
     "blockquote_open": sanitize.QUOTE_FROM_RIGHT,
 }
-"""The style of what is read from the right."""
+"""The styles of blocks that are read from the right."""
 _DIRECTED: Final = frozenset(_STYLES) | {"heading_open", "table_open", "th_open", "td_open"}
 _FROM_RIGHT: Final = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -195,15 +195,15 @@ _FROM_RIGHT: Final = re.compile(
 
 
 def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
-    """Give each part of a reply its direction, where that is not its parent's.
+    """Give each part of a reply its direction, if it is not that of its parent.
 
-    The page's own way (``dir="auto"`` on each part) takes code for words, and would turn a
-    list around by each of its items.
+    The page's own way (``dir="auto"`` on each part) counts code as words, and gives each item of
+    a list a direction of its own.
 
     Args:
-        tokens: of the reply, or of a part of it; they get ``dir`` and ``style`` as attributes, and
-            ``side`` as meta for the renderer where they are read from the right.
-        whole: direction of the part above, which is the whole reply's; empty for none.
+        tokens: the tokens of the reply, or of a part of it. They get the attributes ``dir`` and
+            ``style``; those that are read from the right get ``side`` as meta for the renderer.
+        whole: direction of the whole reply, as far as the part above shows it; empty if unknown.
 
     Returns:
         The direction of the reply as a whole: ``rtl``, or else ``auto``.
@@ -219,7 +219,7 @@ def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
             end = next(i for i in range(at + 1, len(tokens)) if tokens[i].level == token.level)
             own = side(tokens[at:end]) or own
             if own != sides[-1]:
-                if token.hidden:  # the only paragraph of a point has no element of its own
+                if token.hidden:  # a tight item's paragraph has no element of its own
                     tokens[at + 1].children = _in_span(tokens[at + 1].children or [], own)
                 token.attrSet("dir", own)
             if own == "rtl" and token.type in _STYLES:
@@ -240,7 +240,14 @@ def _in_span(children: list[Token], side: str) -> list[Token]:
 
 
 def side(tokens: Sequence[Token]) -> str:
-    """Return the direction of the first word outside of code and formulas; empty without one."""
+    """Return the direction of the first word outside code and formulas; empty without a word.
+
+    Args:
+        tokens: the tokens of a reply, or of a part of it.
+
+    Returns:
+        ``ltr``, ``rtl`` or an empty string.
+    """
     for token in tokens:
         for child in token.children or ():
             for char in child.content if child.type in {"text", "image"} else "":
@@ -251,6 +258,10 @@ def side(tokens: Sequence[Token]) -> str:
 
 
 def code_direction(token: Token) -> str:
-    """Return ``ltr`` for code that would else be read from the right; empty for other code."""
+    """Return ``ltr`` for code that would otherwise be read from the right; else an empty string.
+
+    Args:
+        token: the token of the code or of the formula.
+    """
     turned = token.meta.get("side") == "rtl" or _FROM_RIGHT.search(token.content)
     return "ltr" if turned else ""

@@ -1,9 +1,9 @@
-r"""A reply as Markdown of our own, for paper and for pages that show no HTML.
+r"""A reply as safe Markdown, for paper and for pages that show no HTML.
 
-It is written from what :mod:`chatmagic.render.markdown_parser` read, never copied from the reply:
-each sign that could mean something to CommonMark, GitHub, pandoc, Quarto or MathJax is a
-character reference, pictures are links, headings begin at level 4, and a formula stands in
-dollars if a page may typeset it (:mod:`chatmagic.render.formulas`), or else as code.
+The Markdown is written from the tokens of :mod:`chatmagic.render.markdown_parser`, never copied
+from the reply. Each character that could act in CommonMark, GitHub, pandoc, Quarto or MathJax is a
+character reference. Pictures are links, and headings begin at level 4. A formula that a page may
+typeset (:mod:`chatmagic.render.formulas`) stands in dollars; any other formula is code.
 """
 
 from __future__ import annotations
@@ -29,54 +29,64 @@ _SIGN: Final = re.compile(
     r"[\\`*_{}\[\]<>&$|~^@#!]|(?<=-)-|-(?=-)|:(?=[^\s\d])|(?<!\d):(?=\d)|(?<=www)\."
 )
 _IN_ADDRESS: Final = re.compile(r"[\\`*_{}\[\]<>&$|~^!]")
-# What a page's typesetter looks for in the page itself.
+# Delimiters that a page's typesetter looks for in the page itself.
 _DELIMITER: Final = re.compile(r"\\(?=[(\[A-Za-z])|\$(?=\$)")
-# What begins a block of pandoc's, too: a list, a definition, a block of metadata.
+# Marks that begin a block, pandoc's included: a list, a definition, a block of metadata.
 _LINE_SIGN: Final = re.compile(r"^[-+=:%]", re.MULTILINE)
 _NUMBER: Final = re.compile(
     r"^(\(?(?:\d{1,9}|[A-Za-z]|[ivxlcdm]+|[IVXLCDM]+))([.)])(?!\S)", re.MULTILINE
 )
-# What ends a block of code in LaTeX, and what Quarto replaces in code, too.
+# Marks that end a block of code in LaTeX, and marks that Quarto replaces even in code.
 _IN_CODE: Final = re.compile(r"\\end(?=\{(?:[Vv]erbatim|lstlisting|minted)\})|\{\{(?=<)")
-# What a page that knows no formulas would take for HTML, a picture or a link.
+# Marks that a page without formulas would read as HTML, a picture or a link.
 _IN_FORMULA: Final = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)|\](?=[\[(])|\{(?=<)")
 _ENDS: Final = re.compile(r"[$`]")
-# LaTeX takes these nowhere but outside of dollars, where a page takes them in dollars, too.
+# LaTeX allows these only outside of dollars; a page allows them in dollars, too.
 _OUTER: Final = re.compile(
     r"\\(begin|end)\{(x{0,2}alignat|(?:fl)?align|gather|multline|equation|eqnarray|split)\*?\}"
 )
 _BAR: Final = re.compile(r"(\\?)\|")
-# Here a bar is no sign, but divides or is a word's.
+# After these a bar separates, or belongs to a text.
 _BAR_ACTS: Final = re.compile(r"\\(?:begin|text|[mh]box|ce|pu|[sS]et|[bB]raket)(?![a-z])")
 _BREAKS: Final = {"softbreak": "\n", "hardbreak": "\\\n"}
 _SIDES: Final = {"left": ":--", "center": ":-:", "right": "--:"}
 
 
 def to_markdown(text: str) -> str:
-    """Return a reply as Markdown that cannot act, whatever the reply is."""
+    """Return a reply as Markdown that cannot act, whatever the reply is.
+
+    Args:
+        text: the reply.
+    """
     if len(text) >= markdown.MOST_MARKDOWN:
         return as_typed(text)
     try:
         tokens = _PARSER.parse(visible(text))
-        if any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens):
+        if markdown.is_too_deep(tokens) or markdown.block_count(tokens) > markdown.MOST_BLOCKS:
             return as_typed(text)
-        if markdown.blocks(tokens) > markdown.MOST_BLOCKS:
-            return as_typed(text)
-        return visible(_Writer().blocks(SyntaxTreeNode(tokens).children))
+        return visible(_MarkdownWriter().blocks(SyntaxTreeNode(tokens).children))
     except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
         log_swallowed(error)
         return as_typed(text)
 
 
 def as_typed(text: str) -> str:
-    """Return a text line by line, as Markdown in which no character acts."""
+    """Return a text line by line, as Markdown in which no character acts.
+
+    Args:
+        text: any text.
+    """
     lines = visible(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     paragraphs = "\n".join(line.rstrip() and f"{_typed(line)}\\" for line in lines)
     return re.sub(r"\\(?=\n\n|\n*\Z)", "", paragraphs).strip("\n")
 
 
 def escaped(text: str) -> str:
-    """Return words as one line of Markdown in which no character acts."""
+    """Return a text as one line of Markdown in which no character acts.
+
+    Args:
+        text: any text; white space is folded.
+    """
     return _at_line_start(_escaped(" ".join(visible(text).split())))
 
 
@@ -85,7 +95,8 @@ def fenced(code: str, language: str = "") -> str:
 
     Args:
         code: any text.
-        language: kept if its code is coloured on a page; a page may draw others.
+        language: its language, kept if :mod:`chatmagic.render.markdown` colours it; a page
+            might draw a diagram of another one.
     """
     marks = fence(code)
     language = language.lower() if language.lower() in markdown.COLOURED else ""
@@ -102,7 +113,7 @@ def _escaped(text: str) -> str:
 
 
 def _at_line_start(inline: str) -> str:
-    """Return lines of Markdown of which none begins a block."""
+    """Return inline Markdown none of whose lines begins a block."""
     inline = _LINE_SIGN.sub(_reference, inline)
     return _NUMBER.sub(lambda match: f"{match[1]}&#{ord(match[2])};", inline)
 
@@ -115,7 +126,7 @@ def _apart(match: re.Match[str]) -> str:
     return match[0] + JOINER
 
 
-class _Writer:
+class _MarkdownWriter:
     """Writer of a reply's blocks; it remembers the headings above."""
 
     def __init__(self) -> None:
@@ -134,10 +145,14 @@ class _Writer:
         }
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> str:
-        """Return blocks below one another."""
+        """Return blocks one below the other.
+
+        Args:
+            nodes: the blocks.
+        """
         written = ""
         for place, node in enumerate(nodes):
-            # The words of a tight list's item, and the list below them.
+            # In a tight list no empty line stands between an item's text and its inner list.
             is_tight = place and nodes[place - 1].hidden and node.type.endswith("_list")
             written += ("\n" if is_tight else "\n\n") * bool(place) + self._block(node)
         return written
@@ -149,7 +164,7 @@ class _Writer:
     def _heading(self, node: SyntaxTreeNode) -> str:
         level = int(node.tag[1])
         self._above = [*(other for other in self._above if other < level), level]
-        return f"{'#' * int(markdown.heading(self._above)[1])} {self._words(node)}"
+        return f"{'#' * int(markdown.heading_tag(self._above)[1])} {self._words(node)}"
 
     def _quotation(self, node: SyntaxTreeNode) -> str:
         return _indented("> ", "> ", self.blocks(node.children))
@@ -159,7 +174,7 @@ class _Writer:
         return self._formula(token) or fenced(token.markup)
 
     def _words(self, node: SyntaxTreeNode) -> str:
-        """Return what a block holds that holds no others."""
+        """Return the text of a block that holds no other blocks."""
         inline = (self._inline(child.to_tokens()[0].children or []) for child in node.children)
         return _at_line_start("".join(inline))
 
@@ -183,7 +198,7 @@ class _Writer:
 
     def _inline(self, tokens: Sequence[Token]) -> str:
         written = ""
-        ends: list[str] = []  # of the links that are open
+        ends: list[str] = []  # the ends of the open links
         for place, token in enumerate(tokens):
             if token.type == "link_open":
                 text = markdown.text_of_link(tokens, place)
@@ -196,8 +211,8 @@ class _Writer:
             else:
                 part = self._part(token)
             if written.endswith("$") and part[:1].isdigit():
-                part = f"&#{ord(part[0])};{part[1:]}"  # else no dollar ends the formula
-            # Two formulas are not one in "$$".
+                part = f"&#{ord(part[0])};{part[1:]}"  # before a digit no dollar ends a formula
+            # Two formulas must not make one "$$".
             written += JOINER * (written.endswith("$") and part.startswith("$")) + part
         return written
 
@@ -228,10 +243,10 @@ class _Writer:
 
     def _formula(self, token: Token) -> str:
         """Return a formula in dollars; empty if no page may typeset it."""
-        if _ENDS.search(token.content) or not formulas.typesettable(token.content):
+        if _ENDS.search(token.content) or not formulas.is_typesettable(token.content):
             return ""
         tex = _OUTER.sub(_inner, " ".join(token.content.split())).strip()
-        tex = formulas.without_going_back(tex)
+        tex = formulas.without_negative_space(tex)
         if "\\tag" in tex and ("\\begin" in tex or not token.meta["display"]):
             return ""
         if self._in_table and "|" in tex:
@@ -243,7 +258,7 @@ class _Writer:
 
 
 def _inner(match: re.Match[str]) -> str:
-    """Return what begins or ends, inside a formula, what this does outside of one."""
+    """Return the command for use inside dollars that replaces one for use outside of them."""
     command, name = match.groups()
     if name == "equation":
         return ""
@@ -255,16 +270,16 @@ def _inner(match: re.Match[str]) -> str:
 
 
 def _code_block(node: SyntaxTreeNode) -> str:
-    return fenced(node.content.removesuffix("\n"), markdown.language(node.info))
+    return fenced(node.content.removesuffix("\n"), markdown.language_name(node.info))
 
 
 def _indented(first: str, rest: str, block: str) -> str:
-    """Return a block with a mark before its first line, and as much before each other one."""
+    """Return a block with a mark before its first line, and an indent before each other line."""
     return (first + block.replace("\n", f"\n{rest}")).replace(f"\n{rest}\n", f"\n{rest.rstrip()}\n")
 
 
 def _link(href: str, text: str) -> tuple[str, str]:
-    """Return what stands before and after a link's text; no link if it may lead nowhere."""
+    """Return the Markdown before and after a link's text; no link if the address may be none."""
     note = _escaped(links.note(text, href))
     if not links.target(href):
         return "", note

@@ -1,4 +1,4 @@
-"""Reply as safe HTML, as safe Markdown and as text, in its form; a JSON value is a tree."""
+"""A reply as safe HTML, as safe Markdown and as text, by its format; JSON is shown as a tree."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from chatmagic.render.live_markdown import LiveMarkdown, LiveText
 from chatmagic.text import PROSE, counted, fence, visible
 
 if TYPE_CHECKING:
-    from chatmagic.render.live_markdown import Change
+    from chatmagic.render.live_markdown import BlockChange
 
 
 _FENCE: Final = "`" * 80
-"""What opens code that is under way: no line of it ends the block."""
+"""The fence around code under way; no line of the code is as long, so none closes the block."""
 
 
 def to_html(text: str, format: str) -> str:
@@ -41,11 +41,11 @@ class LiveReply:
 
     Args:
         format: as for :func:`to_html`.
-        opening: the line that opens the block of code in which the reply goes on; empty for none.
+        opening: the opening line of the block of code in which the reply goes on; empty for none.
     """
 
     def __init__(self, format: str, opening: str = "") -> None:
-        """Show nothing yet."""
+        """Begin without text."""
         self._blocks: LiveText | LiveMarkdown = LiveMarkdown(opening and f"{opening}\n")
         self._text: list[str] = []
         self._undecided: list[str] | None = None
@@ -64,19 +64,19 @@ class LiveReply:
 
     @property
     def blocks(self) -> list[str]:
-        """All that is shown, as blocks of one element each."""
+        """The blocks on the screen, each one element of HTML."""
         return self._blocks.blocks
 
-    def feed(self, text: str) -> Change:
-        """Show more.
+    def feed(self, text: str) -> BlockChange:
+        """Add text, and return the change of the blocks.
 
         Args:
-            text: what has come.
+            text: the text that has come since.
         """
         self._text.append(text)
         if self._undecided is not None:
             self._undecided.append(text)
-            end = "".join(self._undecided[-3:])  # a fence may come in as many pieces
+            end = "".join(self._undecided[-3:])  # a fence may come in three pieces
             if "```" in end or "~~~" in end:
                 text, self._undecided = "".join(self._undecided), None
                 self._blocks = LiveMarkdown()
@@ -87,17 +87,17 @@ class LiveReply:
         return self._blocks.feed(text)
 
     def box(self, mark: str) -> str:
-        """Return all that is shown, in the box of the reply.
+        """Return the box of the reply with all its blocks.
 
         Args:
-            mark: classes by which a page finds the box.
+            mark: CSS classes by which a page finds the box.
         """
         return sanitize.live_box("".join(self.blocks), self.side, mark)
 
     def plain_box(self, mark: str) -> str:
-        """Return all that came as one piece of text, which a page lays out in no time.
+        """Return the box of the reply with the whole text in one element, quick to lay out.
 
-        A page that puts something else in its place at once does not lay it out at all.
+        A page that replaces it at once does not lay it out at all.
 
         Args:
             mark: as for :meth:`box`.
@@ -125,7 +125,7 @@ def to_markdown(text: str, format: str) -> str:
 
 
 def to_text(text: str, format: str) -> str:
-    """Return a reply as a text to read: JSON indented, all else as it came.
+    """Return a reply as readable text: JSON indented, any other reply unchanged.
 
     Args:
         text: the reply.
@@ -140,7 +140,7 @@ def to_text(text: str, format: str) -> str:
 
 
 def _json_html(text: str) -> str:
-    """Return a reply in JSON as a tree; one that is none as it came, with where it fails."""
+    """Return a reply in JSON as a tree; text that is no JSON as code, with the error's place."""
     try:
         value = _json_reply.parse(text)
     except NotJSONError as error:
@@ -160,14 +160,14 @@ def _as_code(text: str) -> str:
 
 
 def _may_be_fenced(text: str) -> bool:
-    """Return whether a reply has a code block, or is so short that one may be coming."""
+    """Return whether a reply has a code block, or is so short that it may still begin one."""
     return "```" in text or "~~~" in text or text.strip() in {"`", "``", "~", "~~"}
 
 
 MOST_VALUES: Final = 2_000
-"""How many values are shown as a tree: a page takes some 0.4 ms to lay one out."""
+"""The most values of a tree: a page takes about 0.4 ms to lay one out."""
 OPEN_LEVELS: Final = 3
-"""How many levels are unfolded at first."""
+"""How many levels of the tree are unfolded at first."""
 
 _LIST: Final = 'style="list-style-type: none; margin: 0; padding: 0 0 0 1.4em;"'
 _WORDS: Final = 'style="overflow-wrap: anywhere;"'
@@ -193,12 +193,12 @@ def _count(value: Any) -> int:
     count, level = 0, [value]
     while level:
         count += len(level)
-        level = [item for held in level for _, item in _items(held)]
+        level = [item for parent in level for _, item in _items(parent)]
     return count
 
 
 def _items(value: Any) -> list[tuple[str, Any]]:
-    """Return what a value holds, with the names as they are shown; a text holds nothing."""
+    """Return the items of a list or an object, each with its name as shown; else an empty list."""
     if isinstance(value, dict):
         return [(_quoted(name), item) for name, item in value.items()]
     return (
@@ -221,5 +221,5 @@ def _node(name: str, value: Any, level: int) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Return a value without others in it as JSON, with its characters visible."""
+    """Return a value that holds no others as JSON in HTML, with its characters visible."""
     return escape(visible(json.dumps(value, ensure_ascii=False)))

@@ -1,9 +1,9 @@
 r"""Parts of a reply: its blocks of code, and the text between them as Markdown for a cell.
 
 A front end's own Markdown fetches images, reads HTML, draws diagrams and typesets any formula.
-So the text of a reply is made safe before it becomes a cell: what would begin HTML, an image,
-a fence or a command is kept apart by a word joiner, which is not seen, and no dollar is left but
-those of formulas that a page may typeset (:mod:`chatmagic.render.formulas`).
+So the text of a reply is made safe before it becomes a cell. A word joiner, which is invisible,
+splits each mark that would begin HTML, an image, a fence or a command. Dollars stay only around
+formulas that a page may typeset (:mod:`chatmagic.render.formulas`).
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ _BEGINS: Final = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)|``(?=`)|~~(?=~)")
 _COMMAND: Final = re.compile(r"\\(?=[(\[A-Za-z])")
 _DOLLAR: Final = re.compile(r"\\?\$")
 _WIDE_DOLLAR: Final = "\uff04"
-"""What a page takes for no delimiter, and a reader for a dollar."""
+"""A dollar to a reader, and no delimiter to a page."""
 _ENDS: Final = re.compile(r"[$`]|\n\s*\n")
-"""What may end a formula of a Markdown cell before its own end."""
+"""Marks that may end a formula of a Markdown cell before its own end."""
 
 
 def parts(text: str) -> list[str | CodeBlock]:
     """Return the blocks of code of a reply and the texts between them, in order.
 
+    Args:
+        text: the reply.
+
     Returns:
-        Texts as lines of the reply, and blocks, none of them blank; a block in a list or a
-        quotation is without what indents it.
+        Texts and blocks, none of them blank. A block in a list or a quotation is without its
+        indentation.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     cut: list[str | CodeBlock] = []
@@ -56,26 +59,37 @@ def markdown(text: str) -> str:
     """Return the text between blocks of code as Markdown that fetches and restyles nothing.
 
     Args:
-        text: as :func:`parts` gives it.
+        text: a text from :func:`parts`.
     """
     kept: list[str] = []
     at = 0
     text = visible(text)
     for match in markdown_parser.FORMULA.finditer(text):
         tex = match[match.lastgroup or 0].strip()
-        if _ENDS.search(tex) or formulas.goes_back(tex) or not formulas.typesettable(tex):
+        if (
+            _ENDS.search(tex)
+            or formulas.has_negative_space(tex)
+            or not formulas.is_typesettable(tex)
+        ):
             continue
-        # Pages read no other delimiters in a Markdown cell, and no HTML if they end it elsewhere.
+        # In a Markdown cell pages read no delimiters but dollars. A page that ends the formula
+        # elsewhere must find no HTML in it.
         mark = "$$" if match.lastgroup in {"dollars", "square"} else "$"
         formula = _BEGINS.sub(_apart, tex.replace("<", "< "))
-        between = _harmless(text[at : match.start()]) or JOINER * bool(kept)  # not one "$$"
+        between = _harmless(text[at : match.start()]) or JOINER * bool(
+            kept
+        )  # two formulas must not make one "$$"
         kept += [between, mark, formula, mark]
         at = match.end()
     return "".join([*kept, _harmless(text[at:])])
 
 
 def fenced(code: str) -> str:
-    """Return code as a block of Markdown without a language, which a page might draw."""
+    """Return code as a block of Markdown, without a language: a page might draw a diagram of it.
+
+    Args:
+        code: any text.
+    """
     marks = fence(code)
     return f"{marks}\n{visible(code)}\n{marks}"
 

@@ -1,6 +1,6 @@
-"""Box of a reply, and the allow-lists of its HTML: which tags, attributes and styles may be in it.
+"""The box of a reply, and the allow-lists of its HTML: tags, attributes and styles.
 
-Each style is here by name, because a list of whole values is what lets it through.
+Each style has a name here, because the allow-lists hold whole values of ``style``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from chatmagic.text import PROSE, TYPESET, UNTYPESET, visible
 
 REPLY: Final = f"chatmagic-reply {UNTYPESET}"
 """The classes of a reply's box."""
-# No formula may be drawn over what stands around the reply, and no word makes the page wider.
+# No formula is drawn outside the reply's box, and no word makes the page wider.
 CLIP: Final = "overflow-x: auto; overflow-y: hidden; overflow-wrap: break-word;"
 QUIET: Final = (
     "color: var(--jp-ui-font-color2, color-mix(in srgb, currentColor 75%, transparent)); "
@@ -24,7 +24,7 @@ QUIET: Final = (
 
 
 def frame(html: str) -> str:
-    """Return a reply's HTML as a named group.
+    """Return a reply's HTML in a group with an accessible name.
 
     Args:
         html: safe HTML.
@@ -33,18 +33,18 @@ def frame(html: str) -> str:
 
 
 def live_box(html: str, side: str, mark: str) -> str:
-    """Return the box of a reply under way, by whose mark a page finds it.
+    """Return the box of a reply under way, with a mark by which a page finds it.
 
     Args:
-        html: what :func:`chatmagic.render.sanitize.clean` has returned.
+        html: HTML from :func:`clean`.
         side: the direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``.
-        mark: classes of ours, which no reply can have.
+        mark: CSS classes of ours, which no reply can have.
     """
     return f'<div class="{REPLY} {mark}" dir="{side}" style="{CLIP}">\n{html}</div>'
 
 
 def live_mark(live: str) -> str:
-    """Return the classes by which a page finds the box of a reply under way.
+    """Return the CSS classes by which a page finds the box of a reply under way.
 
     Args:
         live: the name of its ask in pages.
@@ -53,20 +53,20 @@ def live_mark(live: str) -> str:
 
 
 BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
-# A page lays out what is in a box of its own height once, and not again with each box around it.
+# A box with a height of its own is laid out once, and not again with each box around it.
 LONG_BOX: Final = "overflow-y: auto; max-height: 40em; margin-bottom: 1em;"
-# JupyterLab has these colours for pygments' classes, too. Where a page defines none they are VS
-# Code's, or our own, mixed with the text's, so that they can be read on light and on dark.
+# JupyterLab gives pygments' classes these colours, too. On a page that defines none they are VS
+# Code's, or our own, mixed with the text's colour to be readable on light and on dark.
 _CODE: Final = {
     "k": ("keyword", "var(--vscode-debugTokenExpression-name, #c878ff) 50%, currentColor"),
     "s": ("string", "var(--vscode-debugTokenExpression-string, #e08060) 50%, currentColor"),
     "m": ("number", "var(--vscode-debugTokenExpression-number, #40b080) 50%, currentColor"),
     "c": ("comment", "currentColor 75%, transparent"),
 }
-"""The colours of code, by the first letter of a token's class: a name, and what is mixed."""
+"""The colours of code, by the first letter of a token's class: the name and the mixed colours."""
 TOKENS: Final = {letter: f"color: var(--cm-{name});" for letter, (name, _) in _CODE.items()}
 """The style of a token, by the first letter of its class."""
-# Code stands out as it does in the cells of the page.
+# Code has the background of the page's own cells.
 _CODE_COLOUR: Final = (
     "border-radius: 3px; background-color: "
     "var(--jp-cell-editor-background, var(--vscode-textCodeBlock-background, "
@@ -74,37 +74,37 @@ _CODE_COLOUR: Final = (
 )
 CODE_BOX: Final = f"{BOX} padding: 0.4em 0.8em; {_CODE_COLOUR}"
 CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
-"""The box of a part of a block of code that goes on in the next one."""
-# Said once a reply, and only of code that is coloured.
+"""The box of a part of a block of code that goes on in the next box."""
+# The colours are defined once a reply, and only if it has coloured code.
 COLOURED: Final = CLIP + "".join(
     f" --cm-{name}: var(--jp-mirror-editor-{name}-color, color-mix(in srgb, {mixed}));"
     for name, mixed in _CODE.values()
 )
-# A box is never narrower than nothing: formulas in a row can't add up their negative spaces.
+# The width of a box is never below 0, so formulas in a row cannot add up their negative spaces.
 ALONE: Final = "display: inline-block;"
-# Front ends break the lines of code; here the box around it scrolls.
+# Front ends break the lines of code; here the box around the code scrolls instead.
 BARE: Final = "background-color: transparent;"
 UNBROKEN: Final = (
     f"{BARE} white-space: pre; overflow-x: visible; overflow-y: visible; "
     "width: max-content; min-width: 100%;"
 )
-# Front ends show headings this low as if they were text.
+# Front ends show headings of these low levels like text.
 HEADINGS: Final = {
     tag: f"font-size: {size}em; font-weight: 600;"
     for tag, size in {"h4": 1.4, "h5": 1.2, "h6": 1.05}.items()
 }
-# Front ends leave room for a list's marks, and draw a quotation's line, on the left.
+# Front ends place a list's marks and a quotation's line on the left.
 LIST_FROM_RIGHT: Final = "padding-left: 0; padding-right: 2em;"
 QUOTE_FROM_RIGHT: Final = (
     "border-left: none; border-right: 5px solid var(--jp-border-color2, #bdbdbd);"
 )
 ALIGNED: Final = {side: f"text-align: {side};" for side in ("left", "center", "right")}
-# Front ends leave room below a table, as the box around it does.
+# The box around a table leaves room below it already.
 TABLE: Final = "margin-bottom: 0;"
-# A task's box says what a bullet would.
+# A task's box stands in place of the bullet.
 UNMARKED: Final = "list-style-type: none;"
 TASKS: Final = {True: ("☑", "done"), False: ("☐", "not done")}
-"""The sign and the words of a task, by whether it is done."""
+"""The sign and the words of a task: done, and not done."""
 
 _SCROLL: Final = '<div class="chatmagic-scroll" style="{}" tabindex="0" role="group" aria-label="'
 _PRE: Final = f'<pre style="{UNBROKEN}"><code'
@@ -117,7 +117,7 @@ FREQUENT: Final = (
     *(f'<{tag} style="{style}">' for tag in ("th", "td") for style in ALIGNED.values()),
     *(f'<{tag} style="{style}">' for tag, style in HEADINGS.items()),
 )
-"""What stands in the HTML of many blocks; see :func:`packed`."""
+"""Pieces of HTML that many blocks contain; see :func:`packed`."""
 
 _TAGS: Final = frozenset(
     """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
@@ -148,7 +148,7 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     "a": {"referrerpolicy": {"no-referrer"}},
 }
 _VALUES["span"] |= {
-    # An error token keeps no class: code is not told to be wrong by a red box.
+    # An error token keeps no class: pages would draw a red box around it.
     "class": {TYPESET, *STANDARD_TYPES.values()} - {"", "err"},
     "role": {"img"},
     "aria-label": _WORDS,
@@ -157,7 +157,7 @@ _VALUES["span"] |= {
 
 
 def reply_box(html: str, side: str = "auto") -> str:
-    """Return a reply's HTML in its own box, without anything that is not on the lists.
+    """Return a reply's HTML in its own box, with only the HTML that is on the allow-lists.
 
     Args:
         html: any HTML.
@@ -168,13 +168,13 @@ def reply_box(html: str, side: str = "auto") -> str:
 
 
 def packed(html: str) -> str:
-    """Return HTML in short: with a mark in the place of each piece of :data:`FREQUENT`.
+    """Return shortened HTML: a mark replaces each piece of :data:`FREQUENT`.
 
-    The marks are the characters from U+0080 on, by the places of the pieces. No safe HTML has
-    one of them, so that putting the pieces back gives the same HTML, whatever a reply says.
+    The marks are the characters from U+0080 on, in the order of the pieces. Safe HTML has none of
+    these characters, so putting the pieces back gives the same HTML, whatever the reply is.
 
     Args:
-        html: what :func:`clean` has returned.
+        html: HTML from :func:`clean`.
     """
     for mark, piece in enumerate(FREQUENT, 0x80):
         html = html.replace(piece, chr(mark))
@@ -182,8 +182,12 @@ def packed(html: str) -> str:
 
 
 def clean(html: str) -> str:
-    """Return HTML without anything that is not on the lists."""
-    return visible(_CLEANER.clean(html))  # once more: entities were read since
+    """Return HTML with only the tags, attributes and styles that are on the allow-lists.
+
+    Args:
+        html: any HTML.
+    """
+    return visible(_CLEANER.clean(html))  # once more: the cleaner has decoded entities
 
 
 def _without_unsafe_address(_: str, name: str, value: str) -> str | None:

@@ -30,7 +30,7 @@ def test_no_formula_is_an_error(lab: Callable[..., Book]) -> None:
     every = [*GOOD, *BAD]
     (book.front.server.folder / "tex.json").write_text(json.dumps(every), encoding="utf-8")
     book.run(0)
-    good = [tex for tex in every if formulas.typesettable(tex)]
+    good = [tex for tex in every if formulas.is_typesettable(tex)]
     book.until("document.querySelectorAll('mjx-container').length >= given", 2 * len(good) - 20)
     book.until("!document.querySelector('.mathjax_process:not(:has(mjx-container))')")
     assert book.js(SHOWN % ":is([data-mjx-error], mjx-merror, merror)") == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.render.links import around, target
+from chatmagic.render.links import tags, target
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_link_leads_to_a_host_or_a_mailbox_or_nowhere(href: str, leads: str) -
 )
 def test_a_text_that_is_the_address_needs_no_note(text: str) -> None:
     """It begins with the host, and holds nothing but an address."""
-    assert around("https://evil.example/", text)[1] == "</a>"
+    assert tags("https://evil.example/", text)[1] == "</a>"
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_a_text_that_is_the_address_needs_no_note(text: str) -> None:
 )
 def test_a_text_that_says_something_else_has_the_host_beside_it(text: str) -> None:
     """The note stands inside the link."""
-    before, after = around("https://evil.example/?a&b", text)
+    before, after = tags("https://evil.example/?a&b", text)
     assert 'href="https://evil.example/?a&amp;b"' in before
     assert after == " (evil.example)</a>"
 
 
 def test_what_may_be_no_link_shows_its_address() -> None:
     """It is text, with what it would have been beside it, once."""
-    assert around("javascript:x", "click") == ("", " (javascript:x)")
-    assert around("javascript:x", "javascript:x") == ("", "")
+    assert tags("javascript:x", "click") == ("", " (javascript:x)")
+    assert tags("javascript:x", "javascript:x") == ("", "")

@@ -187,6 +187,6 @@ def test_what_is_no_page_is_written_as_it_came(
     monkeypatch.setattr(markdown, "MOST_MARKDOWN", 9)
     assert to_markdown("*a* is too long") == "&#42;a&#42; is too long"
     monkeypatch.undo()
-    monkeypatch.setattr(formulas, "typesettable", None)
+    monkeypatch.setattr(formulas, "is_typesettable", None)
     with caplog.at_level(logging.DEBUG, "chatmagic"):
         assert to_markdown("*a* $x$") == "&#42;a&#42; &#36;x&#36;"

@@ -11,7 +11,7 @@ from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.status import Status
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge
-from chatmagic.render.gauge import Bar
+from chatmagic.render.gauge import PlotBar
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import EMULATOR
@@ -114,7 +114,7 @@ def _usage_html(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
     begin = f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Usage">{paragraphs}'
     if not rows:
         return f"{begin}</div>"
-    bars = [Bar(row.took, row.sure == "alone") for row in rows]
+    bars = [PlotBar(row.took, row.sure == "alone") for row in rows]
     about = f"Credits that the last {min(len(rows), gauge.MOST_BARS)} requests took, in order"
     key = f"{about}. Full: alone; dashed: with others; ?: not known; {OTHERS}."
     cells = [_cells(row) for row in rows[-MOST_SHOWN:]]

@@ -20,7 +20,7 @@ from chatmagic.render.sanitize import FREQUENT, frame, live_box, live_mark, pack
 
 if TYPE_CHECKING:
     from chatmagic.jupyter.page.messages import Paint
-    from chatmagic.render.live_markdown import Change
+    from chatmagic.render.live_markdown import BlockChange
     from chatmagic.session.events import Ask
 
 SECONDS_BETWEEN: Final = 0.1
@@ -200,7 +200,7 @@ class ReplyUnderWay:
         is_much = is_much or (drawn.whole and drawn.is_painted)  # two messages at once
         self._not_before = begin + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
 
-    def _fed(self, text: str) -> tuple[LiveReply, Change]:
+    def _fed(self, text: str) -> tuple[LiveReply, BlockChange]:
         """Render what has come; return the reply and what has changed of it."""
         part = self.ask.part
         if self._reply is None or (part is not None and self._length <= _SETTLED):
