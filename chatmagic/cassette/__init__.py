@@ -1,4 +1,4 @@
-"""Record and replay, as transports.
+"""Cassettes: requests and answers recorded in a file, and replayed from it.
 
-Nothing of IPython or of a page comes in here.
+No code of IPython or of a page belongs here.
 """

@@ -1,15 +1,15 @@
-"""A cassette and its modes: what answers a request, and what is recorded.
+"""A cassette and its modes: the source of each answer, and the recording of new ones.
 
-===========  ====================================  ==================================
-mode         a request that is recorded            one that is not
-===========  ====================================  ==================================
-``record``   is answered from the cassette         is sent, and its reply is saved
-``replay``   is answered from the cassette         is an error; nothing is ever sent
-``refresh``  is sent, and its reply replaces this  is sent, and its reply is saved
-``live``     is sent; no cassette is active        is sent; no cassette is active
-===========  ====================================  ==================================
+===========  ========================================  ====================================
+mode         a recorded request                        any other request
+===========  ========================================  ====================================
+``record``   is answered from the cassette             is sent, and its answer is recorded
+``replay``   is answered from the cassette             is an error; nothing is ever sent
+``refresh``  is sent; the new reply replaces the old   is sent, and its answer is recorded
+``live``     is sent; no cassette is active            is sent; no cassette is active
+===========  ========================================  ====================================
 
-An interaction leaves the file only when a refresh gets a whole new reply to the same place, or
+An interaction leaves the file only if a refresh brings a whole new reply for the same place, or
 by :meth:`Cassette.prune`.
 """
 
@@ -51,8 +51,9 @@ class Lookup:
         source: the cassette, the service or the emulator.
         query: the request.
         notes: lines to show while the cell is live.
-        interaction: what answers, where that is the cassette.
-        by_order: whether it answers by its position a request that differs from the recorded one.
+        interaction: the recorded answer; ``None`` if the cassette does not answer.
+        by_order: whether the answer was chosen by its position, for a request that differs from
+            the recorded one.
     """
 
     source: AnswerSource
@@ -65,6 +66,9 @@ class Lookup:
 class Cassette:
     """A file of recorded interactions in one of the modes.
 
+    Args:
+        config: the file and the mode.
+
     Raises:
         InputError: the file is missing in a replay, or cannot be used.
     """
@@ -73,9 +77,9 @@ class Cassette:
         """Read the file."""
         self.config = config
         self.trouble: ChatError | None = None
-        """Why the last attempt to save failed; ``None`` where it did not."""
+        """Reason why the last attempt to save failed; ``None`` if it succeeded."""
         self.news: list[str] = []
-        """Lines for the person on what the file had lost; whoever shows them removes them."""
+        """Lines for the person on interactions that the file had lost; the reader empties it."""
         self._file = CassetteFile(config.path)
         self._matcher = Matcher(self._load())
         self._answered = self._recorded = self._refused = self._gone = 0
@@ -97,7 +101,7 @@ class Cassette:
 
     @property
     def unsaved(self) -> tuple[Interaction, ...]:
-        """The interactions that were recorded and could not be saved in the file."""
+        """The recorded interactions that could not be saved in the file."""
         if self.trouble is None:
             return ()
         saved = by_identity(self._file.held)
@@ -117,15 +121,16 @@ class Cassette:
         warnings: Sequence[str] = (),
         is_emulator: Callable[[], bool] = bool,
     ) -> Lookup:
-        """Return what answers a request.
+        """Return the source of the answer to a request.
 
         Args:
             query: the request.
-            warnings: why a rerun would send another request, a line each; noted when recording.
+            warnings: reasons why a rerun would send another request, a line each; they become
+                notes while recording.
             is_emulator: returns whether the configured service is the emulator.
 
         Raises:
-            NotRecordedError: the cassette is replayed, and does not hold the request.
+            NotRecordedError: the cassette is replayed and does not hold the request.
             ChatError: no service is configured.
         """
         if not self.is_recording:
@@ -193,6 +198,10 @@ class Cassette:
     def record(self, recorded: Interaction, query: Query) -> None:
         """Record an interaction and save it at once.
 
+        Args:
+            recorded: the interaction.
+            query: the request that it answers.
+
         Raises:
             ChatError: the file cannot be written.
         """
@@ -203,13 +212,15 @@ class Cassette:
             self._refused += not self._matcher.admits(recorded)
 
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
-        """Record what another cassette could not save; :attr:`trouble` tells whether it is saved.
+        """Record interactions that another cassette could not save.
+
+        If saving fails here, too, :attr:`trouble` holds the reason.
 
         Args:
-            interactions: what was recorded there.
+            interactions: the interactions that were recorded there.
 
         Returns:
-            Those that may not be recorded here.
+            The interactions that may not be recorded here.
         """
         if not self.is_recording:
             return [*interactions]
@@ -220,17 +231,17 @@ class Cassette:
         return rest
 
     def prune(self, *, sure: bool) -> tuple[Interaction, ...]:
-        """Remove what this kernel's cells did not ask when they ran last.
+        """Remove the interactions that this kernel's cells did not use when they ran last.
 
         Args:
-            sure: remove; otherwise what would be removed is only told.
+            sure: whether to remove them; otherwise they are only listed.
 
         Returns:
-            What is, or would be, removed.
+            The interactions that were, or would be, removed.
 
         Raises:
-            InputError: nothing was removed: the cassette is replayed, nothing of it was used, what
-                would be removed was not told as it is now, or the file cannot be read.
+            InputError: nothing was removed: the cassette is replayed, none of it was used, the
+                list has changed since it was shown, or the file cannot be read.
             ChatError: nothing was removed: the file cannot be written.
         """
         name = self.config.name
@@ -264,7 +275,7 @@ class Cassette:
         return interactions
 
     def save(self) -> None:
-        """Save what has changed.
+        """Save the changes.
 
         Raises:
             ChatError: the file cannot be written.
@@ -288,13 +299,13 @@ class Cassette:
             self._gone = 0
 
     def retry(self) -> None:
-        """Save what could not be saved; :attr:`trouble` tells whether that failed again."""
+        """Try again to save; :attr:`trouble` holds the reason if that fails."""
         if self.trouble is not None:
             with swallowed(ChatError):
                 self.save()
 
     def summary(self) -> str:
-        """Return what was done since the cassette was inserted, in one line."""
+        """Return the use of the cassette since it was inserted, in one line."""
         if self.config.mode != "refresh":
             done = f"{self._answered:,} answered from it, {self._recorded:,} recorded"
         else:
@@ -320,11 +331,11 @@ class Cassette:
 
 @dataclass(frozen=True, slots=True)
 class CassetteSetup:
-    """The cassette to insert, and what a request has although nothing may be sent.
+    """The cassette to insert, and the settings that its requests need without a client.
 
     Args:
         config: the cassette and its mode.
-        timeout: as for :class:`chatmagic.Client`, where the emulator answers.
+        timeout: as for :class:`chatmagic.Client`; used if the emulator answers.
         extra_body: fields that every request has beside the interface's own.
         system_role: whether instructions are a message of the role ``system``.
     """
@@ -336,7 +347,7 @@ class CassetteSetup:
 
 
 def from_environment() -> CassetteSetup | None:
-    """Return the cassette that the environment alone chooses, as outside a notebook."""
+    """Return the cassette that the environment names, for use outside a notebook."""
     config = mode.resolve(os.environ)
     return None if config is None else CassetteSetup(config)
 
@@ -348,26 +359,26 @@ class ActiveCassette:
         """Begin without a cassette."""
         self.current: Cassette | None = None
         self.unsaved: Sequence[Interaction] = ()
-        """What ejected cassettes could not save; the next one that records takes it."""
+        """Interactions that ejected cassettes could not save; the next recording one takes them."""
         self._why = ""
         self._is_told = True
         self._news: list[str] = []
 
     @property
     def lost(self) -> list[str]:
-        """What will become of :attr:`unsaved`, in one line; nothing where all is saved."""
+        """The fate of :attr:`unsaved` in one line; an empty list if everything is saved."""
         return (
             [f"{_count(len(self.unsaved))} could not be saved{self._why}"] if self.unsaved else []
         )
 
     def insert(self, setup: CassetteSetup | None) -> None:
-        """Insert the cassette that is chosen now; one that is no longer chosen is ejected.
+        """Insert the chosen cassette, and eject one that is no longer chosen.
 
         Args:
-            setup: what is chosen; ``None`` for no cassette.
+            setup: the chosen cassette; ``None`` for none.
 
         Raises:
-            InputError: what is chosen cannot be used.
+            InputError: the cassette cannot be used.
         """
         config = None if setup is None else setup.config
         if self.current is not None and self.current.config != config:
@@ -377,10 +388,10 @@ class ActiveCassette:
             self._take_along(self.current)
 
     def eject(self) -> str | None:
-        """Eject the cassette; what it cannot save is kept in :attr:`unsaved`.
+        """Eject the cassette; interactions that it cannot save stay in :attr:`unsaved`.
 
         Returns:
-            What was done with it, in one line; ``None`` without a cassette.
+            Its use in one line; ``None`` without a cassette.
         """
         old = self.current
         if old is None:
@@ -400,19 +411,19 @@ class ActiveCassette:
     def change(
         self, choose: Callable[[], CassetteSetup | None], *, again: bool, off: bool
     ) -> str | None:
-        """Insert the cassette that is chosen now, and save what could not be saved before.
+        """Insert the chosen cassette, and save what could not be saved before.
 
         Args:
-            choose: returns what is chosen.
-            again: eject the one that is in, also where the same is chosen.
-            off: only eject the one that is in.
+            choose: returns the chosen cassette; ``None`` for none.
+            again: whether to eject the present cassette even if the same one is chosen.
+            off: whether to eject the present cassette without inserting one.
 
         Returns:
-            What was done with the one that is out, in one line; ``None`` where none is.
+            The use of the ejected cassette in one line; ``None`` if none was ejected.
         """
         summary = self.eject() if again else None
         if not off:
-            # With it, none is wanted; what the environment names comes with the next ask.
+            # With `off` none is wanted; the environment's cassette comes with the next ask.
             self.insert(choose())
         if not again and self.current is not None:
             self.current.retry()
@@ -420,7 +431,7 @@ class ActiveCassette:
         return summary
 
     def news(self) -> list[str]:
-        """Return once, a line each, what became of interactions that a file lost or refused."""
+        """Return, once, a line on each loss of interactions from a file or failure to save them."""
         news = [*([] if self._is_told else self.lost), *self._news]
         self._is_told, self._news = True, []
         if self.current is not None:
@@ -429,7 +440,7 @@ class ActiveCassette:
         return news
 
     def _take_along(self, target: Cassette) -> None:
-        """Record into a cassette what others could not save."""
+        """Record into a cassette the interactions that others could not save."""
         rest = target.take(self.unsaved)
         if count := len(self.unsaved) - len(rest):
             failed = target.trouble and f": {target.trouble.message}"

@@ -1,14 +1,15 @@
 """A cassette's exchanges: as values, as text, in a file that kernels share, and in a notebook.
 
-A cassette is JSON Lines. Its first line says what it is. Then each exchange has:
+A cassette is a file of JSON Lines. Its first line names the format and the version. Then each
+exchange has:
 
-- one line with the facts of the request and of its answer (the fields of :class:`Interaction`):
-  of the turns before the prompt, ``before`` names those that are not carried by the exchange that
-  ``after`` names, nor its own; ``check`` is a digest of the whole exchange;
+- one line with the facts of the request and of its answer (the fields of :class:`Interaction`).
+  ``after`` names an earlier exchange, and ``before`` only the turns that were carried since that
+  exchange. ``check`` is a digest of the whole exchange;
 - a line for each line of the prompt (``you``);
 - a line for each line of the reply (``reply``).
 
-So a changed word is a changed line. No key, no request header and no address is in it.
+So a changed word is a changed line. The file has no key, no request header and no address.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ VERSION: Final = 3
 KEPT_HEADERS: Final = ("content-type", *HEADERS)
 """The only headers of an answer that are recorded."""
 DIGITS: Final = 16
-"""How many digits of its digest name a turn in a cassette."""
+"""How many digits of a turn's digest are its name in a cassette."""
 
 _SENT: Final = ("stream", "max_tokens", "temperature")
 """The parameters of a record that are fields of a request."""
@@ -77,7 +78,7 @@ def _texts(value: object) -> tuple[str, ...] | None:
 
 
 def _headers(value: object) -> tuple[tuple[str, str], ...] | None:
-    """Read the headers that are kept; no other comes in."""
+    """Return the headers of :data:`KEPT_HEADERS`; others are ignored."""
     if not isinstance(value, dict):
         return None
     kept = {name: text for name, text in value.items() if name.lower() in KEPT_HEADERS}
@@ -90,23 +91,23 @@ class Interaction(BodyFacts, AsTyped):
 
     Args:
         prompt: the last message; as sent, or in a notebook as typed.
-        text: the reply, exactly; ``None`` where the answer was an error.
-        request: digest of the canonical request, by which it is matched.
-        before: the names of the turns before it, oldest first (see :attr:`turn`); an unknown
-            number of turns before those that are known has one name, too.
+        text: the reply, exactly; ``None`` if the answer was an error.
+        request: digest of the canonical request, by which a request is matched.
+        before: the names of the turns before it, oldest first (see :attr:`turn`). An unknown
+            number of turns before the known ones has one name together.
         parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
             and those of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
-        asked_model: the model that was asked for; ``None`` where none was set.
+        asked_model: the model that was requested; ``None`` if none was set.
         instructions: name of the standing instructions that the request carried; ``None`` for none.
-        typed: the prompt as typed, where values were put into it; else ``None``.
-        owner: hash of the cell that asked; ``None`` where it is not known.
+        typed: the prompt as typed, if values were put into it; otherwise ``None``.
+        owner: hash of the cell that asked; ``None`` if it is unknown.
         status: the HTTP status.
-        headers: the headers of :data:`KEPT_HEADERS` that the answer had.
+        headers: the answer's headers, of those in :data:`KEPT_HEADERS`.
         error: the JSON body of an error.
-        took: about how many credits it took, as far as it was known then.
-        origin: what answered: ``live`` or ``emulator``.
-        superseded: a mark of earlier versions: its cell asked something else later. It answers
-            its very request, and no other.
+        took: the approximate cost in credits, as far as it was known then.
+        origin: ``live`` if a service answered, or ``emulator``.
+        superseded: a mark of earlier versions for an exchange whose cell asked something else
+            later. Such an exchange answers exactly its own request, and no other.
     """
 
     prompt: str
@@ -128,7 +129,7 @@ class Interaction(BodyFacts, AsTyped):
     def answers(self, asked: Interaction) -> bool:
         """Return whether a request is the recorded one.
 
-        A model that was asked for when it was recorded matters only if one is set now.
+        The recorded model matters only if the request names a model.
 
         Args:
             asked: the request, as it would be recorded.
@@ -143,7 +144,7 @@ class Interaction(BodyFacts, AsTyped):
 
     @property
     def turn(self) -> str | None:
-        """Name of the turn that the prompt and the reply make; ``None`` for an error."""
+        """Name of the turn of this prompt and reply; ``None`` for an error."""
         return None if self.text is None else _json.turn_digest(self.prompt, self.text)[:DIGITS]
 
     @classmethod
@@ -157,11 +158,11 @@ class Interaction(BodyFacts, AsTyped):
         """Return the interaction of a request that is not answered yet.
 
         Args:
-            request: as it is sent.
-            messages: the request's, without its instructions: prompts and replies in turn, and
+            request: the request, as it is sent.
+            messages: its messages without its instructions: prompts and replies alternately, and
                 the prompt at the end; ``None`` for a request without instructions.
-            instructions: the standing instructions that it carries.
-            **known: fields that the request does not tell.
+            instructions: the standing instructions that it carries; ``None`` for none.
+            **known: fields that the request itself does not show.
         """
         *before, prompt = request.messages if messages is None else messages
         turns = zip(before[::2], before[1::2], strict=True)
@@ -183,37 +184,49 @@ class Interaction(BodyFacts, AsTyped):
 
 
 def name_of(instructions: Value | None) -> str | None:
-    """Return the name of a request's standing instructions in a cassette; ``None`` for none."""
+    """Return the name of a request's standing instructions in a cassette; ``None`` for none.
+
+    Args:
+        instructions: the instructions; ``None`` for none.
+    """
     return None if instructions is None else instructions.sha256[:DIGITS]
 
 
 def by_identity(interactions: Iterable[Interaction]) -> dict[tuple[object, ...], Interaction]:
-    """Return interactions by what identifies them in every reading of a file.
+    """Return interactions by a key that is the same each time the file is read.
 
-    Equal ones are numbered. The owner and the mark ``superseded`` identify nothing.
+    The key holds the request's digest, the answer and a number that tells equal exchanges apart.
+    The owner and the mark ``superseded`` are not part of it.
+
+    Args:
+        interactions: in the order of the file.
     """
     count: Counter[tuple[object, ...]] = Counter()
-    found: dict[tuple[object, ...], Interaction] = {}
+    by_key: dict[tuple[object, ...], Interaction] = {}
     for item in interactions:
         unhashable = repr((item.headers, item.error, item.asked_model))
         key = item.request, item.status, item.text, unhashable
-        found[*key, count[key]] = item
+        by_key[*key, count[key]] = item
         count[key] += 1
-    return found
+    return by_key
 
 
 # --- The text -----------------------------------------------------------------------------------
 
 
 def to_text(interactions: Iterable[Interaction]) -> str:
-    """Return the text of a cassette."""
+    """Return the text of a cassette.
+
+    Args:
+        interactions: in their order.
+    """
     items = tuple(interactions)
     head = _line({"chatmagic": "cassette", "version": VERSION})
     return head + _text_of(items, _by_turn(items))
 
 
 _ByTurn = dict[tuple[int, str], Interaction]
-"""The exchanges of a file, each by how many turns it carried and by its own turn."""
+"""The exchanges of a file, by the number of turns that each carried and by its own turn."""
 
 
 def _by_turn(items: Iterable[Interaction]) -> _ByTurn:
@@ -221,14 +234,14 @@ def _by_turn(items: Iterable[Interaction]) -> _ByTurn:
 
 
 def _text_of(items: Iterable[Interaction], by_turn: _ByTurn) -> str:
-    """Return the lines of some exchanges of a file; ``by_turn`` holds all of that file."""
+    """Return the lines of some exchanges; ``by_turn`` holds all exchanges of their file."""
     lines = (_written(item, *_continued(item.before, by_turn)) for item in items)
     # A lone surrogate has no UTF-8, but JSON has an escape for it.
     return "".join(lines).encode("utf-8", "backslashreplace").decode()
 
 
 def _continued(before: tuple[str, ...], by_turn: _ByTurn) -> tuple[str | None, tuple[str, ...]]:
-    """Return the name of the exchange that carried the most of these turns, and the other turns."""
+    """Return the name of the exchange that ends the most of these turns, and the turns after it."""
     for count in range(len(before), 0, -1):
         other = by_turn.get((count - 1, before[count - 1]))
         if other is not None and other.before == before[: count - 1]:
@@ -246,8 +259,8 @@ def _written(item: Interaction, after: str | None, before: tuple[str, ...]) -> s
 
     Args:
         item: the interaction.
-        after: name of the exchange that it continues.
-        before: names of the turns that it carried since.
+        after: name of the exchange that it continues; ``None`` for none.
+        before: names of the turns that it carried after that exchange.
     """
     facts = fields_to_json(replace(item, before=before)) | known(after=after)
     facts["check"] = _check(facts, item.prompt, item.text or "")
@@ -256,8 +269,8 @@ def _written(item: Interaction, after: str | None, before: tuple[str, ...]) -> s
 
 
 def _check(facts: Mapping[str, Any], prompt: str, text: str) -> str:
-    """Return the digest of an exchange, the same of what is written and of what is read."""
-    # Escapes make two halves of a character the same as the whole one, as reading does.
+    """Return the digest of an exchange, the same when it is written and when it is read."""
+    # JSON's escapes make two halves of a character equal to the whole one, as reading does.
     return _json.digest(json.dumps([facts, prompt, text]))
 
 
@@ -266,7 +279,7 @@ def _line(value: Mapping[str, Any]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Cut a text behind each line feed, and nowhere else."""
+    """Return the lines of a text, split after line feeds only."""
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
@@ -278,7 +291,7 @@ def from_text(text: str, name: str) -> tuple[Interaction, ...]:
         name: the file's name, for messages.
 
     Raises:
-        InputError: a line is not as it was written, or of another version; says which.
+        InputError: a line was changed, or is of another version; the message names the line.
     """
     is_headed = False
     blocks: list[_Block] = []
@@ -305,11 +318,11 @@ def from_text(text: str, name: str) -> tuple[Interaction, ...]:
             raise _damaged(name, number, "it is not in its place")
     if not is_headed:
         raise _damaged(name, 1, "it is empty")
-    return _linked([_read(block, name) for block in blocks])
+    return _linked([_read_block(block, name) for block in blocks])
 
 
 _Block = tuple[int, dict[str, Any], dict[str, list[str]]]
-"""An exchange's lines: the number of the first one, its facts, and the others by their kind."""
+"""An exchange's lines: the first line's number, its facts, and the other lines by kind."""
 
 
 def _damaged(name: str, number: int, why: str) -> InputError:
@@ -335,8 +348,8 @@ def _check_head(value: Mapping[str, Any], number: int, name: str) -> None:
         )
 
 
-def _read(block: _Block, name: str) -> tuple[str, Interaction]:
-    """Return an interaction, and before it the name of the exchange that it continues or ""."""
+def _read_block(block: _Block, name: str) -> tuple[str, Interaction]:
+    """Return the name of the exchange that an interaction continues, or "", and the interaction."""
     number, facts, lines = block
     prompt, text = "".join(lines["you"]), "".join(lines["reply"])
     try:
@@ -352,10 +365,11 @@ def _read(block: _Block, name: str) -> tuple[str, Interaction]:
 def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...]:
     """Return interactions with all the turns that they carried, as far as these are known.
 
-    An interaction may stand before the one that it continues, as cells may be run in any order.
+    An interaction may stand before the one that it continues, because cells may run in any order.
 
     Args:
-        drafts: each with the name of the exchange that it continues, empty for none.
+        drafts: the interactions, each after the name of the exchange that it continues; that name
+            is empty for none.
     """
     items = [item for _, item in drafts]
     turns = [item.turn for item in items]
@@ -380,7 +394,7 @@ def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...
 
 
 class CassetteFile:
-    """The file of one cassette; a process that dies at any step leaves it old or new, and whole.
+    """The file of one cassette, which is replaced in one step: it is never half written.
 
     Args:
         path: the file, which may not exist yet.
@@ -398,14 +412,14 @@ class CassetteFile:
         """The interactions of the file when it was last read or written."""
 
     def exists(self) -> bool:
-        """Return whether there is something of this name, readable or not."""
+        """Return whether the path exists, readable or not."""
         with swallowed(OSError, ValueError):
             return self.path.exists()
-        # The name itself is impossible, which :meth:`read` reports.
+        # The path itself is invalid, which :meth:`read` reports.
         return True
 
     def read(self) -> tuple[Interaction, ...]:
-        """Return the interactions of the file; none where there is no file.
+        """Return the interactions of the file; an empty tuple if there is no file.
 
         Raises:
             InputError: the file cannot be read, or is no cassette of a known version.
@@ -424,8 +438,8 @@ class CassetteFile:
         """Replace the file's content in one step.
 
         Args:
-            merge: returns the interactions to write, from those that the file held when it was
-                last read or written here and those that it holds now.
+            merge: returns the interactions to write. Its arguments are the interactions that the
+                file held when it was last read or written here, and those that it holds now.
 
         Raises:
             InputError: the present content cannot be read.
@@ -445,7 +459,7 @@ class CassetteFile:
             raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
 
     def _text_of(self, new: tuple[Interaction, ...]) -> tuple[str, _ByTurn]:
-        """Return the text of interactions, in which the lines that the file holds stay."""
+        """Return the text of interactions; lines that the file already holds stay as they are."""
         held, count = self.held, len(self.held)
         is_longer = count <= len(new) and all(map(is_, held, new))
         if self._text is None or not is_longer:
@@ -461,9 +475,12 @@ class CassetteFile:
 def from_notebook(path: Path) -> tuple[Interaction, ...]:
     """Return the interactions of a notebook's whole replies.
 
+    Args:
+        path: the notebook.
+
     Raises:
-        InputError: the file is no notebook, no reply in it can be replayed, or one of them is
-            not what was recorded.
+        InputError: the file is no notebook, no reply in it can be replayed, or a reply was changed
+            since it was recorded.
     """
     file = notebook.read(path)
     changed = [saved.cell for saved, _ in file.turns if saved.fault]
@@ -477,7 +494,8 @@ def from_notebook(path: Path) -> tuple[Interaction, ...]:
     interactions: list[Interaction] = []
     carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
     for saved, record in file.turns:
-        # A record lists the newest turns; the others are those that the first of these carried.
+        # A record lists only the newest turns that its request carried. The others are those that
+        # the first turn of this list carried.
         earlier = carried.get((next(iter(record.carried), None), record.chain), ())
         before = tuple(record.carried)
         if len(earlier) == record.earlier:
@@ -500,8 +518,8 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
     Args:
         record: the turn's record.
         text: the reply.
-        before: digests of the turns that its request carried; first the chain digest of those
-            that are not known.
+        before: digests of the turns that its request carried, oldest first. A chain digest at the
+            beginning stands for unknown turns.
     """
     sent = {name: record.parameters[name] for name in _SENT if name in record.parameters}
     prompt, typed = record.prompt, record.prompt if record.values else None
@@ -525,11 +543,11 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
 
 
 def headers_for(credits: Credits | None, date: datetime | None) -> tuple[tuple[str, str], ...]:
-    """Return the headers that tell what a turn's record knows of its answer (fact 10).
+    """Return the answer's headers that a turn's record implies (fact 10).
 
     Args:
-        credits: the credits of the answer; ``None`` where they are not known.
-        date: the answer's ``Date``; without one the time of the credits stands for it.
+        credits: the credits of the answer; ``None`` if they are unknown.
+        date: the answer's ``Date``; without it the time of the credits is used.
     """
     when = date or (None if credits is None else credits.seen_at)
     headers: dict[str, Any] = {"Date": when and format_datetime(when, usegmt=True)}

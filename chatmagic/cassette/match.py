@@ -1,18 +1,18 @@
 """Matching of a request with recorded interactions, and the difference from the nearest one.
 
-The rules; they need no file and send nothing:
+The rules need no file and send nothing:
 
-1. A request is answered by what was recorded for its digest. A cell gets what it recorded, or
-   what answered it in an earlier execution, in order, each time that it runs. Whoever else asks
-   is answered in the order recorded, then from the first again.
-2. Where a request may differ (``--by-order``), it is answered by its place: the cell's own first,
-   then the same prompt as typed, then what comes next.
-3. What is recorded is added at the end. Only a refresh that gets a whole reply replaces another
+1. The interactions recorded for a request's digest answer it. A cell gets those that it recorded,
+   or that answered an earlier execution of it, in order, each time that it runs. Any other asker
+   gets them in the order recorded, then from the first again.
+2. If a request may differ (``--by-order``), it is answered by its position: first by the cell's
+   own interaction, then by the same prompt as typed, then by the next interaction.
+3. A new interaction is added at the end. Only a refresh that gets a whole reply replaces an
    interaction, at the same place: the same cell and the same prompt as typed; without a cell the
    same prompt as typed, in order.
-4. An error answers a replay where no reply was recorded. It takes no reply's place, and recording
-   does not answer from it: the request is sent again.
-5. A reply of the emulator is recorded only where there is none of a service.
+4. A recorded error answers a replay only if no reply was recorded. An error replaces no reply.
+   While recording, an error does not answer: the request is sent again.
+5. A reply of the emulator is recorded only if no reply of a service is.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 RefreshOutcome = Literal["kept", "changed", "new", "failed", "not asked"]
 
 EXCERPT: Final = 48
-"""How many characters of each side are shown around a difference."""
+"""How many characters of each text are shown around a difference."""
 BEFORE: Final = 20
-"""How many of these stand before the difference."""
+"""How many of these characters stand before the difference."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +45,8 @@ class Query:
     Args:
         asked: the request, as it would be recorded.
         execution: identity of the cell's execution; ``None`` is an execution of its own.
-        order: hashes of the notebook's cells from top to bottom; ``None`` where not known.
-        messages: what is sent, for a message that tells what differs.
+        order: hashes of the notebook's cells from top to bottom; ``None`` if they are unknown.
+        messages: the messages that are sent, for an error that shows the difference.
     """
 
     asked: Interaction
@@ -56,7 +56,7 @@ class Query:
 
     @property
     def owner(self) -> str | None:
-        """Hash of the cell that asks; ``None`` where it is not known."""
+        """Hash of the cell that asks; ``None`` if it is unknown."""
         return self.asked.owner
 
 
@@ -66,7 +66,7 @@ class Item:
 
     Args:
         recorded: the interaction.
-        outcome: what a refresh by this kernel made of it.
+        outcome: its state in a refresh by this kernel.
         answered: how many requests of this kernel it answered.
     """
 
@@ -81,8 +81,8 @@ class _Execution:
 
     Args:
         name: its identity.
-        used: how often each item answered it, or was recorded by it.
-        earlier: the items of the cell's earlier executions.
+        used: how often each item answered this execution or was recorded by it.
+        earlier: the items that the cell's earlier executions used.
     """
 
     name: object
@@ -91,14 +91,14 @@ class _Execution:
 
 
 class Matcher:
-    """The interactions of one cassette, and which of them one kernel has asked.
+    """The interactions of one cassette, and their use by one kernel.
 
     Args:
         interactions: in the order recorded.
     """
 
     def __init__(self, interactions: Iterable[Interaction]) -> None:
-        """Begin with nothing asked."""
+        """Begin before the first request."""
         self._items = [Item(recorded) for recorded in interactions]
         self._cells: dict[str | None, _Execution] = {}
         self._last: Item | None = None
@@ -109,16 +109,23 @@ class Matcher:
         return tuple(item.recorded for item in self._items)
 
     def replay(self, query: Query) -> Interaction | None:
-        """Return the interaction that answers a request in a replay; ``None`` without one."""
+        """Return the interaction that answers a request in a replay; ``None`` without one.
+
+        Args:
+            query: the request.
+        """
         replies = self._equal(query, replies=True)
         return self._answer(query, replies or self._equal(query, replies=False))
 
     def recall(self, query: Query) -> Interaction | None:
-        """Return the recorded reply to a request that is being recorded.
+        """Return the recorded reply to a request while the cassette records.
+
+        Args:
+            query: the request.
 
         Returns:
-            ``None`` where the request has to be sent: each of a cell's equal requests, as in a
-            loop, gets a reply of its own.
+            ``None`` if the request must be sent: each of a cell's equal requests, as in a loop,
+            gets a reply of its own.
         """
         cell = self._cell(query)
         free = [
@@ -129,10 +136,13 @@ class Matcher:
         return self._answer(query, free)
 
     def by_order(self, query: Query) -> Interaction | None:
-        """Return the interaction whose turn it is, whatever it answered when it was recorded.
+        """Return the interaction that answers a request by its position (rule 2).
+
+        Args:
+            query: the request.
 
         Returns:
-            ``None`` where none is recorded.
+            ``None`` if the cassette is empty.
         """
         start = 0 if self._last not in self._items else self._items.index(self._last) + 1
         following = [*self._items[start:], *self._items[:start]]
@@ -148,11 +158,11 @@ class Matcher:
         return None if item is None else self._give(item, query)
 
     def is_changed_cell(self, query: Query, *, refresh: bool) -> bool:
-        """Return whether a new reply stands beside what its cell asked before.
+        """Return whether a cell's earlier exchanges stay beside the new reply.
 
         Args:
-            query: the first request of an execution; for its others this is told no more.
-            refresh: whether the reply replaces what stands at the same place.
+            query: the first request of an execution; for its later ones the result is ``False``.
+            refresh: whether the reply replaces the interaction at the same place.
         """
         if query.owner is None or self._cell(query).used:
             return False
@@ -160,7 +170,11 @@ class Matcher:
         return asked_before and not (refresh and self._same_place(query))
 
     def admits(self, recorded: Interaction) -> bool:
-        """Return whether an interaction may be recorded at all (rule 5)."""
+        """Return whether an interaction may be recorded at all (rule 5).
+
+        Args:
+            recorded: the interaction.
+        """
         return recorded.origin != "emulator" or all(
             item.recorded.origin == "emulator" for item in self._items
         )
@@ -171,7 +185,7 @@ class Matcher:
         Args:
             recorded: the interaction.
             query: the request that it answers.
-            refresh: whether a reply replaces what stands at the same place.
+            refresh: whether a reply replaces the interaction at the same place.
 
         Returns:
             Whether it was recorded.
@@ -206,7 +220,7 @@ class Matcher:
             interactions: in their order.
 
         Returns:
-            Those that may not be recorded here (rule 5).
+            The interactions that may not be recorded here (rule 5).
         """
         fit = [recorded for recorded in interactions if self.admits(recorded)]
         present = by_identity(self.interactions)
@@ -220,30 +234,41 @@ class Matcher:
         return [item for item in self._items if item not in used]
 
     def remove(self, items: Sequence[Item]) -> list[Item]:
-        """Remove some items; :meth:`put_back` takes what is returned."""
+        """Remove some items.
+
+        Args:
+            items: the items to remove.
+
+        Returns:
+            All items as they were before, for :meth:`put_back`.
+        """
         before = self._items
         self._items = [item for item in before if item not in items]
         return before
 
     def put_back(self, before: Sequence[Item]) -> None:
-        """Put back items that :meth:`remove` removed."""
+        """Put back the items that :meth:`remove` removed.
+
+        Args:
+            before: the result of :meth:`remove`.
+        """
         self._items = [*before, *(item for item in self._items if item not in before)]
 
     def outcomes(self) -> Counter[RefreshOutcome]:
-        """Return how many interactions a refresh kept, changed, added and did not ask."""
+        """Return the number of interactions by their state in a refresh."""
         return Counter(item.outcome for item in self._items)
 
     def merge(self, base: Sequence[Interaction], now: Sequence[Interaction]) -> int:
-        """Take in what another kernel has changed in the file of the same cassette.
+        """Take in the changes that another kernel has made in the cassette's file.
 
-        What is held here stays, also where the file has it no more.
+        The interactions of this kernel stay, even if the file no longer has them.
 
         Args:
-            base: what the file held when this kernel read or wrote it last.
-            now: what it holds.
+            base: the interactions of the file when this kernel read or wrote it last.
+            now: the interactions of the file now.
 
         Returns:
-            How many of ``base`` it holds no more.
+            The number of interactions in ``base`` that the file no longer has.
         """
         known = by_identity(base)
         here = dict(zip(by_identity(self.interactions), self._items, strict=True))
@@ -259,7 +284,7 @@ class Matcher:
         return sum(key in known for key in here)
 
     def _cell(self, query: Query) -> _Execution:
-        """Return the cell's latest execution, begun anew where this is another one."""
+        """Return the cell's latest execution; a new one if the query is of another execution."""
         name, cell = query.execution or query, self._cells.get(query.owner)
         if cell is None or (query.owner is not None and cell.name != name):
             earlier = frozenset() if cell is None else cell.earlier | cell.used.keys()
@@ -272,12 +297,12 @@ class Matcher:
         return item.recorded.owner == query.owner or item in self._cell(query).earlier
 
     def _equal(self, query: Query, *, replies: bool) -> list[Item]:
-        """Return the replies, or the errors, that were recorded for this very request."""
+        """Return the replies, or the errors, that were recorded for exactly this request."""
         items = (item for item in self._items if item.recorded.is_reply == replies)
         return [item for item in items if item.recorded.answers(query.asked)]
 
     def _answer(self, query: Query, items: Sequence[Item]) -> Interaction | None:
-        """Return the interaction that answers of those that may (rule 1)."""
+        """Return the one of these items that answers (rule 1); ``None`` for no items."""
         used = self._cell(query).used
 
         def rank(item: Item) -> tuple[bool, int, int, bool]:
@@ -289,13 +314,13 @@ class Matcher:
         return None if item is None else self._give(item, query)
 
     def _same_place(self, query: Query) -> list[Item]:
-        """Return what stands at the same place and was not asked yet (rule 3), best first."""
+        """Return the unused items at the same place (rule 3), best first."""
         if query.owner is not None:
             used = self._cell(query).used
             free = [i for i in self._items if i.recorded.owner == query.owner and not used[i]]
             free += [i for i in self._items if not i.answered and i.recorded.owner is None]
         else:
-            # The panel takes no cell's place; where a program asks, no cells are known.
+            # The panel replaces no cell's exchange; without a notebook no cells are known.
             cells = {*(query.order or ()), *filter(None, self._cells)}
             free = [i for i in self._items if not i.answered and i.recorded.owner not in cells]
         return sorted(
@@ -304,7 +329,7 @@ class Matcher:
         )
 
     def _give(self, item: Item, query: Query) -> Interaction:
-        """Mark an item that answers, or that was recorded, as used by the cell."""
+        """Note that the cell used an item, and return its interaction."""
         item.answered += 1
         self._cell(query).used[item] += 1
         self._last = item
@@ -312,10 +337,14 @@ class Matcher:
 
 
 def nearest(asked: Interaction, recorded: Iterable[Interaction]) -> Interaction | None:
-    """Return the recorded request most like a request; ``None`` where none is recorded.
+    """Return the recorded request most like a request; ``None`` if none is recorded.
 
-    The same prompt counts most, then how many of the earlier turns are the same, then the same
-    instructions, then how far the prompts begin alike. Of equal ones it is the latest.
+    The same prompt counts most, then the number of equal earlier turns, then the same instructions,
+    then the length of the prompts' common beginning. Among equals the latest wins.
+
+    Args:
+        asked: the request, as it would be recorded.
+        recorded: the recorded requests, oldest first.
     """
 
     def likeness(candidate: Interaction) -> tuple[bool, int, bool, int, int]:
@@ -336,8 +365,8 @@ def difference(query: Query, recorded: Interaction, held: Sequence[Interaction])
 
     Args:
         query: the request.
-        recorded: the one to compare it with.
-        held: all recorded interactions, which tell the words of the turns before it.
+        recorded: the recorded request.
+        held: all recorded interactions; the texts of earlier turns are looked up in them.
     """
     ours, theirs = query.asked.before, recorded.before
     shared = _shared(ours, theirs)
@@ -363,13 +392,13 @@ def difference(query: Query, recorded: Interaction, held: Sequence[Interaction])
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Return the length of the beginning that two texts or lists have in common."""
+    """Return the length of the common beginning of two texts or lists."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
 
 
 def _prompt(request: Interaction, recorded: Interaction) -> str:
-    """Return a prompt as sent; as typed where a notebook is compared, which has no other."""
+    """Return a prompt as sent; as typed if a notebook is compared, which has no other form."""
     return request.as_typed if recorded.typed == recorded.prompt else request.prompt
 
 
@@ -381,9 +410,9 @@ def _turn_above(number: int, query: Query, recorded: Interaction | None) -> str:
     """Return the sentence for a turn above the prompt.
 
     Args:
-        number: how many turns are before it.
+        number: the number of turns before it.
         query: the request.
-        recorded: the recorded turn; ``None`` where the cassette holds another request's alone.
+        recorded: the recorded turn; ``None`` if the cassette does not hold its texts.
     """
     mine = [message.content for message in query.messages[2 * number : 2 * number + 2]]
     theirs = [] if recorded is None else [recorded.prompt, recorded.text or ""]
@@ -422,13 +451,13 @@ def _changed_parameters(asked: Interaction, recorded: Interaction) -> str:
 
 
 def _message(at: int, kind: str, now: str, then: str) -> str:
-    """Return the sentence for a message: both texts around the first character that differs.
+    """Return the sentence for a message, with both texts around the first different character.
 
     Args:
         at: the message's index.
-        kind: what it is.
+        kind: its kind, in words.
         now: the text that is asked.
-        then: the recorded one.
+        then: the recorded text.
     """
     begin = max(0, _shared(now, then) - BEFORE)
     asked, recorded = (_excerpt(text, begin) for text in (now, then))
@@ -436,7 +465,7 @@ def _message(at: int, kind: str, now: str, then: str) -> str:
 
 
 def _excerpt(text: str, begin: int) -> str:
-    """Return a part of a text on one line; what cannot be seen, or acts, as an escape."""
+    """Return a part of a text on one line; unprintable characters are escapes."""
     shown = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode()
         for char in text[begin : begin + EXCERPT]

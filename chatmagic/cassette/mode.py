@@ -17,7 +17,7 @@ Mode = Literal["live", "record", "replay", "refresh"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 _Source = tuple[str | None, str]
-"""A value, and the source that sets it, as a message names it."""
+"""A value, and the name of its source for messages."""
 
 MAGIC: Final = "%chat_cassette"
 NOTEBOOK: Final = ".ipynb"
@@ -25,14 +25,15 @@ NOTEBOOK: Final = ".ipynb"
 
 @dataclass(frozen=True, slots=True)
 class CassetteOptions:
-    """The cassette as one source sets it: the magic, or the configuration.
+    """The cassette's settings from one source: the magic, or the configuration.
 
     Args:
-        file: path of the cassette; ``None`` where the source does not set it.
-        mode: one of :data:`MODES`, unchecked; ``None`` where the source does not set it.
-        fallback: what answers a request that is not recorded: ``emulator``; ``None`` is an error.
+        file: path of the cassette; ``None`` if the source does not set it.
+        mode: one of :data:`MODES`, unchecked; ``None`` if the source does not set it.
+        fallback: ``emulator`` if the emulator answers requests that are not recorded; ``None`` if
+            they are errors.
         by_order: whether a request that differs is answered by its position.
-        off: whether the source takes the cassette out.
+        off: whether the source ejects the cassette.
     """
 
     file: str | None = None
@@ -44,15 +45,15 @@ class CassetteOptions:
 
 @dataclass(frozen=True, slots=True)
 class CassetteConfig:
-    """The cassette that is active and its mode.
+    """The active cassette and its mode.
 
     Args:
         path: the file.
-        mode: any mode but ``live``, in which no cassette is active.
+        mode: any mode except ``live``, in which no cassette is active.
         fallback: as for :class:`CassetteOptions`.
         by_order: as for :class:`CassetteOptions`.
-        file_from: the source that set the file, as a message names it.
-        mode_from: the source that set the mode, as a message names it.
+        file_from: the source of the file, as messages name it.
+        mode_from: the source of the mode, as messages name it.
     """
 
     path: Path
@@ -64,7 +65,7 @@ class CassetteConfig:
 
     @property
     def name(self) -> str:
-        """The file's name, as messages have it."""
+        """The file's name without its folder, for messages."""
         return self.path.name
 
     @property
@@ -83,25 +84,26 @@ def resolve(
 ) -> CassetteConfig | None:
     """Return the active cassette and its mode.
 
-    The environment beats the magic and the configuration; of these two the later one counts.
+    The environment takes precedence over the magic and the configuration. Of these two the one
+    that was set later counts.
 
     Args:
         environ: the environment's variables.
-        magic: what ``%chat_cassette`` set last; ``None`` before its first use.
-        config: what ``ChatMagics`` sets.
-        changed_later: which of ``cassette`` and ``mode`` was configured after the magic ran.
-        interactive: whether a person runs the cells: without a mode a person records, and a
-            program replays.
+        magic: the settings of the last ``%chat_cassette``; ``None`` before its first use.
+        config: the settings of ``ChatMagics``; ``None`` for none.
+        changed_later: those of ``cassette`` and ``mode`` that were configured after the magic ran.
+        interactive: whether a person runs the cells. It decides if no mode is set: a person
+            records, a program replays.
 
     Returns:
-        ``None`` where no cassette is active and every request goes to the service.
+        The cassette; ``None`` if none is active, so that every request goes to the service.
 
     Raises:
         InputError: the sources contradict each other.
     """
     magic, config = magic or CassetteOptions(), config or CassetteOptions()
     if magic.off:
-        # What was configured later counts; an earlier replay stays, so that nothing is sent.
+        # Later configuration counts. An earlier replay stays, so that nothing is sent.
         is_replay = (config.mode or "").strip().lower() == "replay"
         config = CassetteOptions(
             config.file if "cassette" in changed_later else None,
@@ -136,7 +138,7 @@ def resolve(
         raise InputError(f"{file_from} names a home folder that does not exist.") from None
     is_notebook = path.suffix.lower() == NOTEBOOK
     if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
-        # The environment's notebook can only be replayed: a mode set elsewhere is another file's.
+        # The environment's notebook can only be replayed; a mode from elsewhere is not for it.
         mode = ""
     if not mode:
         mode, mode_from = _default_mode(magic, is_notebook=is_notebook, interactive=interactive)
@@ -151,7 +153,7 @@ def resolve(
 def _setting(
     environment: _Source, magic: _Source, config: _Source, *, is_configured_later: bool
 ) -> tuple[str, str]:
-    """Return the value that counts and its source; two empty strings without a value."""
+    """Return the value that takes precedence and its source; two empty strings without a value."""
     others = (config, magic) if is_configured_later else (magic, config)
     given = ((value.strip(), source) for value, source in (environment, *others) if value)
     return next(((value, source) for value, source in given if value), ("", ""))
@@ -160,7 +162,7 @@ def _setting(
 def _default_mode(
     magic: CassetteOptions, *, is_notebook: bool, interactive: bool
 ) -> tuple[Mode, str]:
-    """Return the mode where no source sets one, and why, as a message names it."""
+    """Return the mode if no source sets one, and the reason for messages."""
     if is_notebook:
         return "replay", "a notebook"
     if magic.fallback or magic.by_order:

@@ -1,4 +1,4 @@
-"""Reproducibility: what a notebook that runs from top to bottom will not ask again as it is."""
+"""Reproducibility: reasons why a rerun from top to bottom sends other requests than recorded."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from chatmagic.conversation.window import Window
 
 
-def warnings(
+def request_warnings(
     conversation: Conversation, window: Window, below: Sequence[Turn], put_in: str
 ) -> tuple[str, ...]:
-    """Return why a rerun will not send a request as it is sent now, a line each.
+    """Return the reasons why a rerun will send another request than this one, a line each.
 
     Args:
         conversation: the conversation before the request.
         window: the turns that the request carries.
-        below: the turns of cells below, which were asked before this one.
-        put_in: text that holds the values put into the prompt; empty without values.
+        below: the turns of cells below that were asked before this request.
+        put_in: the prompt with the values that were put in; empty without values.
     """
     reasons = [f"it carries {reason}" for reason in _not_repeated(conversation, window.turns)]
     if below:
@@ -34,15 +34,19 @@ def warnings(
     )
 
 
-def state(conversation: Conversation) -> tuple[str, ...]:
-    """Return what of a whole conversation a rerun will not ask again, in words."""
+def conversation_warnings(conversation: Conversation) -> tuple[str, ...]:
+    """Return the parts of a whole conversation that a rerun will not ask again, in words.
+
+    Args:
+        conversation: the conversation.
+    """
     turns = conversation.turns
     put_in = "\n".join(turn.prompt for turn in turns if turn.values or turn.entry == "python")
     return (*_not_repeated(conversation, turns), *_addresses(put_in))
 
 
 def _not_repeated(conversation: Conversation, turns: Sequence[Turn]) -> list[str]:
-    """Return which of these turns a rerun will not ask again, by kinds."""
+    """Return the turns that a rerun will not ask again, counted by kind."""
     stale = set(map(id, conversation.stale_turns()))
     kinds = {
         "stale turn": [id(turn) in stale for turn in turns],

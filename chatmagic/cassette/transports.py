@@ -1,7 +1,7 @@
-"""A cassette's two transports: one replays an interaction, one records another transport's answer.
+"""A cassette's two transports: one replays an interaction, one records another's answer.
 
-Both hand on each fragment at once: the first has no transport behind it and sends nothing, the
-second adds nothing to the time that a fragment takes.
+The replaying transport sends nothing. The recording transport passes each fragment on at once, and
+records when the answer has ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from chatmagic.protocol.auth import Secret
 
 LONGEST_ERROR: Final = 65_536
-"""How many bytes of an error's body are recorded at most."""
+"""The most bytes of an error's body that are recorded."""
 
 
 def through(
@@ -40,10 +40,10 @@ def through(
     """Return a function that puts a replaying or recording transport before a client's own.
 
     Args:
-        lookup: what answers.
+        lookup: the source of the answer.
         cassette: the active cassette.
-        outcome: called at the end of an answer; returns what the client made of it, and the key
-            that was sent.
+        outcome: called at the end of an answer; returns the reply that the client read from it,
+            and the key that was sent.
     """
     if (interaction := lookup.interaction) is not None:
         return lambda _: ReplayTransport(interaction)
@@ -59,18 +59,28 @@ def through(
 
 
 class ReplayTransport:
-    """A transport and its one exchange: it answers from an interaction, and sends nothing."""
+    """A transport and its one exchange: it answers from an interaction, and sends nothing.
+
+    Args:
+        interaction: the recorded answer.
+    """
 
     origin: Origin = "replay"
 
     def __init__(self, interaction: Interaction) -> None:
-        """Send nothing."""
+        """Begin before the answer."""
         self.status = interaction.status
         self.headers = interaction.headers
         self._interaction = interaction
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
-        """Return the recorded answer, whatever the body."""
+        """Return the recorded answer, whatever the body.
+
+        Args:
+            body: the request's body, which is not sent.
+            stream: whether the answer is a stream of events, or one JSON document.
+            halt: stops the reading.
+        """
         del body
         is_stream = stream and self._interaction.is_reply
         self._pieces = (_stream if is_stream else _document)(self._interaction)
@@ -78,7 +88,7 @@ class ReplayTransport:
         return self
 
     def read(self) -> bytes:
-        """Return the next line of the reply; empty at the end.
+        """Return the next piece of the body; empty at the end.
 
         Raises:
             ChatInterrupted: the ask was stopped.
@@ -88,7 +98,11 @@ class ReplayTransport:
         return next(self._pieces, b"")
 
     def close(self, *, ended: bool = True) -> None:
-        """Do nothing, as no connection is open."""
+        """Do nothing: no connection is open.
+
+        Args:
+            ended: not used.
+        """
 
 
 class RecordingTransport:
@@ -100,12 +114,18 @@ class RecordingTransport:
     """
 
     def __init__(self, inner: Transport, record: Callable[[RecordedExchange], object]) -> None:
-        """Report every answer from now on."""
+        """Send nothing yet."""
         self._inner = inner
         self._record = record
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
-        """Send by the other transport."""
+        """Send by the other transport, and return its answer, which is recorded at its end.
+
+        Args:
+            body: the request's body.
+            stream: whether a stream of events is expected.
+            halt: stops the request.
+        """
         return RecordedExchange(self._inner.send(body, stream=stream, halt=halt), self._record)
 
     def close(self) -> None:
@@ -114,11 +134,11 @@ class RecordingTransport:
 
 
 class RecordedExchange:
-    """Another transport's answer, the beginning of whose body is kept.
+    """Another transport's answer that is recorded; it keeps the beginning of the body.
 
     Args:
         inner: the answer.
-        record: called when it was read to its end.
+        record: called with this exchange when the answer was read to its end.
     """
 
     def __init__(self, inner: Exchange, record: Callable[[RecordedExchange], object]) -> None:
@@ -128,7 +148,7 @@ class RecordedExchange:
         self.origin: Origin = inner.origin
         self.came_at = datetime.now(UTC)
         self.body = bytearray()
-        """The first :data:`LONGEST_ERROR` bytes of the body, or some more."""
+        """The first :data:`LONGEST_ERROR` bytes of the body, and at most one piece more."""
         self._inner = inner
         self._record = record
 
@@ -140,7 +160,11 @@ class RecordedExchange:
         return piece
 
     def close(self, *, ended: bool) -> None:
-        """Give the connection back, and record then: a slow disk must not hold it."""
+        """Release the connection, then record: a slow disk must not hold the connection.
+
+        Args:
+            ended: whether the answer was read to its end.
+        """
         self._inner.close(ended=ended)
         if ended:
             self._record(self)
@@ -154,12 +178,12 @@ def recorded(
     Args:
         asked: the request.
         exchange: the answer.
-        reply: what the client made of it.
-        key: the key that was sent, which is in nothing that is recorded.
+        reply: the reply that the client read from it.
+        key: the key that was sent; it is never recorded.
 
     Returns:
-        ``None`` where nothing is to be recorded: a reply that is not whole or holds the key, or
-        an error that is no JSON object.
+        The interaction; ``None`` if the reply is not whole or holds the key, or if the error is
+        no JSON object.
     """
     error = None if reply.state == "complete" else _error(bytes(exchange.body), key)
     if reply.state != "complete" and error is None:
@@ -200,7 +224,7 @@ def _error(body: bytes, key: Secret | None) -> dict[str, Any] | None:
 
 
 def _stream(interaction: Interaction) -> Iterator[bytes]:
-    """Return a reply as a stream, an event for each of its lines (facts 6, 7)."""
+    """Return a reply as a stream, with an event for each of its lines (facts 6, 7)."""
     for line in (interaction.text or "").splitlines(keepends=True):
         yield sse.encode_event(Chunk(line).to_json())
     yield sse.encode_event(Chunk(**shared(interaction, BodyFacts)).to_json())
@@ -208,7 +232,7 @@ def _stream(interaction: Interaction) -> Iterator[bytes]:
 
 
 def _document(interaction: Interaction) -> Iterator[bytes]:
-    """Return a reply, or an error, in one piece (facts 4, 8)."""
+    """Return a reply, or an error, as one JSON document (facts 4, 8)."""
     text = interaction.text
     reply = Chunk(text or "", whole=True, **shared(interaction, BodyFacts)).to_json()
     yield json.dumps(interaction.error if text is None else reply).encode()

@@ -298,7 +298,7 @@ class AskRun:
             for turn in conversation.threads.get(place.thread, ())
             if ask.owner is not None and turn.owner != ask.owner and turn.number not in above
         ]
-        warnings = reproducibility.warnings(
+        warnings = reproducibility.request_warnings(
             conversation,
             window,
             below if ask.history else [],

@@ -98,7 +98,7 @@ def _facts(session: Session) -> list[str]:
     if cassette.trouble is not None:
         lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
     if cassette.is_recording:
-        troubles = reproducibility.state(session.conversation)
+        troubles = reproducibility.conversation_warnings(session.conversation)
         lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
     return lines
 
