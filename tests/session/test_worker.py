@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 from asking import PATIENCE, Seen, prompts, stop
+from served import Played
+from short_service import ShortService
 
+from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.protocol import sse
+from chatmagic.protocol.wire import Chunk
 from chatmagic.session.events import Ask, Fragment, Sent
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from logged import Emulator
 
     from chatmagic.session.events import Event
-    from chatmagic.session.session import Session
 
 
 def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
@@ -122,3 +129,42 @@ def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) 
     assert "before the reply began" in str(ended[0])
     assert len(emulator.requests) == 1
     assert prompts(session) == ["echo:first"]
+
+
+def streamed(*words: str) -> bytes:
+    """Give a stream in one piece."""
+    return b"".join(sse.encode_event(Chunk(word).to_json()) for word in words) + sse.encode_done()
+
+
+def test_a_stop_counts_where_a_transport_does_not_look() -> None:
+    """At the next fragment, though all of the reply has come in one piece."""
+    service = Played(200, streamed("one ", "two ", "three"))
+    session, halt = Session(Client(transport=service)), Halt()
+
+    def follow(event: Event) -> None:
+        if event == Fragment("two "):
+            halt.stop()
+
+    session.follow(follow)
+    with pytest.raises(ChatInterrupted, match="after 2 words"):
+        session.run(Ask("Hello?"), Seen(), halt)
+    (turn,) = session.conversation
+    assert (turn.reply.text, turn.state) == ("one two ", "interrupted")
+
+
+def test_what_is_stopped_as_it_begins_is_not_sent() -> None:
+    """The request waits until the view has said that it begins."""
+    service = ShortService(100)
+    session = Session(Client(transport=service))
+
+    class Stopped(Seen):
+        def began(self, notes: Sequence[str]) -> None:
+            super().began(notes)
+            stop()
+
+    view = Stopped()
+    with pytest.raises(ChatInterrupted, match="as it was"):
+        session.run(Ask("Hello?"), view)
+    assert view.names == ["began", "failed"]
+    assert service.bodies == []
+    assert session.ledger.under_way == ()
