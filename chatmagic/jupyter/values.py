@@ -1,7 +1,7 @@
 """Descriptions of the namespace's objects, as ``{{ expression }}`` puts them into a prompt.
 
-The kind of an object says how it is described: a table of pandas or polars, an array of numpy, a
-figure of matplotlib, a function, class or module, or anything else as IPython shows it. No library
+The kind of an object says how it is described: a table of pandas, an array of numpy, a figure of
+matplotlib, a function, class or module, or anything else as IPython shows it. No library
 is imported for that: an object of a library's is only there where that has been imported.
 """
 
@@ -11,11 +11,10 @@ import ast
 import functools
 import inspect
 import io
-import math
 import re
 import sys
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from numbers import Number
 from types import ModuleType
@@ -96,7 +95,7 @@ def describe(value: object, shell: InteractiveShell) -> Description:
     ways: tuple[Callable[[], Description | None], ...] = (
         lambda: _own_words(value),
         lambda: _table(value),
-        lambda: _array(value),
+        lambda: _array(value, shell),
         lambda: _figure(value),
         lambda: _code(value, shell),
         lambda: _as_ipython_shows_it(value, shell),
@@ -330,7 +329,7 @@ def places(noun: str, shown: Sequence[int], total: int) -> str:
     """
     if len(shown) == total:
         return f"all {counted(total, noun)}"
-    gap = gap_of(shown)
+    gap = next((at for at, place in enumerate(shown) if at != place), len(shown))
     runs = [run for run in (shown[:gap], shown[gap:]) if run]
     named = " and ".join(
         f"{run[0] + 1:,} to {run[-1] + 1:,}" if len(run) > 1 else f"{run[0] + 1:,}" for run in runs
@@ -338,55 +337,46 @@ def places(noun: str, shown: Sequence[int], total: int) -> str:
     return f"{noun}s {named} of {total:,}"
 
 
-def gap_of(shown: Sequence[int]) -> int:
-    """Return how many places there are before the first that is left out."""
-    return next((at for at, place in enumerate(shown) if at != place), len(shown))
-
-
 # --- Arrays of numpy -----------------------------------------------------------------------------
 
 SUMMED_WHOLE: Final = 1_000_000
-"""Up to how many values the _summary is of all of them."""
+"""Up to how many values the summary is of all of them."""
 SAMPLE: Final = 100_000
-"""Of about how many it is otherwise, at equal distances; so with the rows of a table."""
-_LINE: Final = 30
-_EDGE: Final = 9
-_ARRAY_CELL: Final = 24
+"""Of how many it is otherwise, at about equal distances."""
 
 
-def _array(value: Any) -> Description | None:
+def _array(value: Any, shell: InteractiveShell) -> Description | None:
     """Return the description of an array or of a number of numpy; ``None`` of anything else."""
     if is_a(value, "numpy", "generic") or (is_a(value, "numpy", "ndarray") and not value.shape):
         return Description(str(value))
     if not is_a(value, "numpy", "ndarray"):
         return None
-    if is_a(value, "numpy", "matrix"):
-        value = sys.modules["numpy"].asarray(value)  # a row of a matrix is a matrix
-    lines = [f"numpy array: shape {value.shape}, type {cell(str(value.dtype))}"]
-    if value.size:
-        lines += [*_summary(value), *_corners(value)]
-    return Description("\n".join(lines), f"array of shape {value.shape}")
+    lines = [f"numpy array: shape {value.shape}, type {cell(str(value.dtype))}", *_summary(value)]
+    text, complete = printed(value, shell)
+    what = f"array of shape {value.shape}"
+    whole = whole_or_cut("\n".join([*lines, text]), what, "the description", complete=complete)
+    return replace(whole, whole=False)
 
 
 def _summary(value: Any) -> list[str]:
     """Return minimum, maximum and mean of an array of numbers, and how many are missing.
 
     Args:
-        value: an array of any type, with at least one value; of times there is no mean.
+        value: an array of any type; of times there is no mean.
     """
     numpy: Any = sys.modules["numpy"]
-    if value.dtype.kind not in "biufmM":
+    if not value.size or value.dtype.kind not in "biufmM":
         return []
-    step = -(-value.size // SAMPLE) if value.size > SUMMED_WHOLE else 1
-    while math.gcd(step, value.size // len(value)) > 1:
-        step += 1  # with a factor in common it would meet some of the columns alone
-    taken = value.flat[::step]
+    taken, of = value, ""
+    if value.size > SUMMED_WHOLE:
+        # Not at one distance, which might meet some of the columns alone.
+        taken = value.flat[numpy.linspace(0, value.size - 1, SAMPLE, dtype=int)]
+        of = f" (of a sample of {SAMPLE:,} of {value.size:,} values)"
     values = numpy.asarray(taken)
     missing = numpy.isnat(values) if value.dtype.kind in "mM" else numpy.isnan(values)
     if is_a(taken, "numpy.ma", "MaskedArray"):
         missing = missing | numpy.ma.getmaskarray(taken)
-    known, total = values[~missing], len(values)
-    of = f" (of a sample of {total:,} values, one in every {step:,})" if step > 1 else ""
+    known, total = values[~missing], values.size
     if value.dtype.kind == "b":
         return [f"true: {int(known.sum()):,} of {total:,}{of}"]
     if not len(known):
@@ -399,36 +389,8 @@ def _summary(value: Any) -> list[str]:
     return [", ".join(words) + of]
 
 
-def _corners(value: Any) -> list[str]:
-    """Return the first and last values of a line, or of the first plane's rows and columns."""
-    if value.ndim == 1:
-        at = ends(len(value), _LINE)
-        return [f"{places('value', at, len(value))}:", _array_line(value, at)]
-    planes, where = 1, (0,) * (value.ndim - 2)
-    for size in value.shape[:-2]:
-        planes *= size
-    plane = value[where]
-    rows, columns = (ends(size, _EDGE) for size in plane.shape)
-    named = (("row", rows, plane.shape[0]), ("column", columns, plane.shape[1]))
-    words = ", ".join(places(*each) for each in named)
-    if where:
-        words += f" of {list(where)}, the first of {counted(planes, 'plane')}"
-    return [f"{words}:", *(_array_line(plane[row], columns) for row in rows)]
+# --- Tables of pandas ----------------------------------------------------------------------------
 
-
-def _array_line(values: Any, at: list[int]) -> str:
-    cells = [cell(values[place], _ARRAY_CELL) for place in at]
-    if (gap := gap_of(at)) < len(at):
-        cells.insert(gap, "…")
-    return f"[{', '.join(cells)}]"
-
-
-# --- Tables of pandas and polars -----------------------------------------------------------------
-
-COUNTED_WHOLE: Final = 1_000_000
-"""Up to how many rows missing values are counted in all of them."""
-COUNTED_CELLS: Final = 10_000_000
-"""And up to how many cells of the columns that are listed."""
 _COLUMNS: Final = 40
 _ROWS: Final = 20
 _FEW_ROWS: Final = 5
@@ -436,32 +398,22 @@ _LISTED: Final = LIMIT * 2 // 5
 """Characters for the list of columns, at most."""
 
 
-class _Pandas:
-    """The first columns of a DataFrame of pandas."""
+class _Table:
+    """The first columns of a DataFrame."""
 
     def __init__(self, frame: Any) -> None:
         """Take the first columns: a view, nothing is copied."""
-        self._part = frame.iloc[:, :_COLUMNS]
+        self._part = part = frame.iloc[:, :_COLUMNS]
         self.rows, self.columns = frame.shape
-        self.names = [_place_label(name) for name in self._part.columns]
-        self.types = [cell(str(kind)) for kind in self._part.dtypes]
-        levels = [cell(name) for name in frame.index.names if name is not None]
-        self.index = ", ".join(levels)
+        self.names = [_place_label(name) for name in part.columns]
+        self.types = [cell(str(kind)) for kind in part.dtypes]
+        self.index = ", ".join(cell(name) for name in frame.index.names if name is not None)
+        self.missing = [int(part.iloc[:, at].isna().sum()) for at in range(len(self.names))]
 
-    def missing(self, step: int) -> list[int]:
-        """Return how many values each column misses, in every so many of its rows."""
-        return [int(count) for count in self._part.iloc[::step].isna().sum()]
-
-    def cells(self, places: list[int]) -> list[list[str]]:
-        """Return some rows, each with its label first."""
-        part = self._part.iloc[places]
-        return [
-            [
-                _place_label(part.index[row]),
-                *(cell(part.iloc[row, at]) for at in range(len(self.names))),
-            ]
-            for row in range(len(places))
-        ]
+    def cells(self, row: int) -> list[str]:
+        """Return a row's cells, its label first."""
+        values = (self._part.iloc[row, at] for at in range(len(self.names)))
+        return [_place_label(self._part.index[row]), *map(cell, values)]
 
 
 def _place_label(name: object) -> str:
@@ -469,78 +421,41 @@ def _place_label(name: object) -> str:
     return ", ".join(map(cell, name)) if type(name) is tuple else cell(name)
 
 
-class _Polars:
-    """The same of a DataFrame of polars, which has no index."""
-
-    def __init__(self, frame: Any) -> None:
-        """Take the first columns, which share the memory of the frame."""
-        self._part = frame.select(frame.columns[:_COLUMNS])
-        self.rows, self.columns = frame.shape
-        self.names = [cell(name) for name in self._part.columns]
-        self.types = [cell(str(kind)) for kind in self._part.dtypes]
-        self.index = None
-
-    def missing(self, step: int) -> list[int]:
-        part = self._part if step == 1 else self._part.gather_every(step)
-        return [int(count) for count in part.null_count().row(0)]
-
-    def cells(self, places: list[int]) -> list[list[str]]:
-        return [[cell(value) for value in row] for row in self._part[places].rows()]
-
-
-_Table = _Pandas | _Polars
-
-
 def _table(value: Any) -> Description | None:
     """Return the description of a DataFrame or Series; ``None`` of anything else."""
-    for package, adapter in (("pandas", _Pandas), ("polars", _Polars)):
-        if is_a(value, package, "DataFrame"):
-            return _description(f"{package} DataFrame", adapter(value))
-        if is_a(value, package, "Series"):
-            return _description(f"{package} Series", adapter(value.to_frame()))
-    return None
-
-
-def _description(title: str, table: _Table) -> Description:
+    if not is_a(value, "pandas", "DataFrame", "Series"):
+        return None
+    is_series = is_a(value, "pandas", "Series")
+    table = _Table(value.to_frame() if is_series else value)
+    kind = "Series" if is_series else "DataFrame"
     shape = f"{counted(table.rows, 'row')}, {counted(table.columns, 'column')}"
-    head = f"{title}: {shape}\n"
-    listed = _columns(table) if table.names else ""
-    room = LIMIT - len(head) - len(listed)
-    sample = _sample(table, room) if table.names and table.rows else ""
-    return Description((head + listed + sample).rstrip("\n"), counted(table.rows, "row"))
+    text = f"pandas {kind}: {shape}\n"
+    if table.names:
+        text += _columns(table)
+        text += _sample(table, LIMIT - len(text)) if table.rows else ""
+    return Description(text.rstrip("\n"), counted(table.rows, "row"))
 
 
 def _columns(table: _Table) -> str:
     """Return the list of the columns, with what is missing in them."""
-    listed = min(len(table.names), table.columns)
-    is_long = table.rows > COUNTED_WHOLE or table.rows * listed > COUNTED_CELLS
-    step = -(-table.rows // SAMPLE) if is_long else 1
     lines = ["", "| column | type | missing |", "|---|---|---|"]
     size = sum(map(len, lines))
-    for name, kind, missing in zip(table.names, table.types, table.missing(step), strict=True):
+    for name, kind, missing in zip(table.names, table.types, table.missing, strict=True):
         line = _row([name, kind, f"{missing:,}"])
         size += len(line) + 1
         if size > _LISTED:
             break
         lines.append(line)
     shown = len(lines) - 3
-    if shown < table.columns or step > 1:
-        lines.append("")
     if shown < table.columns:
-        lines.append(f"[{places('column', range(shown), table.columns)}; no others are listed]")
-    if step > 1:
-        sampled = -(-table.rows // step)
-        lines.append(
-            f"[missing values are counted in a sample of {sampled:,} of {table.rows:,} rows, "
-            f"one in every {step:,}]"
-        )
+        lines += ["", f"[{places('column', range(shown), table.columns)}; no others are listed]"]
     return "\n".join(lines) + "\n"
 
 
 def _sample(table: _Table, room: int) -> str:
     """Return as many columns and rows as a number of characters has room for."""
     chosen = ends(table.rows, _ROWS)
-    grid = dict(zip(chosen, table.cells(chosen), strict=True))
+    grid = {row: table.cells(row) for row in chosen}
     few = min(_FEW_ROWS, table.rows)
     width = len(table.names)
     while width > 1 and len(_markdown(table, grid, few, width)) > room:
@@ -556,15 +471,13 @@ def _markdown(table: _Table, grid: dict[int, list[str]], rows: int, width: int) 
     words = places("row", shown, table.rows)
     if width < table.columns:
         words += f", {places('column', range(width), table.columns)}"
-    labels = [] if table.index is None else [table.index]
-    cells = len(labels) + width
     lines = [
         f"{words[0].upper()}{words[1:]}:",
         "",
-        _row([*labels, *table.names[:width]]),
-        "|---" * cells + "|",
+        _row([table.index, *table.names[:width]]),
+        "|---" * (width + 1) + "|",
     ]
-    return "\n".join(["", *lines, *(_row(grid[place][:cells]) for place in shown)])
+    return "\n".join(["", *lines, *(_row(grid[place][: width + 1]) for place in shown)])
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -650,7 +563,7 @@ def _plotted_line(line: Any) -> str:
     x, y = (numpy.asarray(data) for data in (line.get_xdata(), line.get_ydata()))
     at = ends(len(x), _POINTS)
     points = ", ".join(f"({cell(x[place])}, {cell(y[place])})" for place in at)
-    summary = "".join(f"; y: {words}" for words in (_summary(y) if y.size else []))
+    summary = "".join(f"; y: {words}" for words in _summary(y))
     return f"{counted(len(x), 'point')}{summary}; {places('point', at, len(x))}: {points}"
 
 
@@ -671,12 +584,9 @@ def _bars(axes: Any, container: Any) -> str:
 
 def _tick(axis: Any, place: float) -> str:
     """Return what the axis calls a place: a category, a date, or the number."""
-    formatter, locator = axis.get_major_formatter(), axis.get_major_locator()
+    formatter = axis.get_major_formatter()
     if is_a(formatter, "matplotlib.category", "StrCategoryFormatter"):
         return cell(formatter(place))
-    if is_a(formatter, "matplotlib.ticker", "FixedFormatter"):
-        labels = dict(zip(getattr(locator, "locs", ()), formatter.seq, strict=False))
-        return cell(labels.get(round(place), round(place, 6)))
     if is_a(formatter, "matplotlib.ticker", "FuncFormatter"):
         # Bars that stand side by side are beside the place that has the label.
         return cell(formatter(place) or formatter(round(place)) or round(place, 6))
@@ -686,12 +596,8 @@ def _tick(axis: Any, place: float) -> str:
 
 
 def _other(mark: Any) -> str:
-    """Return the kind of a mark, with its number of points or its shape."""
+    """Return the kind of a mark, with the number of its points where it is a scatter plot's."""
     kind = type(mark).__name__
-    if is_a(mark, "matplotlib.image", "AxesImage"):
-        return f"{kind} of shape {mark.get_array().shape}"
-    if is_a(mark, "matplotlib.patches", "Wedge"):
-        return f"{kind}, {(mark.theta2 - mark.theta1) / 360:.1%} of the circle"
     if is_a(mark, "matplotlib.collections", "PathCollection"):
         return f"{kind} of {counted(len(mark.get_offsets()), 'point')}"
     return kind
@@ -734,27 +640,20 @@ def _class_of_a_cell(value: type, shell: InteractiveShell) -> str | None:
 
     A class that the namespace has no more was defined by an earlier cell, which is not known.
     """
-    names = value.__qualname__.split(".")
-    held: Any = shell.user_ns.get(names[0])
-    for name in names[1:]:
-        held = getattr(held, name, None)
-    if held is not value:
+    name = value.__qualname__
+    if shell.user_ns.get(name) is not value:
         return None
     for source in reversed(shell.user_ns.get("In", ())):
-        if f"class {names[-1]}" not in source:
+        if f"class {name}" not in source:
             continue
         try:
-            nodes: list[ast.AST] = [ast.parse(source)]
+            nodes = list(ast.walk(ast.parse(source)))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        for name in names:
-            inside = (node for parent in nodes for node in ast.walk(parent) if node is not parent)
-            nodes = [
-                node for node in inside if isinstance(node, ast.ClassDef) and node.name == name
-            ]
-        if nodes and isinstance(node := nodes[-1], ast.ClassDef):
-            begin = min([node.lineno, *(part.lineno for part in node.decorator_list)])
-            return textwrap.dedent("\n".join(source.splitlines()[begin - 1 : node.end_lineno]))
+        for node in reversed(nodes):
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                begin = min([node.lineno, *(part.lineno for part in node.decorator_list)])
+                return textwrap.dedent("\n".join(source.splitlines()[begin - 1 : node.end_lineno]))
     return None
 
 

@@ -463,39 +463,23 @@ def numpy() -> Any:
     return library("numpy")
 
 
-def lines(value: object) -> list[str]:
+def lines(bare: Shell, value: object) -> list[str]:
     """Give the lines of an array's description, which keeps to its bound."""
-    description = _array(value)
+    description = _array(value, bare.shell)
     assert description is not None
     assert len(description.text) <= LIMIT
     return description.text.splitlines()
 
 
-def test_an_array_is_described(numpy: Any) -> None:
-    """A small one has all of its values."""
-    assert lines(numpy.arange(6).reshape(2, 3)) == [
+def test_an_array_is_described(numpy: Any, bare: Shell) -> None:
+    """Its shape, type and summary stand above what numpy prints of it."""
+    assert lines(bare, numpy.arange(6).reshape(2, 3)) == [
         "numpy array: shape (2, 3), type int64",
         "min 0, max 5, mean 2.5, missing 0",
-        "all 2 rows, all 3 columns:",
-        "[0, 1, 2]",
-        "[3, 4, 5]",
+        "array([[0, 1, 2],",
+        "       [3, 4, 5]])",
     ]
-
-
-def test_a_large_array_shows_its_corners(numpy: Any) -> None:
-    """And says which; of more than two dimensions the first plane."""
-    square = numpy.arange(10_000).reshape(100, 100)
-    assert lines(square)[2:5] == [
-        "rows 1 to 6 and 98 to 100 of 100, columns 1 to 6 and 98 to 100 of 100:",
-        "[0, 1, 2, 3, 4, 5, …, 97, 98, 99]",
-        "[100, 101, 102, 103, 104, 105, …, 197, 198, 199]",
-    ]
-    assert lines(square)[-1] == "[9900, 9901, 9902, 9903, 9904, 9905, …, 9997, 9998, 9999]"
-    assert lines(numpy.arange(40))[2] == "values 1 to 20 and 31 to 40 of 40:"
-    assert lines(numpy.zeros((3, 4, 1, 2)))[2:] == [
-        "all 1 row, all 2 columns of [0, 0], the first of 12 planes:",
-        "[0.0, 0.0]",
-    ]
+    assert "   1,    2, ..., 9997, 9998, 9999]" in "".join(lines(bare, numpy.arange(10_000))[2:])
 
 
 @pytest.mark.parametrize(
@@ -514,53 +498,53 @@ def test_a_large_array_shows_its_corners(numpy: Any) -> None:
     ],
 )
 def test_the_summary_is_what_the_type_has(
-    numpy: Any, values: list[Any], kind: str, line: str | None
+    numpy: Any, bare: Shell, values: list[Any], kind: str, line: str | None
 ) -> None:
     """Least, greatest and mean where there are such; nothing of texts and objects."""
-    made = lines(numpy.array(values, dtype=kind))
+    array = numpy.array(values, dtype=kind)
+    made = lines(bare, array)
     assert made[0] == f"numpy array: shape ({len(values)},), type {made[0].split('type ')[1]}"
-    assert made[1:-2] == ([] if line is None else [line])
+    assert made[1:] == [*([] if line is None else [line]), *repr(array).splitlines()]
 
 
-def test_masked_values_are_missing(numpy: Any) -> None:
-    """And are neither the minimum nor shown; a matrix is described as an array."""
-    masked = numpy.ma.array([1, 2, 3], mask=[True, False, False])
-    assert lines(masked)[1:] == [
-        "min 2, max 3, mean 2.5, missing 1",
-        "all 3 values:",
-        "[masked, 2, 3]",
-    ]
-    assert "true: 1 of 2" in lines(numpy.ma.array([True, True], mask=[True, False]))
+def test_masked_values_are_missing(numpy: Any, bare: Shell) -> None:
+    """And are neither the minimum nor shown; a matrix has the summary of an array."""
+    masked = lines(bare, numpy.ma.array([1, 2, 3], mask=[True, False, False]))
+    assert masked[1:3] == ["min 2, max 3, mean 2.5, missing 1", "masked_array(data=[--, 2, 3],"]
+    assert "true: 1 of 2" in lines(bare, numpy.ma.array([True, True], mask=[True, False]))
     matrix = numpy.arange(4).reshape(2, 2).view(numpy.matrix)
-    assert lines(matrix) == lines(numpy.arange(4).reshape(2, 2))
+    assert lines(bare, matrix)[:2] == lines(bare, numpy.arange(4).reshape(2, 2))[:2]
 
 
-def test_an_array_without_values_has_its_shape(numpy: Any) -> None:
+def test_an_array_without_values_has_no_summary(numpy: Any, bare: Shell) -> None:
     """Whatever dimension is empty."""
-    assert lines(numpy.empty((0, 3))) == ["numpy array: shape (0, 3), type float64"]
+    empty = numpy.empty((0, 3))
+    assert lines(bare, empty) == ["numpy array: shape (0, 3), type float64", repr(empty)]
 
 
-def test_over_a_million_values_the_summary_is_of_a_sample(numpy: Any) -> None:
+def test_over_a_million_values_the_summary_is_of_a_sample(numpy: Any, bare: Shell) -> None:
     """Which is named with its size; it takes no time, however many there are."""
     value = numpy.broadcast_to(numpy.arange(1_000.0), (100_000, 1_000))
     began = time.thread_time()
-    made = lines(value)
+    made = lines(bare, value)
     assert time.thread_time() - began < 1
     # Not one column alone, as with every thousandth value.
-    assert made[1].startswith("min 0.0, max 999.0, mean 499.")
-    assert made[1].endswith("missing 0 (of a sample of 99,901 values, one in every 1,001)")
-    assert "sample" not in lines(numpy.zeros(1_000_000))[1]
-    assert "sample of 90,910 values" in lines(numpy.zeros(1_000_001))[1]
+    assert made[1].startswith("min 0.0, max 999.0, mean 499")
+    assert made[1].endswith("missing 0 (of a sample of 100,000 of 100,000,000 values)")
+    assert "sample" not in lines(bare, numpy.zeros(1_000_000))[1]
+    assert "sample of 100,000 of 1,000,001 values" in lines(bare, numpy.zeros(1_000_001))[1]
+    masked = numpy.ma.masked_less(numpy.arange(2_000_000), 1_000_000)
+    assert "missing 50,000 (of a sample" in lines(bare, masked)[1]
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 32])
-def test_no_array_is_longer_than_the_bound(numpy: Any, dimensions: int) -> None:
+def test_no_array_is_longer_than_the_bound(numpy: Any, bare: Shell, dimensions: int) -> None:
     """Not of long texts, nor of many dimensions or fields."""
     shape = (2,) * dimensions if dimensions > 2 else (50,) * dimensions
     narrow = (1,) * 30 + (2, 2) if dimensions == 32 else shape
-    lines(numpy.full(narrow, "x" * 1_000))
+    lines(bare, numpy.full(narrow, "x" * 1_000))
     fields = [(f"field{number}", "f8") for number in range(500)]
-    lines(numpy.zeros(narrow, dtype=fields))
+    lines(bare, numpy.zeros(narrow, dtype=fields))
 
 
 def test_numbers_of_numpy_go_in_as_numbers(numpy: Any, bare: Shell) -> None:
@@ -570,7 +554,7 @@ def test_numbers_of_numpy_go_in_as_numbers(numpy: Any, bare: Shell) -> None:
         assert description.text == str(value)
         assert not description.words("x")
     assert describe(numpy.arange(3), bare.shell).words("a") == (
-        "a: array of shape (3,) described in 91 characters"
+        "a: array of shape (3,) described in 84 characters"
     )
 
 
@@ -578,12 +562,6 @@ def test_numbers_of_numpy_go_in_as_numbers(numpy: Any, bare: Shell) -> None:
 def pandas() -> Any:
     """Give pandas."""
     return library("pandas")
-
-
-@pytest.fixture(scope="module")
-def polars() -> Any:
-    """Give polars."""
-    return library("polars")
 
 
 def table_text(value: object) -> str:
@@ -628,40 +606,24 @@ def test_a_series_of_pandas_is_described(pandas: Any) -> None:
     assert table_text(pandas.Series([1])).endswith("All 1 row:\n\n|  | 0 |\n|---|---|\n| 0 | 1 |")
 
 
-def test_a_frame_and_a_series_of_polars_are_described(polars: Any) -> None:
-    """As those of pandas, without an index."""
-    frame = polars.DataFrame({"n": [1, None], "s": ["x", "y"]})
-    assert table_text(frame) == (
-        "polars DataFrame: 2 rows, 2 columns\n\n| column | type | missing |\n|---|---|---|\n"
-        "| n | Int64 | 1 |\n| s | String | 0 |\n\nAll 2 rows:\n\n"
-        "| n | s |\n|---|---|\n| 1 | x |\n| None | y |"
-    )
-    assert table_text(frame["n"]).startswith("polars Series: 2 rows, 1 column\n")
-
-
-def test_an_empty_table_is_described(pandas: Any, polars: Any) -> None:
+def test_an_empty_table_is_described(pandas: Any) -> None:
     """Without rows there is no sample, without columns no list of them."""
     assert table_text(pandas.DataFrame()) == "pandas DataFrame: 0 rows, 0 columns"
-    assert table_text(polars.DataFrame()) == "polars DataFrame: 0 rows, 0 columns"
     assert table_text(pandas.DataFrame({"a": []})).endswith("| a | float64 | 0 |")
     assert table_text(pandas.DataFrame(index=[1, 2])) == "pandas DataFrame: 2 rows, 0 columns"
 
 
-def test_a_wide_table_says_which_columns_it_shows(pandas: Any, polars: Any) -> None:
+def test_a_wide_table_says_which_columns_it_shows(pandas: Any) -> None:
     """As many as there is room for, of the list and of the sample."""
     rows = [["word " * 20] * 1_000] * 50
     names = [f"column number {number}" for number in range(1_000)]
-    for frame in (
-        pandas.DataFrame(rows, columns=names),
-        polars.DataFrame(rows, schema=names, orient="row"),
-    ):
-        described = table_text(frame)
-        assert "50 rows, 1,000 columns" in described
-        listed = described.split("[columns 1 to ")[1].split(" of 1,000; no others are listed]")[0]
-        assert f"column number {int(listed) - 1} |" in described
-        assert f"column number {listed} |" not in described
-        assert "of 50, columns 1 to " in described
-        assert "word word word word word word word word word word word word…" in described
+    described = table_text(pandas.DataFrame(rows, columns=names))
+    assert "50 rows, 1,000 columns" in described
+    listed = described.split("[columns 1 to ")[1].split(" of 1,000; no others are listed]")[0]
+    assert f"column number {int(listed) - 1} |" in described
+    assert f"column number {listed} |" not in described
+    assert "of 50, columns 1 to " in described
+    assert "word word word word word word word word word word word word…" in described
 
 
 def test_columns_of_one_name_and_names_of_many_parts(pandas: Any) -> None:
@@ -690,41 +652,17 @@ def test_hostile_cells_stay_cells(pandas: Any) -> None:
     assert "| 3 | \u241b[2J{{ z }} |" in described
 
 
-def test_ten_million_rows_are_described_within_a_second(pandas: Any, polars: Any) -> None:
-    """Missing values are counted in a sample, which is named with its size."""
+def test_ten_million_rows_are_described_within_a_second(pandas: Any) -> None:
+    """With what is missing in all of them."""
     numpy = library("numpy")
     numbers = numpy.arange(10_000_000)
-    gaps = numpy.where(numbers % 200 == 0, numpy.nan, 0.5)
-    frames = (
-        pandas.DataFrame({"n": numbers, "gaps": gaps}),
-        polars.DataFrame({"n": numbers, "gaps": polars.Series(gaps, nan_to_null=True)}),
-    )
-    for frame in frames:
-        began = time.thread_time()
-        described = table_text(frame)
-        assert time.thread_time() - began < 1
-        assert "10,000,000 rows, 2 columns" in described
-        assert "64 | 50,000 |" in described
-        assert (
-            "[missing values are counted in a sample of 100,000 of 10,000,000 rows, one in every "
-            "100]\n\nRows 1 to 14 and 9,999,995 to 10,000,000 of 10,000,000:" in described
-        )
-        assert "| 9999999 | 0.5 |" in described
-
-
-def test_up_to_a_million_rows_missing_values_are_counted_in_all(pandas: Any) -> None:
-    """From one row more on in a sample; and so where there are very many columns."""
-    numpy = library("numpy")
-    million = numpy.zeros(1_000_001)
-    million[7] = numpy.nan
-    exact = table_text(pandas.Series(million[:-1]))
-    assert "| 0 | float64 | 1 |" in exact
-    assert "sample" not in exact
-    assert "a sample of 90,910 of 1,000,001 rows, one in every 11]" in table_text(
-        pandas.Series(million)
-    )
-    wide = pandas.DataFrame(numpy.zeros((300_000, 40), dtype="int8"))
-    assert "a sample of 100,000 of 300,000 rows, one in every 3]" in table_text(wide)
+    frame = pandas.DataFrame({"n": numbers, "gaps": numpy.where(numbers % 200, 0.5, numpy.nan)})
+    began = time.thread_time()
+    described = table_text(frame)
+    assert time.thread_time() - began < 1
+    assert "10,000,000 rows, 2 columns" in described
+    assert "64 | 50,000 |\n\nRows 1 to 14 and 9,999,995 to 10,000,000 of 10,000,000:" in described
+    assert "| 9999999 | 0.5 |" in described
 
 
 def test_a_frame_is_not_changed(pandas: Any) -> None:
@@ -769,11 +707,10 @@ def test_what_is_no_table_is_not_taken_for_one(
     monkeypatch: pytest.MonkeyPatch, module: object
 ) -> None:
     """Where no library is loaded, or another module has its name."""
-    for name in ("pandas", "polars"):
-        if module is None:
-            monkeypatch.delitem(sys.modules, name, raising=False)
-        else:
-            monkeypatch.setitem(sys.modules, name, module)
+    if module is None:
+        monkeypatch.delitem(sys.modules, "pandas", raising=False)
+    else:
+        monkeypatch.setitem(sys.modules, "pandas", module)
     assert _table([1]) is None
 
 
@@ -833,19 +770,16 @@ def test_a_figure_is_described(bare: Shell, figure_of: Any) -> None:
 
 def test_bars_are_named_as_the_axis_names_them(bare: Shell, figure_of: Any) -> None:
     """By category, by label, by date, or by their place."""
-    axes = figure_of().subplots(2, 4).flat
+    axes = figure_of().subplots(2, 3).flat
     axes[0].bar(["p", "q"], [3, 4.5], label="named")
     axes[1].barh(["p", "q"], [3, 4])
     axes[2].bar([0, 1], [3, 4])
     axes[2].set_xticks([0, 1], ["zero", "one"])
     axes[3].bar([date(2026, 1, day) for day in (1, 2)], [3, 4])
     axes[4].bar([0.5, 2], [3, 4])
-    axes[5].bar([0, 1], [3, 4])
-    axes[5].xaxis.set_major_locator(library("matplotlib.ticker").FixedLocator([0, 1]))
-    axes[5].xaxis.set_major_formatter(library("matplotlib.ticker").FixedFormatter(["u", "v"]))
     for side in (-0.2, 0.2):  # side by side, as pandas draws two columns
-        axes[6].bar([side, 1 + side], [3, 4], width=0.4)
-    axes[6].set_xticks([0, 1], ["east", "west"])
+        axes[5].bar([side, 1 + side], [3, 4], width=0.4)
+    axes[5].set_xticks([0, 1], ["east", "west"])
     described = figure_text(bare, axes[0].figure)
     assert [line for line in described.splitlines() if line.startswith("bars")] == [
         "bars “named”: all 2 bars: p: 3.0, q: 4.5",
@@ -853,27 +787,26 @@ def test_bars_are_named_as_the_axis_names_them(bare: Shell, figure_of: Any) -> N
         "bars: all 2 bars: zero: 3, one: 4",
         "bars: all 2 bars: 2026-01-01 00:00:00+00:00: 3, 2026-01-02 00:00:00+00:00: 4",
         "bars: all 2 bars: 0.5: 3, 2.0: 4",
-        "bars: all 2 bars: u: 3, v: 4",
         "bars: all 2 bars: east: 3, west: 4",
         "bars: all 2 bars: east: 3, west: 4",
     ]
 
 
 def test_what_else_is_drawn_is_named(bare: Shell, figure_of: Any) -> None:
-    """Points and pictures by their number and shape, in one line each."""
+    """Points by their number, others by their kind, in one line each."""
     axes = figure_of().subplots()
     axes.scatter([1, 2, 3], [4, 5, 6], label="seen")
     axes.imshow([[1, 2, 3], [4, 5, 6]])
     axes.fill_between([1, 2], [3, 4])
     described = figure_text(bare, axes.figure)
     assert "collection “seen”: PathCollection of 3 points" in described
-    assert "image: AxesImage of shape (2, 3)" in described
+    assert "image: AxesImage" in described
     assert re.search("^collection: .*PolyCollection$", described, re.MULTILINE)
     pie = figure_of().subplots()
     pie.pie([1, 3], labels=["few", "many"])
     assert figure_text(bare, pie.figure).splitlines()[-4:] == [
-        "shape “few”: Wedge, 25.0% of the circle",
-        "shape “many”: Wedge, 75.0% of the circle",
+        "shape “few”: Wedge",
+        "shape “many”: Wedge",
         "text: few",
         "text: many",
     ]
@@ -888,7 +821,7 @@ def test_a_figure_of_very_much_is_bounded(bare: Shell, figure_of: Any) -> None:
     axes.lines[0].set_data(numpy.arange(1_000_001), numpy.arange(1_000_001))
     described = figure_text(bare, axes.figure)
     assert "points 1 to 8 and 999,998 to 1,000,001 of 1,000,001: (0, 0), " in described
-    assert "(of a sample of 90,910 values, one in every 11)" in described
+    assert "(of a sample of 100,000 of 1,000,001 values)" in described
     assert "line: 0 points" in described
     assert "[line: 20 of 30 are described]" in described
     many = figure_of()
@@ -938,7 +871,7 @@ half = lambda x: x / 2
         ("twice", "@functools.cache\ndef twice(x):\n    return 2 * x"),
         ("half", "half = lambda x: x / 2"),
         ("Old", "class Old:\n    now = 2"),
-        ("Outer.Inner", "class Inner:\n    pass"),
+        ("Outer", "class Outer:\n    class Inner:\n        pass"),
     ],
 )
 def test_what_a_cell_defines_goes_in_as_its_source(
@@ -980,6 +913,8 @@ def test_a_class_that_was_defined_again_is_not_given_the_new_source(bare: Shell)
     bare.do("class Old:\n    now = 2")
     assert describe(bare["before"], bare.shell).text.startswith("class __main__.Old()")
     assert describe(bare["Old"], bare.shell).text == "class Old:\n    now = 2"
+    inner = describe(bare["Outer"].Inner, bare.shell).text
+    assert inner.startswith("class __main__.Outer.Inner()")
 
 
 def test_a_module_goes_in_as_its_name_and_what_it_is(bare: Shell) -> None:
