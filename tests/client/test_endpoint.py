@@ -17,6 +17,7 @@ from chatmagic.client.endpoint import Endpoint, Server, Timeout, request_fields,
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.url import EMULATOR
 
 if TYPE_CHECKING:
     from chatmagic.errors import Which
@@ -33,6 +34,16 @@ def test_who_decided_it_makes_no_other_service() -> None:
     assert first.is_same_service(replace(first, url_from="%config", warnings=("careful",)))
     for other in ({"base_url": AWAY}, {"auth": "query"}, {"key": None}):
         assert not first.is_same_service(replace(first, **other))
+
+
+def test_the_emulator_is_known_by_its_key() -> None:
+    """Whatever its address is: each has a port of its own."""
+    assert Endpoint(
+        "http://127.0.0.1:9", "bearer", Secret(KEY), "%chat_connect", EMULATOR
+    ).is_emulator
+    assert not Endpoint(
+        "http://127.0.0.1:9", "bearer", Secret(KEY), "argument", "argument"
+    ).is_emulator
 
 
 def test_no_key_is_in_the_address_that_is_shown() -> None:

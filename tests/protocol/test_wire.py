@@ -175,6 +175,8 @@ class TestRequest:
         assert one.digest() == two.digest() == _json.digest(two.to_json())
         assert one.digest() != Request((HELLO,), extra={"a": 1, "b": 3}).digest()
         assert Request((HELLO,)).digest() != Request((HELLO,), stream=False).digest()
+        half = Request((Message("user", "half \ud800"),))
+        assert half.digest() == Request((Message("user", "half \ufffd"),)).digest()
 
 
 def choice(**fields: Any) -> dict[str, Any]:
