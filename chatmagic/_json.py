@@ -1,6 +1,7 @@
-"""Numbers, times and texts as JSON tells them; digests of JSON values.
+"""Readers of numbers, times and texts in JSON; fields of files; digests of JSON values.
 
-Reading is lenient and raises nothing on what a server sent; writing is canonical.
+Readers are lenient: a wrong value is ``None``, and raises no error. Only readers made by
+:func:`exact` raise one. Writing is canonical.
 """
 
 from __future__ import annotations
@@ -25,13 +26,17 @@ _Value = TypeVar("_Value")
 _DIGEST: Final = "[0-9a-f]{64}"
 _TIMESTAMP: Final = r"(?a)\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}"
 _LONGEST_TIME: Final = 40
-"""Characters of a time that is kept: of a day with many answers there is one reset."""
+"""The most characters of a time that is cached: many answers of a day name the same reset."""
 
 
 def whole_number(value: object) -> int | None:
-    """Read an integer that may come as text; anything else, or below 0, is ``None``."""
+    """Return an integer of 0 or more, which may come as text; ``None`` for any other value.
+
+    Args:
+        value: any JSON value.
+    """
     if isinstance(value, str) and value.strip().isdecimal() and value.isascii():
-        # No real figure is longer than this; and int() refuses 4,300 digits.
+        # No real figure is longer, and int() refuses more than 4,300 digits.
         value = int(value) if len(value) <= 18 else None  # noqa: PLR2004
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -41,7 +46,11 @@ def whole_number(value: object) -> int | None:
 
 
 def finite_number(value: object) -> float | None:
-    """Read a number that a float can hold; anything else is ``None``."""
+    """Return a number that a float can hold; ``None`` for any other value.
+
+    Args:
+        value: any JSON value.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     # NaN is not less than anything.
@@ -49,9 +58,12 @@ def finite_number(value: object) -> float | None:
 
 
 def timestamp(value: object) -> datetime | None:
-    """Read an ISO 8601 timestamp as an aware time in UTC; anything else is ``None``.
+    """Return an ISO 8601 timestamp as an aware time in UTC; ``None`` for any other value.
 
-    A timestamp without a zone is taken as UTC, as the interface says they are (fact 11).
+    A timestamp without a zone is in UTC, as the interface says (fact 11).
+
+    Args:
+        value: any JSON value.
     """
     if not isinstance(value, str) or not re.match(_TIMESTAMP, text := value.strip().upper()):
         return None
@@ -68,23 +80,39 @@ def _time(text: str) -> datetime | None:
 
 
 def iso(when: datetime | None) -> str | None:
-    """Write a time as the interface does: ISO 8601 in UTC with a ``Z``."""
+    """Return a time as the interface writes it: ISO 8601 in UTC with a ``Z``.
+
+    Args:
+        when: the time, aware; ``None`` for none.
+    """
     return None if when is None else when.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def text(value: object) -> str | None:
-    """Read a text; anything else, and an empty one, is ``None``."""
+    """Return a text that is not empty; ``None`` for any other value.
+
+    Args:
+        value: any JSON value.
+    """
     return value if isinstance(value, str) and value else None
 
 
 def word(value: object) -> str | None:
-    """Read a text that comes whole; half a surrogate pair has no other half to wait for."""
+    """Return a whole text that is not empty, without lone surrogates; else ``None``.
+
+    Args:
+        value: any JSON value.
+    """
     string = text(value)
     return None if string is None else without_lone_surrogates(string)
 
 
 def name(value: object) -> str | None:
-    """Read a text as :func:`word` does; equal ones are one object, as many replies have it."""
+    """Return the text of :func:`word`, interned, because many replies have the same one.
+
+    Args:
+        value: any JSON value.
+    """
     string = word(value)
     return None if string is None else sys.intern(string)
 
@@ -95,10 +123,10 @@ def known(**items: Any) -> dict[str, Any]:
 
 
 def exact(read: Callable[[object], _Value | None]) -> Callable[[object], _Value]:
-    """Return a function that reads as another does, and raises on what that cannot read.
+    """Return a reader that raises :exc:`ValueError` if another reader returns ``None``.
 
     Args:
-        read: gives ``None`` for what it cannot read, for which a :exc:`ValueError` is raised.
+        read: the other reader.
     """
 
     def read_exactly(value: object) -> _Value:
@@ -112,7 +140,7 @@ def exact(read: Callable[[object], _Value | None]) -> Callable[[object], _Value]
 
 exact_text: Final = exact(lambda value: value if isinstance(value, str) else None)
 exact_name: Final = exact(lambda value: sys.intern(value) if isinstance(value, str) else None)
-"""Return a text of which many values have the same; anything else raises :exc:`ValueError`."""
+"""Reader of a text that many values share; any other value raises :exc:`ValueError`."""
 exact_count: Final = exact(whole_number)
 exact_number: Final = exact(finite_number)
 exact_time: Final = exact(timestamp)
@@ -122,12 +150,12 @@ exact_digest: Final = exact(
 
 
 def word_of(words: Any) -> Callable[[object], Any]:
-    """Return a function that reads one of a ``Literal``'s words, and raises on any other value.
+    """Return a reader of one of a ``Literal``'s words; any other value raises :exc:`ValueError`.
 
     Args:
         words: the ``Literal``.
     """
-    # A file has its own copy of a word for each turn.
+    # Returns the Literal's own object: a file has a copy of the word for each turn.
     known_words = {word: word for word in get_args(words)}
     return exact(lambda value: known_words.get(value) if isinstance(value, str) else None)
 
@@ -143,31 +171,32 @@ def json_field(
     *,
     required: bool = False,
 ) -> Any:
-    """Declare a dataclass's field that files keep under its name.
+    """Return a dataclass's field that files keep under its name.
 
     Args:
-        read: reads its value from JSON; :exc:`ValueError` is a value that makes no sense.
-        write: gives its value as JSON; ``None`` leaves it out.
-        default: holds where a file has no such field, or null; :data:`dataclasses.MISSING`
+        read: returns the field's value for a JSON value; raises :exc:`ValueError` for a wrong one.
+        write: returns the JSON value of the field's value; ``None`` leaves the field out.
+        default: the value if a file lacks the field or has null; :data:`dataclasses.MISSING`
             for none.
-        required: whether a file must have it.
+        required: whether a file must have the field.
     """
     how = {"read": read, "write": write, "required": required}
     return field(default=default, metadata=how)
 
 
 def fields_from_json(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the fields of a dataclass that were declared by :func:`json_field`.
+    """Return the values of a dataclass's fields of :func:`json_field`, read from a JSON object.
 
     Args:
         kind: the dataclass.
         value: the JSON object.
 
     Returns:
-        Those that ``value`` has, by name. Its other fields are ignored, and null is missing.
+        The values by name, of those fields that the object has. Null counts as missing. The
+        object's other fields are ignored.
 
     Raises:
-        ValueError: a field is missing or makes no sense; it says which.
+        ValueError: a field is missing or wrong; the message names it.
     """
     values = {}
     for item in fields(kind):
@@ -185,11 +214,11 @@ def fields_from_json(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:
-    """Return the fields of a dataclass that were declared by :func:`json_field`, as JSON.
+    """Return a dataclass's fields of :func:`json_field` as a JSON object.
 
     Args:
         value: an instance.
-        kind: a base class whose fields alone are wanted; ``None`` is all of them.
+        kind: a base class, for its fields alone; ``None`` for all fields.
     """
     declared = [item for item in fields(kind or value) if "write" in item.metadata]
     kept = {item.name: getattr(value, item.name) for item in declared}
@@ -198,16 +227,25 @@ def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:
 
 
 def shared(value: Any, kind: type) -> dict[str, Any]:
-    """Return the fields that a dataclass has from a base class, to make another value of."""
+    """Return the fields that a value has from a base class, as arguments for another value.
+
+    Args:
+        value: an instance of a dataclass.
+        kind: the base class.
+    """
     return {item.name: getattr(value, item.name) for item in fields(kind)}
 
 
 _HASHED_AT_ONCE: Final = 100_000
-"""Characters: a digest must not take a copy of a reply of 100 MB."""
+"""Characters that are hashed at once: a digest must not copy a reply of 100 MB."""
 
 
 def digest(value: object) -> str:
-    """Return the SHA-256 of a JSON value's canonical form, or of a text, in hexadecimal."""
+    """Return the SHA-256 of a JSON value's canonical form, in hexadecimal.
+
+    Args:
+        value: a JSON value; a text is hashed as it is.
+    """
     text = value if isinstance(value, str) else canonical(value)
     return _sha256(part.encode("utf-8", "surrogatepass") for part in _parts(text))
 
@@ -215,7 +253,11 @@ def digest(value: object) -> str:
 def turn_digest(prompt: str, reply: str) -> str:
     """Return the digest by which a later request's record names a turn that it carried.
 
-    It is that of the JSON array of the two.
+    It is the digest of the JSON array of both texts.
+
+    Args:
+        prompt: the turn's prompt.
+        reply: the text of its reply.
     """
     if len(prompt) + len(reply) <= _HASHED_AT_ONCE:
         whole = b'["%b","%b"]' % (_quoted(prompt), _quoted(reply))
@@ -227,11 +269,10 @@ def turn_digest(prompt: str, reply: str) -> str:
 def chain_digest(before: str | None, turn: str) -> str:
     """Return the digest of a turn together with all turns that its request carried.
 
-    It names a whole list of turns in one word: each turn's is made of its predecessor's.
+    It names a whole list of turns: the digest of each turn includes that of the turn before it.
 
     Args:
-        before: chain digest of the turn that stands just before it in the list; ``None`` for
-            the first turn.
+        before: chain digest of the turn before it in the list; ``None`` for the first turn.
         turn: the turn's own digest (:func:`turn_digest`).
     """
     return digest([before, turn])
@@ -242,18 +283,22 @@ def chain_of(turns: Iterable[str], before: str | None = None) -> str | None:
 
     Args:
         turns: the turns' own digests, oldest first.
-        before: chain digest of what stands before them in the list.
+        before: chain digest of the turns before them in the list; ``None`` for none.
     """
     return reduce(chain_digest, turns, before)
 
 
 def canonical(value: object) -> str:
-    """Return a JSON value's canonical form: sorted names, no spaces."""
+    """Return a JSON value's canonical form: sorted names, no spaces.
+
+    Args:
+        value: a JSON value.
+    """
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Return a text in parts, so that a long one is not held twice."""
+    """Return a text in parts, so that a long text is not copied as a whole."""
     return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
 
 

@@ -1,6 +1,6 @@
-"""The JSON of a reply that was asked for as JSON: the whole reply, or its one code block.
+"""The JSON value of a reply: the whole reply, or its only block of JSON.
 
-Where a reply is no JSON, an error says where in the reply that shows.
+If a reply is no JSON, the error names the line and the column.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, Final, NoReturn
 from chatmagic.text import fences
 
 DEEPEST: Final = 100
-"""How many lists and objects may stand within one another."""
+"""The most levels of nested lists and objects."""
 INDENT: Final = 2
 
 _LONGEST: Final = 1_000
 _BETWEEN: Final = r"\s*"
-# A text, which may hold such a word, or the word itself. A text without an end is taken to the
-# end, too: looked for from each quotation mark in it, it would take a minute.
+# A string, which may hold such a word, or the word itself. A string without an end matches to the
+# end of the text: a search from each of its quotation marks would take a minute.
 _NO_JSON: Final = r'(?s)"(?:[^"\\]|\\.)*"?|NaN|-?Infinity'
 _HALF: Final = "[\ud800-\udfff]"
 
@@ -28,13 +28,13 @@ class NotJSONError(ValueError):
     """Text that is no JSON.
 
     Args:
-        reason: what is wrong, in words.
-        line: where, from 1; 0 where that is not known.
-        column: where in that line, from 1.
+        reason: the mistake, in words.
+        line: its line, from 1; 0 if it is unknown.
+        column: its column in that line, from 1.
     """
 
     def __init__(self, reason: str, line: int = 0, column: int = 0) -> None:
-        """Keep what is wrong, and where."""
+        """Keep the mistake and its place."""
         where = f"line {line:,}, column {column:,}: " if line else ""
         super().__init__(f"{where}{reason}")
         self.line = line
@@ -45,10 +45,10 @@ def parse(text: str) -> Any:
     """Return the JSON value of a reply.
 
     Args:
-        text: the reply, exactly; words around its one code block of JSON do not matter.
+        text: the reply, exactly; text around its only block of JSON is ignored.
 
     Raises:
-        NotJSONError: it holds none, or more than one.
+        NotJSONError: the reply has no JSON value, or more than one.
     """
     try:
         return _value(text, 0, len(text))
@@ -60,7 +60,7 @@ def parse(text: str) -> Any:
         try:
             values.append(_value(text, opened.end(), closed.start() if closed else len(text)))
         except NotJSONError as error:
-            # A reply with one block is wrong where the block is.
+            # In a reply with one block, the mistake is in that block.
             problem = error if len(blocks) == 1 else problem
     if len(values) == 1:
         return values[0]
@@ -70,14 +70,18 @@ def parse(text: str) -> Any:
 
 
 def indented(value: Any) -> str:
-    """Return a JSON value as a text to read, its fields in their order."""
+    """Return a JSON value as readable text, its fields in their order.
+
+    Args:
+        value: the value.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=INDENT)
-    # No message and no file can hold half of a pair, so it stays an escape.
+    # A lone surrogate stays an escape, because no message and no file can hold it.
     return re.sub(_HALF, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _value(text: str, start: int, end: int) -> Any:
-    """Return the one value that stands between two places of a text."""
+    """Return the only JSON value between two places of a text."""
     start = _after_space(text, start)
     try:
         value, at = _DECODER.raw_decode(text[:end], start)
@@ -100,7 +104,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _at_the_word(text: str, start: int, reason: str) -> NotJSONError:
-    """Return the error for a word or a number that Python reads, and JSON does not have."""
+    """Return the error for a word or a number that Python reads, but that is no JSON."""
     for match in re.compile(_NO_JSON).finditer(text, start):
         if not match[0].startswith('"'):
             at = json.JSONDecodeError("", text, match.start())
@@ -113,9 +117,9 @@ def _is_deeper(value: Any, most: int) -> bool:
     for _ in range(most + 1):
         level = [
             item
-            for held in level
-            if isinstance(held, dict | list)
-            for item in (held.values() if isinstance(held, dict) else held)
+            for parent in level
+            if isinstance(parent, dict | list)
+            for item in (parent.values() if isinstance(parent, dict) else parent)
         ]
         if not level:
             return False
@@ -140,7 +144,7 @@ def _number(digits: str) -> float:
 
 
 _TOO_DEEP: Final = f"it is nested more than {DEEPEST} deep"
-# Raw line ends inside a string are let through: models write them, and they mean what they say.
+# Raw line ends inside a string are allowed: models write them, and their meaning is clear.
 _DECODER: Final = json.JSONDecoder(
     strict=False, parse_constant=_constant, parse_int=_integer, parse_float=_number
 )

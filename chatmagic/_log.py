@@ -1,8 +1,8 @@
 """The logger ``chatmagic``: exceptions that are swallowed for good reason, at debug level.
 
-A log is copied into bug reports, and an exception's message or a line's values may hold a key
-or a prompt. So a line of it names an exception's type and its frames (file, line, function),
-and what caused it by type alone.
+A log is copied into bug reports, and an exception's message or a frame's values may hold a key or
+a prompt. So an entry names only the exception's type, the types of its causes, and its frames
+(file, line, function).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ LOGGER: Final = logging.getLogger("chatmagic")
 LOGGER.addHandler(logging.NullHandler())
 
 LAST: Final[deque[str]] = deque(maxlen=5)
-"""The exceptions that were set aside last, by type and the innermost frame of ours."""
+"""The latest swallowed exceptions: the type and the innermost frame of chatmagic of each."""
 
 
 class swallowed(suppress):  # noqa: N801 - used as contextlib.suppress is
-    """Context that logs the exceptions which it suppresses.
+    """Context that suppresses exceptions and logs them.
 
     Args:
-        kinds: which are suppressed; without any, every :exc:`Exception`.
+        kinds: the types that are suppressed; without one, every :exc:`Exception`.
     """
 
     def __init__(self, *kinds: type[BaseException]) -> None:
@@ -48,14 +48,18 @@ class swallowed(suppress):  # noqa: N801 - used as contextlib.suppress is
 
 
 def log_swallowed(error: BaseException) -> None:
-    """Log an exception that goes no further, or that an error with another message replaces."""
+    """Log an exception that goes no further, or that another error replaces.
+
+    Args:
+        error: the exception.
+    """
     LAST.append(_brief(error))
     if LOGGER.isEnabledFor(logging.DEBUG):
         LOGGER.debug("%s", describe(error))
 
 
 def _brief(error: BaseException) -> str:
-    """Return an exception's type, and the function and line of ours that it came through last."""
+    """Return an exception's type, and the module and line of its innermost frame of chatmagic."""
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = frame.f_globals.get("__name__", "")
@@ -65,10 +69,10 @@ def _brief(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception's type, the types it came from, and its frames, a line for each.
+    """Return an exception's type, the types of its causes, and its frames, a line for each.
 
     Args:
-        error: the exception; its message is not looked at.
+        error: the exception; its message is not read.
     """
     kinds, cause = [_kind(error)], error.__cause__ or error.__context__
     seen = {id(error)}

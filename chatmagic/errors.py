@@ -1,12 +1,12 @@
-"""Errors, by what the caller can do about them.
+"""Errors, one class for each thing that the caller can do about them.
 
 ::
 
     Exception
     └── ChatError
-        ├── InputError (a ValueError)   what was asked cannot be sent: change it; nothing was sent
-        ├── BudgetError                 it does not go into the budget that is set; nothing was sent
-        ├── NotRecordedError            it is not in the cassette that is replayed; nothing was sent
+        ├── InputError (a ValueError)   the input is wrong: change it; nothing was sent
+        ├── BudgetError                 the request exceeds the budget that is set; nothing was sent
+        ├── NotRecordedError            the replayed cassette does not hold it; nothing was sent
         ├── AuthenticationError         no key for this address, or the service refused it
         ├── RateLimitError              the credits are used up, or too many requests: wait
         ├── RequestRejectedError        the service refused the request: change it
@@ -20,10 +20,9 @@
     KeyboardInterrupt
     └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
 
-Each says in one line what happened and what to do, knows whose fault it is (``fault``)
-and carries what is known: ``status``, ``credits``, ``reply``, ``retry_after``. All of them
-pickle. What they were made from (exceptions of ``requests``, frames that held bytes of the
-wire) stays behind.
+Each error says in one line what happened and what to do, and whose fault it is (``fault``). It
+carries ``status``, ``credits``, ``reply`` and ``retry_after`` as far as they are known. All errors
+can be pickled. They hold no exception of ``requests`` and no frame with bytes of the wire.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]
 
 COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not known."
-"""What to say of an answer that broke off, as long as nothing of a reply came."""
+"""Hint for an answer that broke off before the first text of a reply."""
 
 WHAT_CAME_IS_KEPT: Final = (
     "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
@@ -52,13 +51,13 @@ KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service requires a key, and none was sent"
 
 HTTPS_WANTED: Final = "Connect to it with https. %chat shows what is set."
-"""What to do where http was spoken to a port that wants TLS."""
+"""Hint for http at a port that requires TLS."""
 
 PROXY_NAMED: Final = (
     "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY; where the proxy requires a name and a password: "
     "http://NAME:PASSWORD@proxy.example:8080."
 )
-"""What to do where a proxy is in the way."""
+"""Hint for a proxy that refused or failed."""
 
 
 class _ErrorBase(BaseException):
@@ -82,11 +81,11 @@ class _ErrorBase(BaseException):
         Args:
             message: what happened; white space is folded into one line.
             hint: what to do, as a line of its own in a notebook.
-            status: the HTTP status, where there was one.
-            credits: what the response said of the credits.
+            status: the HTTP status; ``None`` without a response.
+            credits: the credits that the response named.
             reply: the part of the reply that came.
-            retry_after: when to ask again at the earliest, aware, where the service told.
-            fault: whose it is; ``None`` is whose it mostly is with this kind.
+            retry_after: the earliest time to ask again, aware, if the service named one.
+            fault: whose fault it is; ``None`` for the class's usual one.
         """
         self.message = " ".join(message.split())
         self.hint = None if hint is None else " ".join(hint.split())
@@ -99,9 +98,9 @@ class _ErrorBase(BaseException):
         super().__init__(self.message)
 
     def alone(self) -> Self:
-        """Return the error itself without its causes and the frames that it came through.
+        """Return the error itself without its causes and frames.
 
-        Those hold requests, headers and bodies, which a traceback with its locals would show.
+        These hold requests, headers and bodies, which a traceback with locals would show.
         """
         self.__cause__ = self.__context__ = None
         return self.with_traceback(None)
@@ -111,7 +110,7 @@ class _ErrorBase(BaseException):
         return self.message if self.hint is None else f"{self.message} {self.hint}"
 
     def _render_traceback_(self) -> list[str]:
-        """Return IPython the lines to show instead of a traceback."""
+        """Return the lines that IPython shows instead of a traceback."""
         lines = [f"{type(self).__name__}: {self.message}", self.hint]
         return [unlinked(line) for line in lines if line is not None]
 
@@ -127,7 +126,7 @@ class InputError(ChatError, ValueError):
 
 
 class BudgetError(ChatError):
-    """Request that does not go into the budget; nothing was sent."""
+    """Request that exceeds the budget; nothing was sent."""
 
     fault: Fault = "you"
 
@@ -171,7 +170,7 @@ class ConnectError(ChatError):
 
 
 class RequestTimeoutError(ChatError):
-    """Time-out of ours that ran out.
+    """Time-out of chatmagic that ran out.
 
     Args:
         message: what happened.
@@ -182,7 +181,7 @@ class RequestTimeoutError(ChatError):
     fault: Fault = "network"
 
     def __init__(self, message: str, *, which: Which = "silence", **data: Any) -> None:
-        """Keep which time-out ran out."""
+        """Keep the name of the time-out that ran out."""
         super().__init__(message, **data)
         self.which = which
 
@@ -196,7 +195,7 @@ class NotUnderstoodError(ChatError):
 
 
 class ReplyFormatError(ChatError):
-    """Reply that has not the form that was asked for; it is in ``reply``, and its turn is kept."""
+    """Reply in another format than requested; it is in ``reply``, and its turn is kept."""
 
 
 class ChatInterrupted(_ErrorBase, KeyboardInterrupt):

@@ -1,10 +1,10 @@
-"""The values a user holds: messages, replies, usage and credits (facts 2 to 5, 10)."""
+"""Values for users: messages, replies, token counts and credits (facts 2 to 5, 10)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
-from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from datetime import datetime  # noqa: TC003 - typing.get_type_hints needs it
 from operator import methodcaller
 from typing import Any, Literal, Protocol, Self
 
@@ -31,7 +31,7 @@ class Message:
     """One message of a conversation (fact 2).
 
     Args:
-        role: who wrote it: ``user``, ``assistant``, or what else the service takes.
+        role: the author's role: ``user``, ``assistant``, or another one that the service accepts.
         content: its text.
     """
 
@@ -40,10 +40,13 @@ class Message:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read a message.
+        """Return the message of a JSON object.
+
+        Args:
+            value: any JSON value.
 
         Raises:
-            ValueError: ``value`` is not an object with two strings.
+            ValueError: ``value`` is not an object with the two strings.
         """
         if isinstance(value, Mapping):
             role, content = value.get("role"), value.get("content")
@@ -52,13 +55,19 @@ class Message:
         raise ValueError("a message is an object with the strings 'role' and 'content'")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the message as the interface writes it."""
+        """Return the message as a JSON object of the interface."""
         return {"role": self.role, "content": self.content}
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token accounting (fact 5); what was not told is ``None``."""
+    """Token counts of one request (fact 5); an unknown count is ``None``.
+
+    Args:
+        prompt_tokens: tokens of the request's messages.
+        completion_tokens: tokens of the reply.
+        total_tokens: both together.
+    """
 
     prompt_tokens: int | None = json_field(whole_number)
     completion_tokens: int | None = json_field(whole_number)
@@ -66,30 +75,34 @@ class Usage:
 
     @classmethod
     def from_json(cls, value: object) -> Self | None:
-        """Read a usage object; anything that tells no count is ``None``."""
+        """Return the counts of a usage object; ``None`` if it has none.
+
+        Args:
+            value: any JSON value.
+        """
         if not isinstance(value, Mapping):
             return None
-        # Some servers tell it with each chunk of a stream.
+        # This runs often: some servers send the counts with each chunk of a stream.
         counts = [whole_number(value.get(name)) for name in cls.__match_args__]
         return None if counts.count(None) == len(counts) else cls(*counts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts that are known."""
+        """Return the known counts as a JSON object."""
         return fields_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Credits:
-    """Credits of the account, as a response told them (fact 10).
+    """Credits of the account, as a response named them (fact 10).
 
     Args:
         limit: the credit limit; ``None`` is unknown.
         remaining: credits left; ``None`` is unknown.
         used: credits used; ``None`` is unknown.
         resets_at: when the limit resets, aware, in UTC; ``None`` is unknown.
-        seen_at: the time these figures are of, aware, in UTC.
-        lapsed_at: what was told for ``resets_at`` though it had passed by then; the next
-            reset is unknown.
+        seen_at: the time of these figures, aware, in UTC.
+        lapsed_at: the reset that the response named, if it had passed already; then the next reset
+            is unknown.
     """
 
     limit: int | None = json_field(whole_number, default=MISSING)
@@ -101,32 +114,35 @@ class Credits:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote.
+        """Return the credits that :meth:`to_json` wrote.
+
+        Args:
+            value: any JSON value.
 
         Raises:
-            ValueError: it is not such an object.
+            ValueError: ``value`` is not such an object.
         """
         if not isinstance(value, Mapping):
             raise ValueError("credits are a JSON object")
         return cls(**{**dict.fromkeys(cls.__dataclass_fields__), **fields_from_json(cls, value)})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures that are known."""
+        """Return the known figures as a JSON object."""
         return fields_to_json(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyFacts:
-    """Facts of a reply that stand beside its text in the answer's body (facts 4, 6).
+    """Facts of a reply in the answer's body, besides its text (facts 4, 6).
 
-    A chunk of the wire, a reply, a turn's record and a recorded interaction all have these
-    fields from here: a fact that is added here is kept wherever a reply is.
+    A chunk of the wire, a reply, a turn's record and a recorded interaction have these fields in
+    common: a fact that is added here is kept with every reply.
 
     Args:
-        model: name of the model, where it was told.
-        finish_reason: in the service's own words; ``stop`` is a normal end.
-        usage: token counts, where they were told.
-        refusal: what a model said instead of answering (compatible servers).
+        model: name of the model; ``None`` is unknown.
+        finish_reason: the reason of the end in the service's words; ``stop`` is a normal end.
+        usage: token counts; ``None`` is unknown.
+        refusal: text by which a model refused to answer (compatible servers); ``None`` for none.
     """
 
     model: str | None = json_field(exact_name)
@@ -137,18 +153,19 @@ class BodyFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyFacts(BodyFacts):
-    """Facts of a reply beside its text, as a turn's record keeps them.
+    """Facts of a reply besides its text, as a turn's record keeps them.
 
     Args:
-        took: about how many credits it took, as far as it was known then.
-        credits: what this response said of the credits.
+        took: the approximate cost in credits, as far as it was known then; ``None`` is unknown.
+        credits: the credits that this response named; ``None`` is unknown.
         date: the response's own ``Date``, aware, in UTC.
         state: ``complete``, ``interrupted`` or ``cut off``.
         origin: ``live``, ``replay`` or ``emulator``.
-        recorded: of a replayed reply, who answered when it was recorded.
-        by_order: whether it was replayed for its place, as the request was another one.
-        left_out: how many of the oldest turns were left out of its request, as the service
-            refused it for its length with them; ``None`` where it was not sent again so.
+        recorded: for a replayed reply, the origin of the recording; otherwise ``None``.
+        by_order: whether it was replayed by its position, for a request that differs from the
+            recorded one.
+        left_out: the number of oldest turns that were left out after the service refused the
+            request as too long; ``None`` if nothing was left out.
     """
 
     took: int | None = json_field(whole_number)
@@ -162,10 +179,10 @@ class ReplyFacts(BodyFacts):
 
 
 class Renderer(Protocol):
-    """What shows a reply, in a folder above: it is registered, so that nothing is imported here."""
+    """Renderer of replies, which :mod:`chatmagic.archive.output` registers: no import leads up."""
 
     def bundle(self, reply: Reply, /) -> dict[str, Any]:
-        """Return the data by which a notebook shows a reply, by type."""
+        """Return the data by which a notebook shows a reply, by media type."""
 
     def code_blocks(self, reply: Reply, /) -> tuple[CodeBlock, ...]:
         """Return the blocks of code of a reply, in order."""
@@ -175,7 +192,11 @@ _renderers: list[Renderer] = []
 
 
 def register_renderer(renderer: Renderer) -> None:
-    """Let a renderer show replies from now on; :mod:`chatmagic.archive.output` does."""
+    """Use a renderer for all replies from now on.
+
+    Args:
+        renderer: shows replies, and finds their blocks of code.
+    """
     _renderers[:] = [renderer]
 
 
@@ -190,8 +211,8 @@ class CodeBlock:
     """Block of code in a reply.
 
     Args:
-        code: its lines, as the reply has them, without the last line's end.
-        language: first word behind the fence, such as ``python``; empty without one.
+        code: its lines, exactly, without the last line end.
+        language: first word after the fence, such as ``python``; empty for none.
     """
 
     code: str
@@ -208,9 +229,9 @@ class Reply(ReplyFacts):
 
     Args:
         text: the text, exactly as it came.
-        parsed: what a reply in JSON holds, or the instance of its schema; of this run alone.
-        held_back: whether its stream came all at once, which was not reported before; it
-            is of this run alone, so no record and no file has it.
+        parsed: the value of a reply in JSON, or the instance of its schema. No file keeps it.
+        held_back: whether its stream came all at once and that was not reported before. No file
+            keeps it.
     """
 
     text: str
@@ -229,15 +250,15 @@ class Reply(ReplyFacts):
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the data and the metadata by which a notebook shows a cell's value.
 
-        The data are safe HTML, and the text as a terminal may print it. There is no metadata: a
-        value is not a turn's output once more, so it holds no record.
+        The data are safe HTML, and text that is safe in a terminal. The metadata is empty: a value
+        is no second output of its turn, so it has no record.
         """
         return {**_renderer().bundle(self), "text/plain": to_terminal(self.text)}, {}
 
     def _repr_html_(self) -> str:
-        """Return the same HTML alone, which is all that marimo asks for."""
+        """Return the same HTML, for marimo, which asks for nothing else."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        """Print the text as a cell's value, so that it cannot act in a terminal."""
+        """Print the text as a cell's value, safe in a terminal."""
         printer.text(to_terminal(self.text))

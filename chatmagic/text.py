@@ -1,10 +1,10 @@
-"""Untrusted text, shown without letting any of its characters act.
+"""Untrusted text made safe to show: none of its characters acts.
 
-Replies, prompts and error messages go through here before a person sees them as text.
+Replies, prompts and error messages pass through here before a person sees them as text.
 
-JupyterLab and Notebook 7 make links of what looks like an address in printed text and in
-tracebacks, of any scheme: ``javascript://`` and ``data:`` too. A word joiner, which is not
-seen, keeps those apart (:func:`unlinked`). In the HTML of a reply they look for nothing.
+In printed text and in tracebacks, JupyterLab and Notebook 7 turn everything that looks like an
+address into a link, even ``javascript://`` and ``data:``. An invisible word joiner prevents that
+(:func:`unlinked`). In the HTML of a reply they make no such links.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# Patterns are compiled with their first use: the extension loads this, and uses none.
+# Patterns are compiled at their first use: loading the extension uses none of them.
 FENCE: Final = r"(?m)^ {0,3}(`{3,}|~{3,})([^\n]*)$"
-"""Line of Markdown that opens or ends a block of code: its marks, and what follows them."""
+"""Line of Markdown that opens or closes a block of code: its marks, and the text after them."""
 _SURROGATE: Final = "[\ud800-\udfff]"
 
 UNTYPESET: Final = "mathjax_ignore tex2jax_ignore"
-"""Classes of an element in which no page looks for formulas: a dollar acts in HTML, too.
+"""CSS classes of an element in which no page looks for formulas: dollars act in HTML, too.
 
-The first is read by JupyterLab and Notebook 7, the second by pages that nbconvert makes.
+JupyterLab and Notebook 7 read the first class, pages of nbconvert the second.
 """
 
 TYPESET: Final = "mathjax_process tex2jax_process"
-"""Classes of an element inside such a one in which they do look."""
+"""CSS classes of an inner element in which pages look for formulas again."""
 
 PROSE: Final = (
     "white-space: pre-wrap; overflow: hidden; overflow-wrap: anywhere; word-break: normal;"
 )
-"""Style of a box for words as typed: they keep to it, whatever their letters carry.
+"""Style of a box for text as typed, which stays in its box whatever its characters are.
 
-JupyterLab has ``word-break: break-all`` for each ``pre`` of an output: that cuts words, and
-takes Chromium 16 s for 3,000 marks without a letter.
+It replaces JupyterLab's ``word-break: break-all`` for each ``pre`` of an output, which cuts words
+and takes Chromium 16 s for 3,000 marks without a letter.
 """
 
 # C0 without tab and line ends, DEL, C1, bidi embeddings and isolates, surrogates, tags.
@@ -46,48 +46,59 @@ _ACTING: Final = (
 
 
 def visible(text: str) -> str:
-    """Return ``text`` with every character shown that would act instead of being seen.
+    """Return a text in which every acting character is replaced by a visible one.
 
     Control characters other than tab, line feed and carriage return become their symbols
     (U+2400 and following, U+2421). C1 controls, bidi embeddings, overrides and isolates
     (U+202A-202E, U+2066-2069), tag characters (U+E0000-E007F) and lone surrogates become
-    U+FFFD. The marks that ordinary text needs (U+200C-200F, for one) stay.
+    U+FFFD. Marks that ordinary text needs stay, such as U+200C to U+200F.
+
+    Args:
+        text: untrusted text.
     """
     return re.sub(_ACTING, _symbol, without_lone_surrogates(text))
 
 
 def to_terminal(text: str) -> str:
-    """Return ``text`` safe to print in a terminal.
+    """Return a text that is safe to print in a terminal.
 
-    As :func:`visible`, and without carriage returns, which would write over the line. Each
-    character is taken by itself, so fragments may be given one by one.
+    It is that of :func:`visible` without carriage returns, which would overwrite the line. Each
+    character is replaced by itself, so a text may come in fragments.
+
+    Args:
+        text: untrusted text, or a fragment of it.
     """
     return re.sub(_ACTING, _symbol, text.replace("\r", ""))
 
 
 def one_line(text: str, limit: int = 60) -> str:
-    """Return ``text`` as one line for an excerpt: visible, white space folded.
+    """Return an excerpt of a text on one line: visible, white space folded.
 
     Args:
-        text: any text.
-        limit: the most characters to give, the ellipsis of a cut included; as a message has room
-            for by default.
+        text: untrusted text.
+        limit: the most characters, including the ellipsis of a cut; by default as many as fit into
+            a message.
     """
     line = " ".join(visible(text).split())
     return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: ``1 turn``, ``2,000 turns``."""
+    """Return a number with its noun: ``1 turn``, ``2,000 turns``.
+
+    Args:
+        count: the number.
+        noun: the noun in the singular; its plural ends in "s".
+    """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def numbered(numbers: Iterable[int], noun: str) -> str:
-    """Return a noun with the places it is at: ``cell 3``, ``cells 3 and 5``.
+    """Return a noun with numbers: ``cell 3``, ``cells 3 and 5``.
 
     Args:
-        numbers: the places, from 1; each is named once.
-        noun: what stands there, in the singular.
+        numbers: the numbers, at least one; each is named once.
+        noun: the noun in the singular.
     """
     names = [f"{number:,}" for number in dict.fromkeys(numbers)]
     if len(names) == 1:
@@ -99,7 +110,11 @@ _MEMORY: Final = r"\bat 0x[0-9A-Fa-f]{6,}"
 
 
 def without_memory_addresses(text: str) -> str:
-    """Return ``text`` without the addresses of objects, which differ whenever it is made."""
+    """Return a text without objects' addresses in memory, which differ in each kernel.
+
+    Args:
+        text: any text.
+    """
     return re.sub(_MEMORY, "at 0x…", text)
 
 
@@ -112,19 +127,19 @@ def _symbol(match: re.Match[str]) -> str:
 
 JOINER: Final = "\u2060"
 
-# What such a link needs, up to the character before which a joiner ends it.
+# The beginning of such a link; a joiner after it ends the link.
 _ADDRESS: Final = r"data(?=:(?:\S|\Z))|:/(?=/)"
 _SCHEME: Final = r"[A-Za-z0-9+.-]*\Z"
 _FAR: Final = 42
-"""How far back a scheme is looked for: further than the front ends look."""
+"""How many characters before "://" a scheme may begin: more than the front ends look at."""
 
 
 def unlinked(text: str, before: str = "") -> str:
-    """Return a text in which nothing but ``http://`` and ``https://`` makes a link.
+    """Return a text in which only ``http://`` and ``https://`` make links.
 
     Args:
-        text: a text, or a piece of one that is shown piece by piece.
-        before: what was shown before, or at least the last 50 characters of it.
+        text: a text, or a piece of a text that is shown piece by piece.
+        before: the text that was shown before, or at least its last 50 characters.
     """
     before = before[-50:]
     whole = before + text
@@ -141,7 +156,11 @@ def unlinked(text: str, before: str = "") -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table as lines, in which each column begins at one place."""
+    """Return the rows of a table as lines with aligned columns.
+
+    Args:
+        rows: the cells of each row; all rows have as many.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -150,9 +169,12 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def fences(text: str) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
-    """Yield for each block of code the fence that opens it, and that which closes it, if any.
+    """Yield the opening and the closing fence of each block of code; ``None`` if it stays open.
 
-    A fence has two groups: its marks, and what stands behind them.
+    A fence has two groups: its marks, and the text after them.
+
+    Args:
+        text: any text.
     """
     opened: re.Match[str] | None = None
     for match in re.finditer(FENCE, text):
@@ -166,17 +188,29 @@ def fences(text: str) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
 
 
 def open_fence(text: str) -> re.Match[str] | None:
-    """Return the fence of the block of code that a text leaves open: its marks, and the rest."""
+    """Return the opening fence of the block of code that a text leaves open; ``None`` for none.
+
+    Args:
+        text: any text.
+    """
     return next((opened for opened, closed in fences(text) if closed is None), None)
 
 
 def fence(text: str) -> str:
-    """Return the backquotes of a fence that nothing in a text closes."""
+    """Return backquotes for a fence that nothing in a text closes.
+
+    Args:
+        text: the code to put into the block.
+    """
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def without_lone_surrogates(text: str) -> str:
-    """Return ``text`` with surrogate pairs joined and each lone one as U+FFFD."""
+    """Return a text with surrogate pairs joined, and each lone surrogate as U+FFFD.
+
+    Args:
+        text: any text.
+    """
     if text.isascii() or not re.search(_SURROGATE, text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -196,8 +230,11 @@ def json_escaped(text: str) -> str:
     """Return a text as it stands between quotes in JSON, if :func:`is_json_escaped` agrees.
 
     It takes a third of the time of :mod:`json`, which looks at each letter twice.
+
+    Args:
+        text: any text.
     """
-    # What a subclass, as a member of an Enum, is to str() or to a format may be another text.
+    # A subclass, such as a member of an Enum, may give str() or a format another text.
     text = str.__str__(text)
     for letter, written in _JSON_ESCAPES:
         if letter in text:
@@ -206,5 +243,9 @@ def json_escaped(text: str) -> str:
 
 
 def is_json_escaped(written: bytes) -> bool:
-    """Return whether what :func:`json_escaped` made holds no control character, which it leaves."""
+    """Return whether an escaped text is JSON: it has no other control character left.
+
+    Args:
+        written: the result of :func:`json_escaped`, encoded.
+    """
     return len(written.translate(None, _CONTROLS)) == len(written)

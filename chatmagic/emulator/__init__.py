@@ -1,4 +1,4 @@
-"""The service's other end, on loopback.
+"""Emulator of the service, on loopback.
 
-Nothing of the client comes in here.
+No code of the client belongs here.
 """

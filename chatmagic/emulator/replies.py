@@ -1,16 +1,16 @@
 """The emulator's replies, a pure function of the messages; their texts are in ``replies.toml``.
 
-No model stands behind them. They greet, explain chatmagic, show what a reply can hold
-(headings, a list, code, a table, math), give a mean that does not divide by zero, and
-say of everything else that an emulator cannot answer it. Three beginnings make a reply of
-a known text and length, for tests and measurements; these hold nothing but what they promise:
+No model stands behind them. They greet, explain chatmagic, show the parts of a reply (headings, a
+list, code, a table, math) and correct a ``ZeroDivisionError``. To any other question they reply
+that an emulator cannot answer it. Three beginnings of a question make a reply of a known text and
+length, for tests and measurements:
 
-- ``echo:TEXT`` gives ``TEXT`` as it stands, white space and all;
+- ``echo:TEXT`` gives exactly ``TEXT``, white space included;
 - ``count to N`` gives the words from one to N, for N up to 10,000;
 - ``long N`` gives N words in paragraphs, for N up to 100,000.
 
-``continue`` gives the rest of a reply that was cut short. A token is a word with the
-white space after it, or 24 characters of a longer one.
+``continue`` gives the rest of a reply that was cut short. A token is a word with the white space
+after it, or 24 characters of a longer word.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TOKEN: Final = re.compile(r"\S{1,24}\s*|\s+")
 _CONTINUE: Final = re.compile(
     r"\s*(please\s+)?(continue|go on)\b( exactly where .*)?[\s.!]*", re.IGNORECASE
 )
-# What goes in front of a question ends in an empty line.
+# Text in front of a question, such as a cell, ends in an empty line.
 _ECHO: Final = re.compile(r"(?:\A|\n\n)\s*echo:(.*)", re.IGNORECASE | re.DOTALL)
 _COUNT: Final = re.compile(r"\s*count to (\d{1,3}(?:,\d{3}){1,2}|\d{1,9})\b", re.IGNORECASE)
 _LONG: Final = re.compile(r"\s*long (\d{1,9})\b", re.IGNORECASE)
@@ -66,7 +66,7 @@ class Completion:
 
     Args:
         fragments: the reply's tokens, in order; joined they are its text.
-        finish_reason: ``stop``, or ``length`` where ``max_tokens`` cut it short.
+        finish_reason: ``stop``, or ``length`` if ``max_tokens`` cut it short.
         usage: tokens of all messages, of the reply, and of both (fact 5).
     """
 
@@ -98,7 +98,7 @@ def complete(messages: Sequence[Message], max_tokens: int | None = None) -> Comp
 
 
 def tokens(text: str) -> list[str]:
-    """Return the tokens of a text, which joined are the text again.
+    """Return the tokens of a text; joined they are the text again.
 
     Args:
         text: any text.
@@ -160,7 +160,7 @@ def _answer(messages: Sequence[Message]) -> str:
 
 
 def _body(question: str) -> str:
-    """Return what is said of a question: errors go first, then examples, then explanations."""
+    """Return the text on a question: errors go first, then examples, then explanations."""
     errors = [error["text"] for error in _TEXTS["errors"] if _holds(error["words"], question)]
     if errors:
         return "\n\n".join(errors)
@@ -186,7 +186,7 @@ def _holds(words: str, question: str) -> bool:
 
 
 def _carried(count: int, before: Sequence[str]) -> str:
-    """Return what the request carried, so that a conversation can be seen to go on."""
+    """Return the sentence on the messages that a request carried, which shows the conversation."""
     if not before:
         return "Your request carried this one question: our conversation starts here."
     return (

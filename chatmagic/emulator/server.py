@@ -1,9 +1,9 @@
 """Emulator: an HTTP server on loopback that speaks the whole interface.
 
-Its ``Server`` header, its model name and its replies say that it is an emulator. What it answers,
-and what it chooses where the interface says *not shown*, is in :mod:`chatmagic.emulator.service`;
-the replies are in :mod:`chatmagic.emulator.replies`, the faults that it makes on demand in
-:mod:`chatmagic.emulator.service`. Here is the server alone, in a thread with a loop of its own.
+Its ``Server`` header, its model name and its replies say that it is an emulator.
+:mod:`chatmagic.emulator.service` has the rules of its answers and its faults on demand,
+:mod:`chatmagic.emulator.replies` the replies. This module has only the server, in a thread with an
+event loop of its own.
 """
 
 from __future__ import annotations
@@ -43,27 +43,26 @@ if TYPE_CHECKING:
 
     from tornado.http1connection import HTTP1Connection
 
-    from chatmagic.emulator.service import Step
+    from chatmagic.emulator.service import ResponseStep
     from chatmagic.protocol.auth import Secret
 
 __all__ = ["FRESH", "HOST", "Emulator", "Settings", "serve"]
 
 HOST: Final = "127.0.0.1"
 _SECONDS_TO_STOP: Final = 5.0
-# Windows wakes no waiting thread for Ctrl-C, so there it looks once a second.
+# On Windows Ctrl-C does not wake a waiting thread, so the thread wakes once a second there.
 _NAP: Final = 1.0 if os.name == "nt" else None
 
 
 class Emulator:
-    """A server on loopback, in a daemon thread with a loop of its own.
+    """A server on loopback, in a daemon thread with an event loop of its own.
 
-    It does not touch the loop of the thread that starts it, so it can live in a kernel.
-    ``settings`` may be replaced at any time; the next request is answered by the new ones.
+    It does not touch the loop of the thread that starts it, so it can run in a kernel. ``settings``
+    may be replaced at any time; the next request is answered by the new ones.
 
     Args:
-        settings: how it behaves.
-        port: where it listens; 0 lets the system choose.
-
+        settings: its behaviour; ``None`` is the default.
+        port: the port to listen on; 0 lets the system choose.
     """
 
     def __init__(self, settings: Settings | None = None, port: int = 0) -> None:
@@ -77,7 +76,7 @@ class Emulator:
         self._stopping = asyncio.Event()
 
     def start(self) -> str:
-        """Listen, and return the base URL; an emulator that is started already only returns it.
+        """Start to listen, and return the base URL; a running emulator only returns it.
 
         Raises:
             InputError: the port cannot be listened on.
@@ -104,7 +103,7 @@ class Emulator:
         return self.url
 
     def stop(self) -> None:
-        """Close every connection and end the thread; harmless when it does not run."""
+        """Close every connection and end the thread; do nothing if it does not run."""
         thread, self._thread = self._thread, None
         atexit.unregister(self.stop)
         # In a forked child the thread does not exist, and the loop is the parent's.
@@ -133,7 +132,7 @@ class Emulator:
         return self.settings.now or datetime.now(UTC)
 
     def respond(self, request: HttpRequest) -> HttpResponse:
-        """Return the response to one request, which may take credits.
+        """Return the response to one request, which may cost credits.
 
         Args:
             request: the request as it came.
@@ -142,7 +141,7 @@ class Emulator:
         return response
 
     def _run(self, listener: socket.socket, listening: threading.Event) -> None:
-        # Tornado wants a selector loop; elsewhere than on Windows it is the usual one.
+        # Tornado needs a selector loop, which is the default everywhere but on Windows.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve(listener, listening))
 
@@ -159,7 +158,7 @@ class Emulator:
 
 
 class _Handler(RequestHandler):
-    """Handler of one request: takes it to :meth:`Emulator.respond`, and sends the response."""
+    """Handler of one request: it sends the response of :meth:`Emulator.respond`."""
 
     def initialize(self) -> None:
         self._emulator: Emulator = self.settings["emulator"]
@@ -187,11 +186,11 @@ class _Handler(RequestHandler):
             contextlib.suppress(StreamClosedError),
             contextlib.closing(response_steps(response, settings)) as steps,
         ):
-            await self._carry(steps, response.pause)
+            await self._send(steps, response.pause)
         self.finish()
 
-    async def _carry(self, steps: Iterator[Step], pause: float) -> None:
-        """Send the response piece by piece, while the client listens."""
+    async def _send(self, steps: Iterator[ResponseStep], pause: float) -> None:
+        """Send the response piece by piece, as long as the client is connected."""
         has_sent = False
         for step in steps:
             if has_sent or step is Action.WAIT:
@@ -208,7 +207,7 @@ class _Handler(RequestHandler):
                 has_sent = has_sent or step != b""
 
     async def _rest(self, seconds: float) -> None:
-        """Let a time pass, or let the other connections have their turn."""
+        """Wait until a time has passed or the client is gone; with 0 s only yield to others."""
         if not seconds:
             await asyncio.sleep(0)
             return
@@ -220,7 +219,7 @@ class _Handler(RequestHandler):
         self._gone.set()
 
     def write_error(self, status_code: int, **_: object) -> None:
-        """Answer what never came as far as :meth:`prepare` with an error body too."""
+        """Send an error body for a request that did not reach :meth:`prepare`."""
         self.set_header("Content-Type", "application/json")
         name = self._reason.lower().replace(" ", "_")
         body = ErrorBody(name, f"The request ended with status {status_code}.")
@@ -235,9 +234,9 @@ def serve(settings: Settings, port: int = 0, *, out: TextIO | None = None) -> No
     """Run an emulator until Ctrl-C, for the command line.
 
     Args:
-        settings: how it behaves.
-        port: where it listens; 0 lets the system choose.
-        out: where it says how to connect; ``None`` is the standard output.
+        settings: its behaviour.
+        port: the port to listen on; 0 lets the system choose.
+        out: file for the lines that tell how to connect; ``None`` is the standard output.
 
     Raises:
         InputError: the port cannot be listened on.

@@ -1,9 +1,9 @@
-"""Rules by which the emulator responds, and how it fails on demand: one pure function.
+"""Rules of the emulator's responses, and its faults on demand, as pure functions.
 
-:func:`respond` takes a request, the accounts, the settings and the time, and gives the
-response and the accounts as they are after it; :mod:`chatmagic.emulator.server` only
-carries the bytes. Where the interface says *not shown*, this is what the emulator
-chooses, with the :class:`Settings` field that chooses otherwise:
+:func:`respond` takes a request, the accounts, the settings and the time. It returns the response
+and the accounts after it; :mod:`chatmagic.emulator.server` only sends the bytes. On the points that
+the interface calls *not shown* the emulator chooses as follows; the field of :class:`Settings` in
+parentheses changes the choice:
 
 - The rate-limit error has status 429 (``rate_limit_status``).
 - Errors carry the rate-limit headers wherever the account is known (``headers_on_errors``).
@@ -11,17 +11,17 @@ chooses, with the :class:`Settings` field that chooses otherwise:
 - Every chunk names the model, and the last one before ``[DONE]`` carries ``finish_reason``
   and ``usage``.
 - A key given in several ways is refused with 400.
-- Any word is a key, and each key an account of its own, unless it begins with ``invalid``:
-  then the answer is 401. What is checked, in order: key 401, path 404, method 405,
-  ``Content-Type: application/json`` 415, body 400, credits.
-- A request costs 1 credit (``cost``) of 100 (``credits``), as soon as it is accepted and
-  however it ends; a refused one costs nothing. No more than the limit is told as ``used``. Credits
-  reset at each midnight UTC.
-- A fault is a way in which a service, or a proxy before it, was seen to fail. None is made unless
-  :class:`Settings` ask for it, and only an accepted request meets one.
-- ``messages`` is required and not empty, with any roles; ``max_tokens`` is at least 1 and
-  a reply that it cuts short finishes with ``length``; ``temperature`` changes nothing;
-  unknown fields are ignored. There are no upper bounds.
+- Any word is a key with an account of its own, except words that begin with ``invalid``, which get
+  401. The checks are, in order: key 401, path 404, method 405, ``Content-Type: application/json``
+  415, body 400, credits.
+- A request costs 1 credit (``cost``) of 100 (``credits``) as soon as it is accepted, however it
+  ends. A refused request costs nothing. ``used`` is never above the limit. Credits reset at each
+  midnight UTC.
+- A fault is a failure that was seen in a service, or in a proxy before it. Only :class:`Settings`
+  cause one, and only for an accepted request.
+- ``messages`` is required and not empty, with any roles. ``max_tokens`` is at least 1; a reply that
+  it cuts short finishes with ``length``. ``temperature`` changes nothing. Unknown fields are
+  ignored. There are no upper bounds.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _ERRORS: Final[Mapping[str, tuple[int, str, Mapping[str, str]]]] = {
     "invalid_request": (400, "", {}),
     FAILURE: (500, "The emulator was told to fail here.", {}),
 }
-"""Error name: status, message, further headers."""
+"""Status, message and further headers of each error, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +76,18 @@ class Settings:
 
     Args:
         credits: the credit limit of each account.
-        cost: credits that a request takes.
+        cost: the cost of a request in credits.
         delay: seconds between two fragments of a stream.
-        now: the time at which the clock stands still, aware; ``None`` is the real clock.
+        now: a fixed time for the clock, aware; ``None`` is the real clock.
         rate_limit_status: HTTP status of the rate-limit error.
         headers_on_errors: whether errors carry the rate-limit headers.
         blank_lines: whether a blank line follows each event.
-        fault: what goes wrong with an accepted request; ``None`` is nothing. ``cut`` closes
-            the connection, ``hold`` sends no more and keeps it open, ``garbage`` sends what
-            is not JSON and goes on, ``error`` is a server failure (status 500, or an error
-            object inside a stream), ``buffer`` sends everything at once at the end.
-        fault_after: fragments sent before the fault; 0 is after the headers, -1 before
-            them. A fragment of a JSON reply is 16 bytes.
+        fault: the fault of accepted requests; ``None`` for none. ``cut`` closes the connection,
+            ``hold`` sends no more and keeps it open, ``garbage`` sends bytes that are not JSON and
+            goes on, ``error`` is a server failure (status 500, or an error object inside a
+            stream), ``buffer`` sends everything at once at the end.
+        fault_after: the number of fragments sent before the fault; 0 is after the headers, -1
+            before them. A fragment of a JSON reply is 16 bytes.
 
     Raises:
         InputError: a value makes no sense.
@@ -119,7 +119,7 @@ class Settings:
 
 
 FRESH: Final = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC), delay=0.01)
-"""What a kernel's own emulator starts with: its clock stands still, so outputs repeat."""
+"""Settings of a kernel's own emulator: its clock stands still, so that outputs repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,8 @@ class Account:
     """The credits of one key.
 
     Args:
-        used: credits taken since the last reset; the last request may go beyond the limit.
-        resets_at: when they are all there again.
+        used: credits used since the last reset; the last request may exceed the limit.
+        resets_at: the time of the next reset, aware.
     """
 
     used: int
@@ -145,7 +145,7 @@ class HttpRequest:
         query: the query, without the question mark.
         headers: the headers, their names in lower case.
         body: the body.
-        port: the client's port, by which a connection is known again.
+        port: the client's port, by which tests tell connections apart.
     """
 
     method: str
@@ -163,7 +163,7 @@ class HttpResponse:
     Args:
         status: the HTTP status.
         headers: all headers but those of the connection.
-        pieces: the body, each piece to be sent by itself; a stream's can be walked once.
+        pieces: the body in pieces that are sent one by one; a stream's can be iterated once.
         pause: seconds between two pieces.
     """
 
@@ -177,8 +177,8 @@ class _ErrorResponse(Exception):  # noqa: N818 - no error of this program, but a
     """A response whose body is an error (fact 8).
 
     Args:
-        name: the error's, one of :data:`_ERRORS`.
-        message: its explanation, where the table has none.
+        name: the error's name in :data:`_ERRORS`.
+        message: its explanation; the table's if empty.
     """
 
     def __init__(self, name: str, message: str = "") -> None:
@@ -193,18 +193,18 @@ def respond(
 
     Args:
         request: the request as it came.
-        accounts: the accounts as they are before it.
-        settings: how the emulator behaves.
+        accounts: the accounts before the request.
+        settings: the emulator's behaviour.
         now: the time, aware.
 
     Returns:
-        The response, and the accounts as they are after it.
+        The response, and the accounts after it.
     """
     key = account = None
     try:
         key = _key(request)
         account = _at(now, accounts.get(key))
-        asked = _read(request)
+        asked = _parsed(request)
         _fail_on_demand(asked, settings)
         if account.used < settings.credits:
             account = replace(account, used=account.used + settings.cost)
@@ -232,17 +232,17 @@ def common_headers(now: datetime) -> dict[str, str]:
 
 
 def event(value: object, settings: Settings) -> bytes:
-    """Return one event of a stream as the settings want it.
+    """Return one event of a stream.
 
     Args:
         value: any JSON value.
-        settings: with the blank lines.
+        settings: they say whether a blank line follows.
     """
     return sse.encode_event(value, blank_line=settings.blank_lines)
 
 
 def failure_event(settings: Settings) -> bytes:
-    """Return the event by which a stream fails.
+    """Return the event of a failure inside a stream.
 
     Args:
         settings: as for :func:`event`.
@@ -251,7 +251,9 @@ def failure_event(settings: Settings) -> bytes:
 
 
 def keys_given(request: HttpRequest) -> dict[Auth, str]:
-    """Return the key in each way it was given (fact 12); empty where there is none in it.
+    """Return the keys of a request, by the way in which each was given (fact 12).
+
+    A way that was used without a key has an empty text.
 
     Args:
         request: the request as it came.
@@ -279,7 +281,7 @@ def _key(request: HttpRequest) -> Secret:
     return key
 
 
-def _read(request: HttpRequest) -> Request:
+def _parsed(request: HttpRequest) -> Request:
     if request.path != PATH:
         raise _ErrorResponse("not_found")
     if request.method != "POST":
@@ -301,13 +303,13 @@ def _read(request: HttpRequest) -> Request:
 
 
 def _fail_on_demand(request: Request, settings: Settings) -> None:
-    """Fail as a whole, where the fault is not to stand inside a stream."""
+    """Raise the server failure that the settings demand, unless it belongs inside a stream."""
     if settings.fault == "error" and (settings.fault_after < 0 or not request.stream):
         raise _ErrorResponse(FAILURE)
 
 
 def _at(now: datetime, account: Account | None) -> Account:
-    """Return an account as it is at a time: a new one, or a full one again after its reset."""
+    """Return an account at a time: without one, or after its reset, a fresh account."""
     if account is not None and now < account.resets_at:
         return account
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -349,12 +351,12 @@ def _accepted(request: Request, settings: Settings) -> HttpResponse:
 
 
 def _facts(completion: replies.Completion) -> dict[str, Any]:
-    """Return what the body of an answer tells beside the text."""
+    """Return the facts in the body of an answer besides the text."""
     return {"model": MODEL, "finish_reason": completion.finish_reason, "usage": completion.usage}
 
 
 def _events(completion: replies.Completion, settings: Settings) -> Iterator[bytes]:
-    """Return the stream's events: one for each fragment, and the end."""
+    """Yield the stream's events: one for each fragment, and the end."""
     *earlier, last = completion.fragments or ("",)
     for fragment in earlier:
         yield event(Chunk(fragment, model=MODEL).to_json(), settings)
@@ -367,24 +369,27 @@ _SLICE: Final = 16
 
 
 class Action(Enum):
-    """Action of the server at a place where it sends nothing."""
+    """Action of the server between two pieces of a response."""
 
     WAIT = "let the pause pass"
     CUT = "close the connection"
     HOLD = "send no more, and keep the connection"
 
 
-Step: TypeAlias = bytes | Action
+ResponseStep: TypeAlias = bytes | Action
+"""A piece of the body, or an action."""
 
 
-def response_steps(response: HttpResponse, settings: Settings) -> Generator[Step, None, None]:
-    """Return what the server does for a response, with the fault that the settings ask for.
+def response_steps(
+    response: HttpResponse, settings: Settings
+) -> Generator[ResponseStep, None, None]:
+    """Yield the server's steps for a response, with the fault that the settings demand.
 
-    An empty piece sends the headers alone. Only an accepted request meets a fault.
+    An empty piece sends the headers alone. Only an accepted request has a fault.
 
     Args:
-        response: what a service without a fault sends.
-        settings: with the fault, and the pauses.
+        response: the response without a fault.
+        settings: they name the fault and its place.
     """
     fault = settings.fault if response.status == HTTPStatus.OK else None
     if fault is None:
@@ -405,7 +410,7 @@ def response_steps(response: HttpResponse, settings: Settings) -> Generator[Step
             yield _garbage(settings) if is_stream else b"\xff" * len(next(pieces, b""))
             yield from pieces
         else:
-            ends: dict[str, Step] = {
+            ends: dict[str, ResponseStep] = {
                 "cut": Action.CUT,
                 "hold": Action.HOLD,
                 "error": failure_event(settings),

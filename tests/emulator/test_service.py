@@ -17,8 +17,8 @@ from chatmagic.emulator.service import (
     Fault,
     HttpRequest,
     HttpResponse,
+    ResponseStep,
     Settings,
-    Step,
     keys_given,
     respond,
     response_steps,
@@ -314,7 +314,7 @@ def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
 FRAGMENTS = ["one ", "two ", "three"]
 
 
-def done(fault: Fault | None, after: int = 0, *, stream: bool = True) -> list[Step]:
+def done(fault: Fault | None, after: int = 0, *, stream: bool = True) -> list[ResponseStep]:
     """Give what the server does for a reply of three words."""
     messages = [{"role": "user", "content": f"echo:{''.join(FRAGMENTS)}"}]
     call = HttpRequest(
