@@ -1,1 +1,1 @@
-"""What cells did: which one runs and for whom, what it showed, and the errors of its code."""
+"""Cells of the notebook: the running one and its audience, their outputs, their errors."""

@@ -1,7 +1,8 @@
-"""An error with its traceback as plain text, of which nothing is evaluated.
+"""An error with its traceback as plain text, made without running the user's code.
 
-:mod:`traceback` looks into objects for names that were meant (``dir()`` runs the user's code),
-and names files by their full paths, which are private and differ from machine to machine.
+:func:`traceback.format_exception` is not used, for two reasons. It suggests names by ``dir()`` of
+the user's objects, which runs the user's code. It writes files with their full paths, which are
+private and differ from machine to machine.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ def traceback_text(error: BaseException, cell_of: Callable[[str], str | None]) -
 
     Args:
         error: the error.
-        cell_of: returns the name of the cell that a file's name stands for; ``None`` for others.
+        cell_of: returns the name of the cell for a file's name; ``None`` for a file of no cell.
     """
     return "\n".join(_chain(error, cell_of, 0))
 
 
 def _chain(error: BaseException, cell_of: Callable[[str], str | None], depth: int) -> list[str]:
-    """Return the lines of an error after those of the errors that it came of."""
+    """Return the lines of an error, after those of the errors that led to it."""
     chain: list[tuple[BaseException, str]] = []
     item: BaseException | None = error
     while item is not None and all(item is not known for known, _ in chain):
@@ -60,11 +61,13 @@ def _chain(error: BaseException, cell_of: Callable[[str], str | None], depth: in
     for number, (each, words) in enumerate(reversed(chain[:MOST_ERRORS])):
         if words and (number or lines):
             lines += ["", words, ""]
-        lines += _one(each, cell_of, depth)
+        lines += _error_lines(each, cell_of, depth)
     return lines
 
 
-def _one(error: BaseException, cell_of: Callable[[str], str | None], depth: int) -> list[str]:
+def _error_lines(
+    error: BaseException, cell_of: Callable[[str], str | None], depth: int
+) -> list[str]:
     frames = _frames(error, cell_of)
     lines = ["Traceback (most recent call last):", *_framed(frames, cell_of)] if frames else []
     lines += _message(error, cell_of)
@@ -89,7 +92,7 @@ def _members(
 
 
 def _frames(error: BaseException, cell_of: Callable[[str], str | None]) -> list[Frame]:
-    """Return file, line and function of each frame from the first one of a cell on."""
+    """Return file, line and function of each frame, from the first frame of a cell on."""
     walked = traceback.walk_tb(error.__traceback__)
     frames = [(f.f_code.co_filename, number, f.f_code.co_name) for f, number in walked]
     first = next((n for n, frame in enumerate(frames) if cell_of(frame[0])), None)
@@ -130,7 +133,7 @@ def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list
 
 
 def _words(error: BaseException) -> str:
-    """Return an error's message, which the user's own class may fail to give."""
+    """Return an error's message; a class of the user's may fail to make it."""
     try:
         return str(error)
     except Exception as failure:  # noqa: BLE001 - the user's own code may raise anything
@@ -139,7 +142,7 @@ def _words(error: BaseException) -> str:
 
 
 def _place(error: SyntaxError, cell_of: Callable[[str], str | None]) -> list[str]:
-    """Return where the source is wrong: file and line, the line itself, and a caret."""
+    """Return the place of a syntax error: file and line, the line itself, and a caret."""
     file, number, column = error.filename, error.lineno, error.offset
     if not isinstance(file, str) or not isinstance(number, int):
         return []
@@ -154,7 +157,7 @@ def _place(error: SyntaxError, cell_of: Callable[[str], str | None]) -> list[str
 
 
 def _file(name: str) -> str:
-    """Return a file's name without the folders that this machine keeps it in."""
+    """Return a file's name without the folders of this machine."""
     path = PurePath(name).as_posix()
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in path:

@@ -1,7 +1,7 @@
-"""The running cell, as the execute request of its front end and its host describe it.
+"""The running cell, as its front end's execute request and its host describe it.
 
-What is said of each host was read in its source or documentation; ``notebooks/reference/hosts.md``
-has the same table with its sources.
+The facts of each host are from its source or its documentation; ``notebooks/reference/hosts.md``
+has the same table with the sources.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     Audience = Literal["machine", "page", "text"]
 
 NAMES_OF_A_CELL: Final = (("cellId",), ("colab", "cell_id"), ("commandId",))
-"""Where the metadata of an execute request name the cell: Jupyter's front ends and VS Code,
-Colab, also with a kernel on the user's machine, and Databricks.
+"""Places of the cell's name in an execute request's metadata.
 
-Each of these updates a display in the cell that is running.
+They are those of Jupyter's front ends and VS Code, of Colab (also with a kernel on the user's own
+machine), and of Databricks. Each of these updates a display in the running cell.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host that saves notebooks: its kernels show displays, also where no cell is named.
+    """A host that saves notebooks: its page shows displays, even if its requests name no cell.
 
     Args:
-        name: for a person.
-        variable: the variable that its kernels find in their environment.
+        name: its name, for a person.
+        variable: a variable in the environment of its kernels.
         value: that variable's value; empty for any.
-        is_watched: whether a person sees what is shown.
-        updates_ended: whether it is known to update what a cell shows that has ended.
-        names_cells: whether each of its requests names a cell: one that names none is from a
-            console in its terminal, which finds the variable, too.
+        is_watched: whether a person sees the outputs.
+        updates_ended: whether it is known to update the display of a cell that has ended.
+        names_cells: whether each of its requests names a cell. Then a request without a cell is
+            from a console in the host's terminal, which has the same environment.
     """
 
     name: str
@@ -66,17 +66,17 @@ class Execution:
     """One execution of a cell.
 
     Args:
-        cell: hash of the cell's identity; ``None`` where the front end does not send it.
-        id: identity of this execution; a cell that runs again has another one.
+        cell: hash of the cell's identity; ``None`` if the front end does not send it.
+        id: identity of this execution; each run of a cell has its own.
         audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
-            page shows and saves displays) or ``text`` (a person who sees what is printed).
+            page shows and saves displays) or ``text`` (a person who sees printed text only).
         label: its name for a person, such as ``cell [3]``.
-        piped: whether a terminal's output goes into a pipe or a file, where nothing that is
-            printed can be taken back.
-        tags: the cell's tags, where the front end sends them.
-        name: the cell's identity itself, as its page has it; empty where it is not known.
-        may_end: whether the page is known to update what the cell shows when it has ended.
-        has_labextensions: whether the page is a Jupyter server's, and no other host's.
+        piped: whether a terminal's output goes into a pipe or a file, where printed text cannot be
+            overwritten.
+        tags: the cell's tags, if the front end sends them.
+        name: the cell's identity, unhashed, as its page has it; empty if it is unknown.
+        may_end: whether the page is known to update the cell's display after the cell has ended.
+        has_labextensions: whether the page is a Jupyter server's own, with its labextensions.
     """
 
     cell: str | None = None
@@ -91,15 +91,15 @@ class Execution:
 
     @property
     def is_live(self) -> bool:
-        """Whether a page is known to update what the cell shows: it is one that names the cell."""
+        """Whether a page is known to update the cell's display: its requests name the cell."""
         return self.audience == "page" and self.cell is not None
 
 
 def running(shell: InteractiveShell) -> Execution:
-    """Return the execution that is running in a shell, from its kernel's execute request.
+    """Return the running execution of a shell, as its kernel's execute request tells.
 
-    Pages name the cell, or their host is known (:data:`HOSTS`); nbclient, nbval,
-    nbconvert and papermill allow no input; a terminal has no request at all.
+    A page names the cell, or its host is known (:data:`HOSTS`). nbclient, nbval, nbconvert and
+    papermill allow no input. A terminal has no request at all.
 
     Args:
         shell: the shell.
@@ -134,7 +134,7 @@ def running(shell: InteractiveShell) -> Execution:
 
 
 def cell_source(shell: InteractiveShell) -> str:
-    """Return the running cell as it was typed; empty where it is not known.
+    """Return the running cell's source as typed; empty if it is unknown.
 
     Args:
         shell: the shell that runs it.
@@ -150,7 +150,7 @@ def _is_text(value: object) -> bool:
 
 
 def _number(shell: InteractiveShell) -> int:
-    """Return the running cell's number: the count may be the next cell's already."""
+    """Return the running cell's number; the shell's count may already be the next cell's."""
     history = shell.history_manager
     return (len(history.input_hist_raw) - 1 if history else 0) or shell.execution_count
 
@@ -162,7 +162,7 @@ def _request(shell: InteractiveShell) -> dict[str, Any]:
 
 
 def host_of(environ: Mapping[str, str]) -> Host | None:
-    """Return the host that an environment belongs to; ``None`` for a Jupyter server, or none.
+    """Return the host of an environment; ``None`` for a Jupyter server or no host.
 
     Args:
         environ: the environment's variables by name.
@@ -175,22 +175,22 @@ def host_of(environ: Mapping[str, str]) -> Host | None:
 
 
 def _updates_ended(metadata: Mapping[str, object], host: Host | None) -> bool:
-    """Return whether a page is known to update what a cell shows that has ended.
+    """Return whether a page is known to update the display of a cell that has ended.
 
     Args:
-        metadata: of its execute request; those of a Jupyter server's pages have a ``cellId``.
+        metadata: of the execute request; a Jupyter server's pages send a ``cellId``.
         host: the host; ``None`` for a Jupyter server.
     """
     return bool(metadata.get("cellId")) and (host is None or host.updates_ended)
 
 
 def _has_labextensions(metadata: Mapping[str, object]) -> bool:
-    """Return whether a page is one of a Jupyter server, whose labextensions it has.
+    """Return whether a page is a Jupyter server's own, which has its labextensions.
 
-    The host's variable does not tell: a Jupyter server in VS Code's terminal has it, too.
+    The environment does not show it: a Jupyter server in VS Code's terminal has VS Code's variable.
 
     Args:
-        metadata: of its execute request; the ``cellId`` of VS Code is the address of a document.
+        metadata: of the execute request; VS Code's ``cellId`` is the address of a document.
     """
     cell = metadata.get("cellId")
     return isinstance(cell, str) and bool(cell) and not cell.startswith("vscode-")

@@ -1,4 +1,4 @@
-"""Notes of the cells that are not ours: what each says and showed, and the error that it raised."""
+"""Notes on the user's own cells: the source, the output and the error of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
-"""What a person raises to stop a cell; it is nothing to correct."""
+"""Exceptions by which a person stops a cell; they are no errors to correct."""
 _KERNEL_FOLDER: Final = "ipykernel_"
 _LABEL: Final = re.compile(r"""\s*#\|\s*label:\s*(["']?)(\S+)\1\s*$""")
 _WHOLE: Final = re.compile(r"%%chat(?:_\w+)?(?!\S)")
@@ -37,11 +37,11 @@ _LINE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class NotedError:
-    """Error of a cell as it was noted after it.
+    """Error of a cell, noted after the cell has run.
 
     Args:
         kind: name of its class.
-        source: what the cell said.
+        source: the cell's source.
         trace: the error with its traceback, as text.
     """
 
@@ -51,10 +51,10 @@ class NotedError:
 
 
 def is_ours(source: str) -> bool:
-    """Return whether a cell only asks, or sets up what asks.
+    """Return whether a cell holds only commands of chatmagic and its settings.
 
     Args:
-        source: what the cell says.
+        source: the cell's source.
     """
     lines = [line.strip() for line in source.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
@@ -68,15 +68,15 @@ class CellRun:
     """Latest run of one cell: its source, its output, and its error.
 
     Args:
-        key: what tells it from other cells: the hash of its identity, or else of its label, or
-            the identity of the execution.
+        key: key of the cell: the hash of its identity, or else of its label, or else the identity
+            of the execution.
         is_lasting: whether another execution of the cell has the same key.
-        is_ours: whether it only asks; then nothing else of it is noted.
+        is_ours: whether it holds only commands of chatmagic; then nothing else is noted.
         number: its number on the screen.
-        source: what it said.
+        source: its source.
         names: its labels and tags.
-        output: what it showed, as text.
-        lost: how many more characters it showed, which do not go along.
+        output: its output, as text.
+        lost: the number of further characters in its output, which are not sent.
         trace: the error that it raised, as text; empty for none.
     """
 
@@ -92,7 +92,7 @@ class CellRun:
 
     @cached_property
     def text(self) -> str:
-        """The cell as the model reads it."""
+        """The cell's text in a request."""
         return attachments.cell_text(
             self.source, self.output, len(self.output) + self.lost, self.trace
         )
@@ -106,13 +106,13 @@ class CellRun:
 def cell_run_of(
     shell: InteractiveShell, source: str, number: int | None, output: str, trace: str
 ) -> CellRun:
-    """Return the run of the cell that has run now.
+    """Return the run of the cell that has just run.
 
     Args:
         shell: the shell that ran it.
-        source: what it says.
-        number: its number on the screen.
-        output: what it showed, as text.
+        source: its source.
+        number: its number on the screen; ``None`` without history.
+        output: its output, as text.
         trace: the error that it raised, as text; empty for none.
     """
     execution = running(shell)
@@ -130,20 +130,20 @@ def cell_run_of(
 
 
 class KeptOutput:
-    """Output of one cell as IPython keeps it, so that nothing has to be wrapped to note it.
+    """Output of one cell as IPython itself keeps it; no function of the shell is wrapped.
 
-    IPython keeps what a cell prints since its release 9.1, but in a kernel not of a cell with
-    ``await``; results always; displays in a terminal, and in a kernel where the trait
-    ``store_display_history`` of its display publisher is set.
+    IPython keeps results always. Since release 9.1 it keeps printed text, but in a kernel not that
+    of a cell with ``await``. It keeps displays in a terminal, and in a kernel if the trait
+    ``store_display_history`` of the display publisher is set.
 
     Args:
         shell: the shell, which begins to run the cell.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
-        """Note what there is: without history, many cells have one number."""
+        """Note the outputs of earlier cells: without history, many cells have the same number."""
         self._history: Any = shell.history_manager
-        # The number of the cell, or the one behind it: that differs by release and kind of output.
+        # IPython keeps an output under the cell's number or the next one, by release and kind.
         self._numbers = shell.execution_count - 1, shell.execution_count
         self._before = [
             (len(outputs), len(outputs[-1].bundle.get("stream", "")) if outputs else 0)
@@ -151,13 +151,13 @@ class KeptOutput:
         ]
 
     def text(self, result: ExecutionResult) -> str:
-        """Return what the cell showed, as it is left to see; its result comes last.
+        """Return the cell's output as it stands on the screen; the result comes last.
 
         Args:
-            result: of the cell, which has run.
+            result: the result of the cell, which has run.
         """
         error = result.error_before_exec or result.error_in_exec
-        # Python itself prints an error that has a group in it; the error goes along by itself.
+        # Python itself prints an error that has a group in it; the error is noted by itself.
         trace = "" if error is None else "".join(traceback.format_exception(error))
         texts = [text.replace(trace, "") if trace else text for text in self._texts(result)]
         return "\n".join(filter(None, (attachments.as_shown(text).strip("\n") for text in texts)))
@@ -170,7 +170,7 @@ class KeptOutput:
     def _texts(self, result: ExecutionResult) -> Iterator[str]:
         new: list[Any] = []
         for (begin, printed), outputs in zip(self._before, self._outputs(), strict=True):
-            # What a cell prints is added to a stream that the cell before has begun.
+            # Printed text may continue a stream that the cell before has begun.
             for output in outputs[:begin][-1:]:
                 yield "".join(output.bundle.get("stream", "")[printed:])
             new += outputs[begin:]
@@ -183,10 +183,10 @@ class KeptOutput:
 
 
 def text_of(data: Mapping[str, Any]) -> str:
-    """Return a display as text; a picture is named.
+    """Return a display as text; a picture is only named.
 
     Args:
-        data: what was displayed, by media type.
+        data: the data of the display, by media type.
     """
     plain = str(data.get("text/plain", ""))
     if plain.startswith("<IPython.core.display.") or not plain:
@@ -199,46 +199,47 @@ def text_of(data: Mapping[str, Any]) -> str:
 
 
 def labels_of(source: str) -> tuple[str, ...]:
-    """Return the labels that a cell's source gives it, as Quarto reads them.
+    """Return the labels in a cell's source, as Quarto reads them.
 
     Args:
-        source: what the cell says.
+        source: the cell's source.
     """
     return tuple(match[2] for match in map(_LABEL.match, source.splitlines()) if match)
 
 
 class CellNames:
-    """Names of cells, which Python knows by files that are others in each kernel.
+    """Names of cells in place of the file names that Python has for them.
 
-    A cell's number would be another one when the notebook runs again.
+    A file name differs in each kernel, and a cell's number in each run. So there are only two
+    names: "this cell" and "another cell".
 
     Args:
-        shell: the shell that ran them.
-        result: of "this cell".
+        shell: the shell that ran the cells.
+        result: the result of "this cell".
     """
 
     def __init__(self, shell: InteractiveShell, result: ExecutionResult) -> None:
-        """Look up nothing yet."""
+        """Take the cell's source and number from its result."""
         self._compile: Any = shell.compile
         self._info: Any = result.info
-        # Without history an execution has no number, and its file has the one that comes next.
+        # Without history an execution has no number, and its file has the next number.
         self._number = result.execution_count or shell.execution_count
 
     def name_of(self, file: str) -> str | None:
-        """Return what to call the cell that a file's name stands for; ``None`` for a file.
+        """Return the name of the cell for a file's name; ``None`` for a file of no cell.
 
         Args:
-            file: its name, as a traceback has it.
+            file: the file's name in a traceback.
         """
         if self._compile.format_code_name(file) is None:
             return None
         return "this cell" if file == self._own else "another cell"
 
     def put_in(self, text: str) -> str:
-        """Return a text that names cells in place of their files, as a warning names them.
+        """Return a text with cells' names in place of their files' names, as in warnings.
 
         Args:
-            text: what a cell showed.
+            text: a cell's output.
         """
         if _KERNEL_FOLDER not in text:
             return text
@@ -249,39 +250,39 @@ class CellNames:
     @cached_property
     def _own(self) -> str:
         raw = self._info.raw_cell
-        # IPython 8 does not tell what it ran; ipykernel names a file by what was typed.
+        # IPython 8 does not keep the source that it ran; ipykernel names a file by the typed one.
         code = getattr(self._info, "transformed_cell", None) or raw
         name: str = self._compile.get_code_name(raw, code, self._number)
         return name
 
 
 MOST_CELLS: Final = 1_000
-"""How many cells are kept; where a front end names none, each execution is another one."""
+"""The most cells that are kept; without cells' names, each execution counts as a cell."""
 
 A_CELL: Final = "a cell of the notebook"
 """Name of a cell that has not run in this kernel."""
 
 
 class CellNotes(Mapping[str, str]):
-    """Notes on the cells that one shell has run: a mapping of each to the digest of its text.
+    """Notes on the cells that one shell has run: a mapping from each key to a digest of the cell.
 
     Args:
         shell: the shell.
-        has_run_again: called with the key of a cell that shows something else than before.
+        has_run_again: called with the key of a cell whose source, output or error has changed.
     """
 
     def __init__(self, shell: InteractiveShell, has_run_again: Callable[[str], object]) -> None:
-        """Begin, in the cell that is running too."""
+        """Begin with the running cell."""
         self.error: NotedError | None = None
-        """The last error of a cell that is not ours; ``None`` where none has raised one."""
+        """The last error of a cell of the user's; ``None`` before the first one."""
         self.runs: dict[str, CellRun] = {}
-        """The last run of each cell, in the order in which they ran first."""
+        """The last run of each cell, in the order of their first runs."""
         self._shell = shell
         self._has_run_again = has_run_again
         self._output: KeptOutput | None = None
         self._execution: str | None = None
         self._source: str | None = None
-        """What the running cell says; ``None`` between two cells."""
+        """Source of the running cell; ``None`` between two cells."""
         self._is_interrupted = False
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._note)
@@ -292,22 +293,22 @@ class CellNotes(Mapping[str, str]):
         self._shell.events.unregister("post_run_cell", self._note)
 
     def __getitem__(self, key: str) -> str:
-        """Return the digest of what a cell says and shows."""
+        """Return the digest of a cell's source, output and error."""
         return self.runs[key].digest
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the cells."""
+        """Iterate over the cells' keys."""
         return iter(self.runs)
 
     def __len__(self) -> int:
-        """Count the cells."""
+        """Return the number of cells."""
         return len(self.runs)
 
     def label(self, key: str) -> str:
-        """Return a cell's name for people, by its number where it has one.
+        """Return a cell's name for people, with its number if it has one.
 
         Args:
-            key: of the cell, in :attr:`runs`.
+            key: the cell's key in :attr:`runs`.
         """
         run = self.runs.get(key)
         return A_CELL if run is None or run.number is None else f"cell [{run.number}]"
@@ -316,14 +317,15 @@ class CellNotes(Mapping[str, str]):
         """Raise the interrupt that came while the notes of this cell began.
 
         Raises:
-            KeyboardInterrupt: IPython itself lets no interrupt of a hook out, and the cell runs.
+            KeyboardInterrupt: the interrupt; IPython itself swallows one in a hook, and the cell
+                runs on.
         """
         if self._is_interrupted:
             self._is_interrupted = False
             raise KeyboardInterrupt
 
     def _begin(self, info: ExecutionInfo | None = None) -> None:
-        """Note which cell begins; keep an interrupt for the cell that asks."""
+        """Note the cell that begins; keep an interrupt for :meth:`raise_interrupt`."""
         try:
             self._is_interrupted = False
             if info is not None and self._is_cell(info):
@@ -332,32 +334,32 @@ class CellNotes(Mapping[str, str]):
             self._is_interrupted = True
 
     def _note_begin(self, info: ExecutionInfo) -> None:
-        """Note the cell that begins, and where its outputs do."""
+        """Note the cell that begins, and the outputs before it."""
         with swallowed():
             execution = running(self._shell)
             if self._source is not None and execution.id == self._execution:
-                return  # a cell that runs another one shows what that shows
+                return  # a cell that runs another cell has the outputs of that cell
             self._execution, self._source = execution.id, str(info.raw_cell)
             self._output = None
             if not is_ours(self._source):
                 self._output = KeptOutput(self._shell)
 
     def _is_cell(self, info: ExecutionInfo) -> bool:
-        """Return whether an execution is a notebook's cell, and no look-up of an editor's own."""
+        """Return whether an execution is a notebook's cell, and no query of an editor."""
         if info.store_history:
             return True
         # nbval runs cells without history.
         return not info.silent and running(self._shell).audience == "machine"
 
     def _note(self, result: ExecutionResult | None = None) -> None:
-        """Take note of a cell that has run."""
+        """Note a cell that has run."""
         if result is None or result.info is None or not self._is_cell(result.info):
             return
-        # Nothing of this is worth an error under the user's own cell.
+        # A failure here must not become an error of the user's own cell.
         with swallowed():
             source = str(result.info.raw_cell)
             if self._source not in {None, source}:
-                return  # of a cell that another one has run
+                return  # the result of a cell that another cell has run
             kept, self._output, self._source = self._output, None, None
             names = CellNames(self._shell, result)
             trace = "" if is_ours(source) else self._note_error(result, source, names)
@@ -375,7 +377,7 @@ class CellNotes(Mapping[str, str]):
             self._has_run_again(run.key)
 
     def _note_error(self, result: ExecutionResult, source: str, names: CellNames) -> str:
-        """Note the error of a cell that is not ours, and return it as text; empty for none."""
+        """Note the error of a cell of the user's, and return it as text; empty for none."""
         error = result.error_before_exec or result.error_in_exec
         if error is None or isinstance(error, NO_ERRORS) or is_of_a_magic(error):
             return ""

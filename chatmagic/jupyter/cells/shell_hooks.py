@@ -1,7 +1,7 @@
-"""Hooks into the value that a shell shows for a cell, and the error that it keeps of one.
+"""Hooks into a shell's display of a cell's value, and into the last error that it keeps.
 
-A reply displays itself, but not in the cell that has shown it already; and an error of a
-magic of ours does not take the place of the last error of the user's own code.
+A reply displays itself, but not in the cell that has shown it already. An error of a chatmagic
+command does not replace the last error of the user's own code.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 MAGICS: Final = "chatmagic.jupyter.magics"
 """The module whose functions stand in the traceback of a magic's error."""
 LAST: Final = ("last_type", "last_value", "last_traceback", "last_exc")
-"""Where :mod:`sys` tells of the last error; the last of them since Python 3.12."""
+"""Attributes of :mod:`sys` for the last error; ``last_exc`` exists since Python 3.12."""
 
 
 class ShellHooks:
-    """Hooks into what one shell does with the values and errors of its cells.
+    """Hooks into one shell's handling of its cells' values and errors.
 
     Args:
         shell: the shell.
@@ -32,7 +32,7 @@ class ShellHooks:
     """
 
     def __init__(self, shell: InteractiveShell, has_shown: Callable[[object], bool]) -> None:
-        """Begin, in the cell that is running too."""
+        """Install the hooks, also for the running cell."""
         self._shell = shell
         self._has_shown = has_shown
         self._last: dict[str, Any] = {}
@@ -45,7 +45,7 @@ class ShellHooks:
         shell.events.register("post_run_cell", self.keep_last)
 
     def close(self) -> None:
-        """Leave all as it was."""
+        """Remove the hooks."""
         trap = self._shell.display_trap
         if trap.hook == self.display:
             trap.hook = self._display
@@ -56,10 +56,10 @@ class ShellHooks:
     def display(self, value: object) -> None:
         """Display a cell's value as the shell does, except a reply that the cell has shown.
 
-        A formatter cannot do that: a terminal has printed ``Out[n]:`` before it asks one.
+        A formatter cannot do that: a terminal prints ``Out[n]:`` before it calls one.
 
         Args:
-            value: of the cell's last expression.
+            value: the value of the cell's last expression.
         """
         if not self._has_shown(value):
             self._display(value)
@@ -67,7 +67,7 @@ class ShellHooks:
     def keep_last(self, *_: object) -> None:
         """Keep the last error of the user's code for ``%debug``, ``%tb`` and ``sys.last_value``.
 
-        IPython has put every error there before it asks how to show it.
+        IPython puts every error there before it asks how to show it.
         """
         if not is_of_a_magic(getattr(sys, "last_value", None)):
             self._note_last()
@@ -83,10 +83,10 @@ class ShellHooks:
 
 
 def is_of_a_magic(error: object) -> bool:
-    """Return whether an error of ours came out of a magic, and not of the user's own call.
+    """Return whether an error of chatmagic was raised by a magic, not by the user's own call.
 
     Args:
-        error: what a cell raised.
+        error: the exception of a cell; any other value gives ``False``.
     """
     if not isinstance(error, (ChatError, ChatInterrupted)):
         return False

@@ -1,6 +1,7 @@
-"""The commands of the extension: magics, Tab, help, the manual's table and tests read one list.
+"""The list of the extension's commands, which magics, Tab, help, manual and tests read.
 
-A command is one object in a module of this folder. None imports this list, nor a page's code.
+A command is one object in a module of this folder. These modules import neither this list nor the
+code of a page.
 """
 
 from __future__ import annotations

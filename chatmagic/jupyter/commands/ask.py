@@ -36,21 +36,21 @@ EXAMPLES: Final = (
     "reply = %chat Name three estimators of the mean.",
 )
 ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry|_continue)?\b[^\n]*\Z"
-"""A cell that holds nothing but one ask, so that a failed ask may clear what it shows."""
+"""Pattern of a cell that holds nothing but one ask; a failed one may clear the cell's output."""
 NO_ERROR: Final = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
 _SINCE: Final = "has run since chatmagic was loaded. Nothing was sent."
 NO_BACKGROUND: Final = "--background has no reply to give back yet. Nothing was sent."
 
 
 def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
-    """Run ``%%chat`` or ``%chat``; without a prompt, ``%chat`` shows the state.
+    """Ask the question of ``%%chat`` or ``%chat``; without a question ``%chat`` shows the state.
 
     Returns:
         The reply of ``%chat``.
 
     Raises:
         ChatError: see :meth:`chatmagic.session.session.Session.ask`.
-        ChatInterrupted: an interrupt.
+        ChatInterrupted: a person interrupted it.
     """
     parsed = _parsed(kernel, given)
     if given.cell is None and not parsed.question(parsed.prompt):
@@ -89,7 +89,7 @@ def _parsed(kernel: Kernel, given: Arguments) -> ParsedLine:
 
 
 def _body(given: Arguments, parsed: ParsedLine) -> str:
-    """Return the body without its last line end; one that begins with a comment is refused."""
+    """Return the body without its last line end; a body that begins with a comment is refused."""
     body = (given.cell or "").removesuffix("\n")
     if not parsed.raw:
         options.refuse_cell_comments(body)
@@ -97,10 +97,10 @@ def _body(given: Arguments, parsed: ParsedLine) -> str:
 
 
 def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
-    """Return the reply to what a line asks; ``None`` where the request is only shown."""
+    """Return the reply to a question; ``None`` if the request is only shown."""
     options.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
-    # The reply that comes there may be in a value of this prompt.
+    # A value of this prompt may be the reply to a question in the background.
     has_values = not parsed.raw and template.OPEN in text
     waits = has_values or parsed.dry or not _may_end(kernel, parsed, execution)
     settle(kernel, execution, shown=not parsed.quiet, waits=waits)
@@ -113,17 +113,18 @@ def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
 
 
 def settle(kernel: Kernel, execution: Execution, *, shown: bool = True, waits: bool = True) -> None:
-    """Wait for the questions in the background, if any is under way, and tell once of a failure.
+    """Wait for the questions in the background, and report their failure once.
 
     Args:
         kernel: the kernel.
-        execution: of the cell that waits.
+        execution: the execution of the cell that waits.
         shown: whether the cell shows that it waits.
-        waits: whether those under way are waited for; else they come before this one.
+        waits: whether to wait for the questions under way; otherwise they only come before this
+            cell's question.
 
     Raises:
-        ChatError: it failed.
-        ChatInterrupted: an interrupt.
+        ChatError: a question in the background failed.
+        ChatInterrupted: a person interrupted the waiting.
     """
     if kernel.background is not None:
         view = _view(kernel, Ask("", shown=shown), execution)
@@ -132,7 +133,7 @@ def settle(kernel: Kernel, execution: Execution, *, shown: bool = True, waits: b
 
 
 def _order(kernel: Kernel, execution: Execution) -> tuple[str, ...]:
-    """Return the hashes of the page's cells from top to bottom, as far as they are known."""
+    """Return the hashes of the page's cells from top to bottom; empty if they are unknown."""
     layout = kernel.layout(execution.cell)
     return (layout and layout.order) or ()
 
@@ -140,19 +141,20 @@ def _order(kernel: Kernel, execution: Execution) -> tuple[str, ...]:
 def send(
     kernel: Kernel, ask: Ask, execution: Execution, *, output: str | None = None
 ) -> Reply | None:
-    """Send what is asked, show its reply, and put it, whole or in part, into a variable.
-
-    In the background it returns ``None`` when the request is sent, or waits for others.
+    """Send a question, show its reply, and put the reply, whole or in part, into a variable.
 
     Args:
         kernel: the kernel.
-        ask: what is asked.
-        execution: of the cell that asks.
+        ask: the question.
+        execution: the execution of the cell that asks.
         output: the variable's name; ``None`` for none.
+
+    Returns:
+        The reply; ``None`` for a question in the background, as soon as it is sent or queued.
 
     Raises:
         ChatError: see :meth:`chatmagic.session.session.Session.ask`.
-        ChatInterrupted: the same.
+        ChatInterrupted: see :meth:`chatmagic.session.session.Session.ask`.
     """
     view = _view(kernel, ask, execution)
     if ask.background is None or not isinstance(view, views.Live):
@@ -160,7 +162,7 @@ def send(
     if kernel.background is None:
         kernel.background = Background()
     work = partial(_send, kernel, ask, execution, view, output=output)
-    # An earlier run's value would be taken for the one that comes.
+    # The value of an earlier run would be mistaken for the new reply.
     forget = partial(kernel.shell.user_ns.pop, output, None)
     kernel.background.start(ask, view, work, forget, _order(kernel, execution))
     return None
@@ -198,7 +200,7 @@ def _send(
 
 
 def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Execution) -> Ask:
-    """Return what is asked: the text with its values put in, behind what goes in front of it."""
+    """Return the question: the text with its values put in, after the cells and the error."""
     front = _in_front(kernel, parsed, execution.cell)
     if front and not text.strip():
         raise InputError(EMPTY)
@@ -231,7 +233,7 @@ def _may_end(kernel: Kernel, parsed: ParsedLine, execution: Execution) -> bool:
 
 
 def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
-    """Return what shows the reply (the manual's table under "How a reply is shown")."""
+    """Return the view of the reply (the manual's table under "How a reply is shown")."""
     if not ask.shown:
         return View()
     how = kernel.settings.stream
@@ -246,21 +248,21 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
 
 
 def _is_updated(kernel: Kernel, execution: Execution) -> bool:
-    """Return whether a reply is shown by updates while it comes."""
+    """Return whether a reply is shown by updates of a display while it comes."""
     how = kernel.settings.stream
     return how == "updates" or (how == "auto" and execution.is_live)
 
 
 def _in_front(kernel: Kernel, parsed: ParsedLine, owner: str | None) -> tuple[Value, ...]:
-    """Return what goes in front of a question: cells and the last error, in order.
+    """Return the values in front of a question: cells and the last error, in order.
 
     Args:
         kernel: the kernel.
         parsed: the options of the cell that asks.
-        owner: hash of that cell; ``None`` without one.
+        owner: hash of that cell; ``None`` if it is unknown.
 
     Raises:
-        InputError: there is no such cell or error; nothing is sent.
+        InputError: there is no such cell or error; nothing was sent.
     """
     error = (_error(kernel),) if parsed.with_error else ()
     if parsed.above is None and parsed.tag is None:
@@ -280,10 +282,10 @@ def _in_front(kernel: Kernel, parsed: ParsedLine, owner: str | None) -> tuple[Va
 
 
 def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[CellRun]]:
-    """Return the cells that are not ours above the one that asks and below it, in order.
+    """Return the user's own cells above the asking cell, and those below it, in order.
 
-    They stand as on its page where the page tells; otherwise in the order in which they ran
-    first, so that a notebook that runs again finds the same cells above a question.
+    The order is that of the page if it is known. Otherwise it is that of the cells' first runs, so
+    that a notebook that runs again finds the same cells above a question.
     """
     notes = kernel.settings.notes
     runs = {} if notes is None else notes.runs
@@ -291,7 +293,7 @@ def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[Cell
     order = list(runs)
     if layout is not None and owner in layout.order:
         order = [key for key in layout.order if key in runs or key == owner]
-        # What no page lists has run elsewhere, such as in a console.
+        # A cell that no page lists has run elsewhere, such as in a console.
         order += [key for key in runs if key not in layout.present and key not in order]
     place = order.index(owner) if owner in order else len(order)
     above = [runs[key] for key in order[:place] if not runs[key].is_ours]
@@ -300,7 +302,7 @@ def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[Cell
 
 
 def _nearest(above: list[CellRun], count: int) -> dict[str, str]:
-    """Return the names of the nearest cells above, by their keys."""
+    """Return the names of the nearest cells above, by the cells' keys."""
     if not above:
         raise InputError(f"No cell above this one {_SINCE}", hint="%%chat cells are not counted.")
     nearest = above[-count:]
@@ -308,7 +310,7 @@ def _nearest(above: list[CellRun], count: int) -> dict[str, str]:
 
 
 def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, str]:
-    """Return the name of the cells that carry it, by their keys: of those above, if there are."""
+    """Return a label or tag by the keys of its cells: those above, or else those below."""
     for runs in (above, below):
         if named := {run.key: name for run in runs if name in run.names}:
             return named

@@ -47,10 +47,10 @@ def _cassette(kernel: Kernel, given: Arguments) -> None:
 
 
 def _chosen(kernel: Kernel, given: Arguments) -> str:
-    """Choose the cassette that a line names, or none; return what is printed.
+    """Choose the cassette that a line names, or none, and return the text to print.
 
-    It does not name the mode, so that a notebook prints the same when it is recorded and when
-    it is replayed.
+    The text does not name the mode, so that a notebook prints the same when it is recorded and
+    when it is replayed.
     """
     is_off = [*given.options] == ["--off"] and not given.words
     last = kernel.settings.chosen_cassette or CassetteOptions()
@@ -69,7 +69,7 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
 
 
 def _status(kernel: Kernel) -> list[str]:
-    """Return the lines on the active cassette, and on what could not be saved."""
+    """Return the lines on the active cassette, and on exchanges that could not be saved."""
     session, choice = kernel.session, cassette_words(kernel)
     if choice is None:
         lines = [f"No cassette is in use: every question is sent to the service. {USAGE}"]
@@ -84,7 +84,7 @@ def _status(kernel: Kernel) -> list[str]:
 
 
 def _facts(session: Session) -> list[str]:
-    """Return the lines on what the active cassette holds, and how it is used."""
+    """Return the lines on the active cassette's contents and use."""
     cassette = session.cassette.current
     if cassette is None:
         return []
@@ -104,7 +104,7 @@ def _facts(session: Session) -> list[str]:
 
 
 def _prune(kernel: Kernel, given: Arguments) -> str:
-    """Run ``%chat_cassette --prune``, which lists first what ``--yes`` removes then."""
+    """Run ``%chat_cassette --prune``: it lists the exchanges that ``--yes`` then removes."""
     is_sure = "--yes" in given.options
     if given.words or len(given.options) != 1 + is_sure:
         raise InputError("%chat_cassette --prune takes no other word than --yes.", hint=USAGE)
@@ -137,10 +137,10 @@ def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
 
     Args:
         given: a file, and options before or after it; the file's name may hold spaces.
-        before: the file that counts where the line names none.
+        before: the file if the line names none.
 
     Raises:
-        InputError: options do not go together.
+        InputError: the options do not go together.
     """
     modes = [mode for mode in CASSETTE_MODES if f"--{mode}" in given.options]
     if "--off" in given.options:

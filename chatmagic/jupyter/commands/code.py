@@ -1,7 +1,7 @@
 """``%chat_code``: the code of a reply as cells of the notebook, or shown to copy.
 
-The page makes the cells (:mod:`chatmagic.jupyter.page.bridge`): it knows which of its cells are
-still waiting to run, and which of those made before were edited or run since.
+The page makes the cells (:mod:`chatmagic.jupyter.page.bridge`). Only the page knows which cells are
+waiting to run, and which of the cells made before were edited or run since.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["code", "markdown"]
 PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])
-"""The languages whose blocks become code cells; others would only fail here when they run."""
+"""Languages whose blocks become code cells; blocks in others would only fail when they run."""
 MOST: Final = 200
-"""How many cells are made of a reply at most: a page with thousands stands still."""
+"""The most cells that are made of a reply: a page with thousands of cells stands still."""
 NO_CELLS: Final = "No cells were made: "
 HEADLESS: Final = f"{NO_CELLS}the notebook is run without a page. A person who runs this cell gets "
 UNKNOWN: Final = (
@@ -77,7 +77,7 @@ def _code(kernel: Kernel, given: Arguments) -> None:
 def _put(
     kernel: Kernel, owner: str | None, cells: list[tuple[Kind, str]], blocks: Sequence[CodeBlock]
 ) -> None:
-    """Let the page put cells below a cell, and show what becomes of that."""
+    """Let the page put cells below a cell, and show the outcome."""
     kernel.page.open_bridge()
     bridge = kernel.page.bridge
     if bridge is None or not bridge.listed_with(owner):
@@ -118,12 +118,12 @@ def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
 
 
 def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
-    """Return the turn that is meant, with its number for people.
+    """Return the turn that a line names, with its number for people.
 
     Args:
         kernel: the kernel.
-        words: its number as ``%chat_history`` shows it; empty for the last one that a question
-            in this cell would carry.
+        words: its number in ``%chat_history``; empty for the last turn that a question in this
+            cell would carry.
     """
     here = kernel.window()
     turns = kernel.session.conversation.of_thread(here.thread).turns
@@ -141,12 +141,12 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
 
 
 def _in_a_fence(reply: Reply) -> Reply:
-    """Return a reply that is code alone with the fence that it may lack."""
+    """Return a reply in a fence if it is code without one; otherwise the reply itself."""
     return reply if reply.code_blocks else replace(reply, text=reply_parts.fenced(reply.text))
 
 
 def _outcome(answer: Coded) -> str:
-    """Return what became of the cells, in words."""
+    """Return the outcome for the cells, in words."""
     fixed = {"same": SAME, "queued": QUEUED, "refused": REFUSED}.get(answer["outcome"])
     if fixed is not None:
         return fixed

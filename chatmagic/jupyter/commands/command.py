@@ -1,4 +1,4 @@
-"""Command of the extension: one object with its name, its help, its options and what it does."""
+"""Command of the extension: one object with its name, help, options and function."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a person typed to a command.
+    """Arguments of a command, as a person typed them.
 
     Args:
-        line: what stands behind its name, as typed.
-        words: the same without the options, and without quotes around the rest.
-        options: the options as typed, with their values, empty for a switch.
+        line: the line after the command's name, as typed.
+        words: the line without the options, and without quotes around the rest.
+        options: the typed options with their values; the value of a switch is empty.
         cell: the cell's body; ``None`` for a command on a line.
     """
 
@@ -40,15 +40,15 @@ class Command:
 
     Args:
         name: the magic's name, such as ``chat_undo``.
-        run: what it does; what it returns is the value of the magic. Its docstring is the help.
+        run: function of the command. Its result is the magic's value; its docstring is the help.
         options: the options on its line.
-        words: what else its line takes, for Tab: words as they are, ``FILE``, ``TURN``,
-            ``THREAD``; empty for a command that takes nothing else.
-        hint: how its line is written, for errors; empty leads to the help.
-        is_prompt: whether its line is that of ``%chat``, which it reads itself.
-        has_body: whether a cell's body may stand below it, as a text.
+        words: the other words that its line accepts, for Tab: literal words, ``FILE``, ``TURN`` or
+            ``THREAD``; empty if it accepts only options.
+        hint: examples of its line, for errors; if empty, errors point to the help.
+        is_prompt: whether its line is that of ``%chat``, which it parses itself.
+        has_body: whether it takes a cell's body.
         waits: whether it waits until no question in the background is under way.
-        usage: the help, where the docstring is not.
+        usage: the help, if it is not the docstring.
     """
 
     name: str
@@ -70,17 +70,16 @@ class Command:
         return "\n".join([text, "", *options.help_lines(self.options)])
 
     def parse(self, line: str, cell: str | None = None) -> Arguments:
-        """Return what a person typed, read by what the command declares.
+        """Return the arguments of a line, parsed by the options that the command declares.
 
-        No word of the line is repeated in an error: it might be a key.
+        Errors repeat no word of the line: it might be a key.
 
         Args:
-            line: what stands behind the magic's name.
+            line: the line after the magic's name.
             cell: the cell's body; ``None`` for none.
 
         Raises:
-            InputError: the line has an option that the command does not take, or words where it
-                takes none.
+            InputError: the line has an option or words that the command does not take.
         """
         if self.is_prompt:
             return Arguments(line, line, {}, cell)
@@ -117,10 +116,10 @@ class Command:
 
 
 def without_quotes(line: str) -> str:
-    """Return the words of a line without white space and one pair of quotes around them.
+    """Return a line without the white space and one pair of quotes around it.
 
     Args:
-        line: what stands behind a command's name.
+        line: the line after a command's name.
     """
     words = line.strip()
     if len(words) > 1 and words[0] == words[-1] and words[0] in "\"'":

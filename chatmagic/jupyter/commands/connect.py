@@ -1,4 +1,4 @@
-"""``%chat_connect`` and ``%chat_login``: where this kernel asks, and with which key."""
+"""``%chat_connect`` and ``%chat_login``: the service of this kernel, and its key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.kernel import Kernel
 
 MOST_LISTED: Final = 500
-"""How many models are listed at most."""
+"""The most models that are listed."""
 _SHOWN: Final = 200
 
 
@@ -68,7 +68,7 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
 
 
 def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
-    """Connect to an address, or to a server that is known by this name."""
+    """Connect to an address, or to a server that is known by name."""
     if len(word.split()) != 1 or model == "":
         raise InputError(
             "No address was given: %chat_connect URL, or %chat_connect emulator.",
@@ -83,7 +83,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
         kernel.addresses.belong_here({"model"})
     kernel.session.disconnect()
     endpoint = kernel.endpoint()
-    # With a key it is as for a machine, so that a replay without one repeats it.
+    # With a key the output is that of a machine, so that a replay without a key repeats it.
     lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
     print(service_words(endpoint, of_key=lacks_key and not kernel.is_replaying()))
     if not endpoint.is_emulator:
@@ -104,7 +104,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
 
 
 def _list_models(kernel: Kernel) -> None:
-    """Print the models that the service lists, and what the request took."""
+    """Print the models that the service lists, and the cost of the request."""
     listed, took = kernel.session.models()
     keys, endpoint = kernel.known_keys(), kernel.session.endpoint
     names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
@@ -162,7 +162,7 @@ def _login(kernel: Kernel, given: Arguments) -> None:
 def _hidden(question: str) -> Secret:
     try:
         key = Secret.or_none(getpass.getpass(question).strip())
-    except Exception as error:  # noqa: BLE001 - whatever a front end says that cannot ask
+    except Exception as error:  # noqa: BLE001 - front ends without input raise errors of many kinds
         log_swallowed(error)
         raise InputError(
             "This front end cannot ask for a key.",
@@ -183,14 +183,14 @@ def _print(line: str) -> None:
 
 
 def _front_end(kernel: Kernel) -> Line:
-    """Return the doctor's line on the front end, as its request and the bridge tell it."""
+    """Return the doctor's line on the front end, from its request and the bridge."""
     execution, host = running(kernel.shell), host_of(os.environ)
     if execution.audience == "text":
-        host = None  # a terminal of a host's is no page of it
+        host = None  # a terminal in a host is none of its pages
     name = _NAMES[execution.audience] if host is None else host.name
     shows = _SHOWS[execution.audience] + (", updated as it comes" if execution.is_live else "")
     words, bridge = f"{name}: {shows}", kernel.page.bridge
-    # The bridge opens with the first question; it knows the pages of Jupyter alone.
+    # The bridge opens with the first question, and knows only Jupyter's pages.
     if not execution.has_labextensions or execution.audience != "page" or bridge is None:
         return Line("ok", "front end", words)
     lacks, where = "no order of cells, no marks, no panel", "Where the front end's server runs: "

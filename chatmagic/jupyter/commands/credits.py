@@ -1,4 +1,4 @@
-"""``%chat_credits``: the credits in large, or what requests took, with a plot and the budgets."""
+"""``%chat_credits``: the large gauge, or the requests' costs with a plot and the budgets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN: Final = 20
-"""How many rows the table has at most, the latest."""
+"""The most rows of the table, which are those of the latest requests."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
@@ -48,7 +48,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
 
     Args:
         ledger: the kernel's requests and budgets.
-        service: origin of the service that is asked now, or ``emulator``.
+        service: origin of the connected service, or ``emulator``.
 
     Raises:
         InputError: a budget cannot be read.
@@ -64,7 +64,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
 
 
 def _lately(meter: Meter) -> list[str]:
-    """Return the cost of the last turns, and about how many more the credits allow, in lines."""
+    """Return the lines on the cost of the last turns, and on the number of turns left."""
     credits, costs = meter.credits, meter.costs
     if credits is None or credits.remaining is None:
         return [f"Its answers tell no credits; {OTHERS}."]
@@ -85,7 +85,7 @@ def _lately(meter: Meter) -> list[str]:
 
 
 def _cells(row: LedgerRow) -> tuple[str, ...]:
-    """Return a row of the table; the emulator's has no time, so that its outputs repeat."""
+    """Return a row of the table; the emulator's rows have no time, so that outputs repeat."""
     tokens = (row.prompt_tokens, row.completion_tokens)
     known = [f"{count:,}" for count in tokens if count is not None]
     figures = (row.before, row.after, row.took)

@@ -1,4 +1,4 @@
-"""``%chat_retry`` and ``%chat_continue``: another reply to a turn's question, or the rest of it."""
+"""``%chat_retry`` and ``%chat_continue``: another reply to a question, or the rest of a reply."""
 
 from __future__ import annotations
 
@@ -89,15 +89,15 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
 
 
 def _turn_above(kernel: Kernel, command: Command, words: str) -> tuple[int, Turn]:
-    """Return a turn above the running cell with its number for people; the last one by default.
+    """Return a turn above the running cell, with its number for people.
 
     Args:
         kernel: the kernel.
-        command: the command that takes it.
+        command: the command, for the error.
         words: the number as typed; empty for the last turn.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such turn.
     """
     turns = dict(enumerate(kernel.window().above, 1))
     number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
@@ -110,12 +110,12 @@ def _turn_above(kernel: Kernel, command: Command, words: str) -> tuple[int, Turn
 
 
 def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask, Execution]:
-    """Return what asks a turn's question again, with what stands above the turn.
+    """Return the question that asks a turn's question again, and the running execution.
 
     Args:
         kernel: the kernel.
         turn: the turn.
-        part: the same with the reply that is continued; ``None`` asks anew.
+        part: the turn with the reply that is continued; ``None`` for a new reply.
 
     Raises:
         InputError: a value of the question was not kept.
@@ -140,7 +140,7 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
-    """Put a reply back, and show it with a record for the notebook."""
+    """Put a reply back in force, and show it with a record for the notebook."""
     execution = running(kernel.shell)
     picked = turn
     replies = Replies()
@@ -180,12 +180,12 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     ]
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
     html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}<p>{escape(end)}</p>")
-    text = [f"{count}. {said}" + (f" ({notes})" if notes else "") for count, said, notes in rows]
+    text = [f"{count}. {reply}" + (f" ({notes})" if notes else "") for count, reply, notes in rows]
     views.show_html(html, "\n".join([*text, end]))
 
 
 def _notes(each: Turn, turn: Turn) -> list[str]:
-    """Return what is particular about a reply of a turn."""
+    """Return the state, the asker and the settings of a reply of a turn."""
     state = [] if each.state == "complete" else [each.state]
     settings = gauge.settings_words(each.parameters, each.asked_model)
     force = ["in force"] if each.number == turn.number else []
@@ -194,7 +194,7 @@ def _notes(each: Turn, turn: Turn) -> list[str]:
 
 
 def _retry_stale(kernel: Kernel) -> None:
-    """Quote what asking the stale cells again takes, ask for a yes, and let the page run them.
+    """Estimate the cost of the stale cells, ask for a yes, and let the page run them.
 
     Raises:
         InputError: the answer is no.
@@ -206,7 +206,7 @@ def _retry_stale(kernel: Kernel) -> None:
     stale = causes.by_cell()
     bridge = kernel.page.bridge
     page = bridge.listed_with(execution.cell) if bridge is not None and execution.is_live else ()
-    # A cell that asked a question above it again runs where it stands.
+    # A cell that retried a question above it runs at its own place.
     order = page or (layout and layout.order) or stale
     passed = {turn.owner for turn in conversation.known_turns().values() if turn.entry == "panel"}
     passed.add(execution.cell)
@@ -235,7 +235,7 @@ def _retry_stale(kernel: Kernel) -> None:
 
 
 def _name(conversation: Conversation, cell: str) -> str:
-    """Return a stale cell's name for people; its question, where it has not run in this kernel."""
+    """Return a stale cell's name for people; its question if it has not run in this kernel."""
     label = conversation.label(cell)
     if label != IN_NOTEBOOK:
         return label
@@ -248,13 +248,13 @@ def _name(conversation: Conversation, cell: str) -> str:
 def _elsewhere(
     conversation: Conversation, causes: Causes, cells: Collection[str], here: str | None
 ) -> str:
-    """Return where the stale turns were asked that some cells do not ask again, as a sentence.
+    """Return the sentence that names the places of stale turns that the cells do not ask again.
 
     Args:
-        conversation: the turns.
-        causes: what made them stale.
-        cells: hashes of the cells that ask others again.
-        here: hash of the running cell; ``None`` where the front end names none.
+        conversation: the conversation.
+        causes: the causes of staleness.
+        cells: hashes of the cells that run again.
+        here: hash of the running cell; ``None`` if the front end names none.
     """
     asked = {*cells, *filter(None, [here])}
     turns = [turn for turn in conversation if turn.owner not in asked and causes.of(turn.number)]
@@ -269,7 +269,7 @@ def _elsewhere(
 
 
 def _outcome(answer: Started, names: str) -> str:
-    """Return what became of the cells, in words."""
+    """Return the outcome for the cells, in words."""
     if answer["outcome"] == "queued":
         return QUEUED
     cells = counted(answer["count"], "cell")
@@ -287,9 +287,9 @@ def _html(words: str) -> str:
 
 
 def _part(kernel: Kernel, turn: Turn) -> Turn:
-    """Return the turn whose reply is continued: a cell run again goes on from where it did."""
+    """Return the turn whose reply is continued; a cell that runs again continues the same one."""
     execution = running(kernel.shell)
-    # In a loop, each goes on from the one before.
+    # In a loop, each reply continues the one before it.
     if execution.cell is None or kernel.shown == (execution.id, turn.reply):
         return turn
     replies = kernel.session.conversation.replies(turn.number)

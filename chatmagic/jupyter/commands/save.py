@@ -1,7 +1,7 @@
 """``%chat_save`` and ``%chat_load``: a conversation to a file and back, by the file's suffix.
 
-A file is written whole or not at all; one that is not as ``%chat_save`` wrote it is left alone.
-A file that cannot be read leaves the conversation as it is.
+A file is written whole or not at all. A file that was changed since ``%chat_save`` wrote it is not
+overwritten. If a file cannot be read, the conversation stays as it is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORCE: Final = "--force"
 IN_VS_CODE: Final = "__vsc_ipynb_file__"
 """The variable in which VS Code tells a kernel the path of its notebook."""
 IN_JUPYTER: Final = "JPY_SESSION_NAME"
-"""The environment variable in which a Jupyter server tells it."""
+"""The environment variable in which a Jupyter server names it."""
 
 _MARK: Final = re.compile(r"\n<!-- chatmagic ([0-9a-f]{64}) -->\n\Z")
 _SHOWN: Final = 200
@@ -110,11 +110,11 @@ def _load(kernel: Kernel, given: Arguments) -> None:
 
 
 def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Path | None:
-    """Return the notebook that this kernel runs; ``None`` where the front end does not name it.
+    """Return the notebook of this kernel; ``None`` if the front end does not name it.
 
     Args:
-        variables: the user's variables, among which VS Code puts the path.
-        environ: the environment, in which a Jupyter server puts it.
+        variables: the user's variables, in which VS Code puts the path.
+        environ: the environment, in which a Jupyter server puts the path.
     """
     for name in _named(variables, environ):
         # A server may name it from its own folder; a kernel starts beside its notebook.
@@ -126,14 +126,14 @@ def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> P
 
 
 def _named(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
-    """Go through the paths that front ends name; one that was renamed has its name no more."""
+    """Yield the paths that front ends name; a renamed notebook no longer has its path."""
     for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
         if isinstance(name, str) and name.endswith(".ipynb"):
             yield name
 
 
 def _path(given: Arguments) -> Path | None:
-    """Return the file that is named; ``None`` for none."""
+    """Return the file that a line names; ``None`` for none."""
     try:
         return Path(given.words).expanduser() if given.words else None
     except RuntimeError:
@@ -141,7 +141,7 @@ def _path(given: Arguments) -> Path | None:
 
 
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:
-    """Return the conversation of a JSON archive, and what to print of it."""
+    """Return the conversation of a JSON archive, and the lines to print."""
     try:
         conversation = conversation_json.load(_parsed(notebook.content_of(path)))
     except ValueError as error:
@@ -157,7 +157,7 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
 
 
 def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversation, list[str]]:
-    """Return the conversation that a notebook's outputs hold, and what to print of it."""
+    """Return the conversation in a notebook's outputs, and the lines to print."""
     read = notebook.read(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
     faults = [] if changed else [each for each in read.outputs if each.fault]
@@ -203,7 +203,7 @@ _CONTENTS: Final = {".json": _json, ".ipynb": _ipynb, ".md": _markdown}
 
 
 def _refuse_to_overwrite(path: Path) -> None:
-    """Raise an error for a file that is not as ``%chat_save`` wrote it."""
+    """Raise an error for a file that was changed since ``%chat_save`` wrote it."""
     if not path.exists():
         return
     is_ours = {
@@ -236,7 +236,7 @@ def _is_archive(content: bytes) -> bool:
 
 
 def _parsed(content: bytes) -> object:
-    """Return what JSON holds; ``None`` for what is no JSON."""
+    """Return the value of a JSON text; ``None`` for a text that is no JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

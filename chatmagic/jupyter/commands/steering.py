@@ -1,4 +1,4 @@
-"""What steers the questions below a cell: their instructions, their thread, turns left out."""
+"""Commands that steer the questions below a cell: instructions, threads, hidden turns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _UNCHANGED: Final = "Nothing was changed."
 _SHOWN: Final = 200
 _LARGEST: Final = 2**20
-"""How many bytes a file of instructions may have."""
+"""The most bytes of a file of instructions."""
 _HEAD: Final = ("Thread", "Turns", "Tokens", "Credits", "Last question")
 
 
@@ -62,7 +62,7 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
             hint="Leave the cell empty below --from FILE, or leave --from out.",
         )
     options.refuse_cell_comments(body, "")
-    text = _read(file) if file else body
+    text = _file_text(file) if file else body
     _refuse_secrets(kernel, text, file)
     execution = running(kernel.shell)
     instructions = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
@@ -71,13 +71,13 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
 
 
 def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
-    """Refuse instructions that hold the API key, or come with another secret from a file."""
+    """Raise an error for instructions with the API key, and for a file with any secret."""
     if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
         raise InputError(
             f"The instructions hold your API key. {_UNCHANGED}",
             hint="Remove it; a key that others may have seen should be revoked.",
         )
-    # What is typed is looked at with the question; of a file the cell is the first to show it.
+    # Typed secrets are looked for when a question is sent; a file is first shown by this cell.
     secret = secret_in(text, secret_variables(os.environ)) if file else None
     if secret is not None:
         raise InputError(
@@ -87,7 +87,7 @@ def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
 
 
 def _show(kernel: Kernel) -> None:
-    """Print the instructions that hold for a question of the running cell."""
+    """Print the instructions that apply to a question in the running cell."""
     held = kernel.window().instructions
     if held is None:
         print("No instructions hold here.")
@@ -95,11 +95,11 @@ def _show(kernel: Kernel) -> None:
     print(f"Questions here are sent {instructions_note(held)}:\n\n{to_terminal(held.text or '')}")
 
 
-def _read(file: str) -> str:
-    """Return the text of a file, but for its last line end.
+def _file_text(file: str) -> str:
+    """Return the text of a file without its last line end.
 
     Raises:
-        InputError: there is none, or it is no text, or too large.
+        InputError: the file does not exist, is no text, or is too large.
     """
     shown = one_line(file, _SHOWN)
     try:
@@ -111,7 +111,7 @@ def _read(file: str) -> str:
     if content is None:
         raise InputError(f"{shown} is not there. {_UNCHANGED}", hint=INSTRUCTIONS.hint)
     if len(content) > _LARGEST:
-        # It goes along with each question, and the cell's output holds it twice.
+        # Each question carries it, and the cell's output holds it twice.
         raise InputError(f"{shown} is larger than {_LARGEST // 2**20} MiB. {_UNCHANGED}")
     try:
         text = content.decode("utf-8-sig")
@@ -164,7 +164,7 @@ def _name(kernel: Kernel, words: str) -> str:
 
 
 def _count(word: str) -> int:
-    """Return the number that ``--fork`` takes."""
+    """Return the number of ``--fork``."""
     try:
         return exact_count(int(word))
     except ValueError:
@@ -175,7 +175,7 @@ def _count(word: str) -> int:
 
 
 def _delete(kernel: Kernel, name: str) -> None:
-    """Delete a thread, and say so with a record for the notebook."""
+    """Delete a thread, and show that with a record for the notebook."""
     threads = kernel.session.conversation.threads
     change = kernel.session.change(lambda conversation: conversation.delete(name))
     gone = 0 if change is None else len(change.went)
@@ -201,13 +201,13 @@ def _list(kernel: Kernel) -> None:
 
 
 def _in_words(row: tuple[str, ...]) -> str:
-    """Return a thread's figures on a line of a terminal."""
+    """Return a thread's figures as a line for a terminal."""
     name, turns, tokens, credits, last = row
     return f"{name}: turns {turns}, tokens {tokens}, credits {credits}{last and f': {last}'}"
 
 
 def _row(conversation: Conversation, name: str) -> tuple[str, ...]:
-    """Return the figures of a thread; what it begins with was paid for in another."""
+    """Return the figures of a thread; costs are without the turns that it took over."""
     turns = conversation.threads.get(name, ())
     own = [turn.reply for turn, window in conversation.windows if window.thread == name]
     tokens = [reply.usage.total_tokens for reply in own if reply.usage is not None]
