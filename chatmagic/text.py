@@ -106,7 +106,8 @@ def numbered(numbers: Iterable[int], noun: str) -> str:
     return f"{noun}s {', '.join(names[:-1])} and {names[-1]}"
 
 
-_MEMORY: Final = r"\bat 0x[0-9A-Fa-f]{6,}"
+MEMORY_ADDRESS: Final = r"\bat 0x[0-9A-Fa-f]{6,}"
+"""Pattern of an object's address in memory, as in its default repr."""
 
 
 def without_memory_addresses(text: str) -> str:
@@ -115,7 +116,7 @@ def without_memory_addresses(text: str) -> str:
     Args:
         text: any text.
     """
-    return re.sub(_MEMORY, "at 0x…", text)
+    return re.sub(MEMORY_ADDRESS, "at 0x…", text)
 
 
 def _symbol(match: re.Match[str]) -> str:

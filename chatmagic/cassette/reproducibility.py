@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from chatmagic.text import counted
+from chatmagic.text import MEMORY_ADDRESS, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def _not_repeated(conversation: Conversation, turns: Sequence[Turn]) -> list[str
 
 
 def _addresses(put_in: str) -> list[str]:
-    address = re.search(r"\bat 0x[0-9A-Fa-f]{6,}", put_in)
+    address = re.search(MEMORY_ADDRESS, put_in)
     if address is None:
         return []
     return [f"“{address[0]}” is an address in memory, which differs in each kernel"]

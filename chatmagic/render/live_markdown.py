@@ -16,8 +16,6 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from markdown_it.renderer import RendererHTML
-
 from chatmagic._log import log_swallowed
 from chatmagic.render import markdown, markdown_parser, sanitize
 from chatmagic.text import PROSE, visible
@@ -36,8 +34,6 @@ _NEWEST: Final = 20_000  # characters that are shown of a reply that is too larg
 _LONGEST_HEAD: Final = 200  # characters of the lines that a cut block repeats at its beginning
 _CERTAIN: Final = 32  # characters of a line after which it cannot become a list item
 
-_OUTLINE: Final = markdown_parser.parser(RendererHTML)
-_OUTLINE.core.ruler.enableOnly(["normalize", "block"])
 _GAP: Final = re.compile(r"\n[ \t]*\n[ \t]*\S")
 _HELD: Final = re.compile("[\r\ud800-\udbff]\\Z")
 _LISTS: Final = frozenset(["bullet_list_open", "ordered_list_open", "code_block"])
@@ -240,7 +236,7 @@ def _cut(text: str) -> tuple[int, str] | None:
     if not is_long and not _GAP.search(text):
         return None
     lines = text.split("\n")
-    blocks = _top(_OUTLINE.parse(text))
+    blocks = _top(markdown_parser.OUTLINE.parse(text))
     begins = [_first_line(block[0]) for block in blocks]
     for before, block, line in reversed(list(zip(blocks, blocks[1:], begins[1:], strict=False))):
         is_whole = line < len(lines) - 1 or (

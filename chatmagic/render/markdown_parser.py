@@ -17,6 +17,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import reference, table
 from markdown_it.token import Token
 
@@ -25,7 +26,6 @@ from chatmagic.render import sanitize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from markdown_it.renderer import RendererHTML
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
     from markdown_it.rules_inline import StateInline
@@ -181,6 +181,10 @@ def _tasks(state: StateCore) -> None:
         item.meta["task"] = True
         children.insert(0, Token("task", "", 0, meta={"done": match[1] != " "}))
 
+
+OUTLINE: Final = parser(RendererHTML)
+"""Parser of a reply's blocks alone, without what is inside a line."""
+OUTLINE.core.ruler.enableOnly(["normalize", "block"])
 
 _STYLES: Final = {
     "paragraph_open": sanitize.ALIGNED["right"],  # front ends align them left

@@ -12,14 +12,9 @@ import re
 import textwrap
 from typing import Final
 
-from markdown_it.renderer import RendererHTML
-
 from chatmagic.models import CodeBlock
 from chatmagic.render import formulas, markdown_parser
 from chatmagic.text import JOINER, fence, visible
-
-_BLOCKS: Final = markdown_parser.parser(RendererHTML)
-_BLOCKS.core.ruler.enableOnly(["normalize", "block"])
 
 _BEGINS: Final = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)|``(?=`)|~~(?=~)")
 _COMMAND: Final = re.compile(r"\\(?=[(\[A-Za-z])")
@@ -43,7 +38,7 @@ def parts(text: str) -> list[str | CodeBlock]:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     cut: list[str | CodeBlock] = []
     at = 0
-    for token in _BLOCKS.parse(text):
+    for token in markdown_parser.OUTLINE.parse(text):
         if token.type not in {"fence", "code_block"} or token.map is None:
             continue
         first, after = token.map
