@@ -142,7 +142,11 @@ def test_a_file_system_without_locks(path: Path, monkeypatch: pytest.MonkeyPatch
     """Nobody else is said to have the file, and nobody is kept from it."""
     without = OSError(errno.ENOLCK, "No locks available")
     monkeypatch.setattr("fcntl.flock", Mock(side_effect=without))
-    JobFile(path).open().close()
+    before = path.read_bytes()
+    file = JobFile(path).open()
+    file.append(reply(0))
+    file.close()
+    assert path.read_bytes() == before + reply(0).to_line()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such lock")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 from dataclasses import replace
-from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -412,33 +409,3 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     assert heard == [Changed()]
     assert session.follow_pages() is None
     assert heard == [Changed()]
-
-
-def held_by(*roots: object) -> int:
-    """Return the bytes of all objects that hang on these, of code none."""
-    seen: dict[int, object] = {}
-    left = [*roots]
-    while left:
-        value = left.pop()
-        if id(value) not in seen and not isinstance(
-            value, type | ModuleType | FunctionType | MethodType
-        ):
-            seen[id(value)] = value
-            left += gc.get_referents(value)
-    return sum(map(sys.getsizeof, seen.values()))
-
-
-@pytest.mark.usefixtures("emulator")
-def test_a_turn_is_held_once(session: Session) -> None:
-    """Its text stands in no body that is kept, and its facts take as much as a short page."""
-
-    def size_after(asks: int) -> int:
-        for _ in range(asks):
-            number = session.conversation.added
-            session.ask(f"echo:{number}{'x' * 5_000}")
-        return held_by(session.conversation, session.secret_check)
-
-    few = size_after(10)
-    text = sum(map(len, session.conversation.turns[-1].reads))
-    each = (size_after(20) - few) / 20
-    assert text <= each <= text + 5_000

@@ -189,6 +189,7 @@ def test_a_page_that_went_away_silences_nobody(pages: Pages, page: View) -> None
     other = View(pages)
     other.asked("why?")
     pages.hub.leave(page.shown)
+    assert [entry["prompt"] for entry in other.log()] == ["why?"]
 
 
 def test_a_view_that_opens_in_the_middle_sees_what_came(
