@@ -270,17 +270,10 @@ _HELP: Final = {
     "delay": "pause between fragments",
     "now": "stop the clock at this time, with its zone",
     "rate_limit_status": "HTTP status of the rate-limit error",
-    "headers_on_errors": "errors carry no rate-limit headers",
-    "blank_lines": "no blank line follows an event",
-    "fault": "the fault of each accepted request",
-    "fault_after": "fragments before it; -1 is before the headers",
+    "fault": "what goes wrong with each accepted request",
+    "fault_after": "fragments before the fault; -1 is before the headers",
 }
 """What the help says of each field of the emulator's settings."""
-_HEADINGS: Final = {
-    "rate_limit_status": "where the interface leaves a choice",
-    "fault": "what goes wrong on demand",
-}
-"""The headings of the help, each by the first field below it."""
 _FORMS: Final[dict[str, dict[str, Any]]] = {
     "delay": {"metavar": "SECONDS"},
     "now": {"type": _time, "metavar": "ISO"},
@@ -302,13 +295,8 @@ def _add_emulator(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     add = parser.add_argument
     add("--port", type=_port, default=0, metavar="N", help="default: any free one")
     for field in fields(Settings):
-        if field.name in _HEADINGS:
-            add = parser.add_argument_group(_HEADINGS[field.name]).add_argument
         name, text = field.name.replace("_", "-"), _HELP[field.name]
         default = getattr(FRESH, field.name)
-        if isinstance(default, bool):
-            add(f"--no-{name}", dest=field.name, action="store_false", help=text)
-            continue
         form: dict[str, Any] = {"metavar": "N"}
         if isinstance(default, (int, float)):
             form["type"], text = type(default), f"{text} (default: {default})"

@@ -88,8 +88,6 @@ EVERY_OPTION = {
     "delay": (["--delay", "0.5"], 0.5),
     "now": (["--now", "2026-01-31T12:00Z"], datetime(2026, 1, 31, 12, tzinfo=UTC)),
     "rate_limit_status": (["--rate-limit-status", "403"], 403),
-    "headers_on_errors": (["--no-headers-on-errors"], False),
-    "blank_lines": (["--no-blank-lines"], False),
     "fault": (["--fault", "cut"], "cut"),
     "fault_after": (["--fault-after", "-1"], -1),
 }

@@ -6,8 +6,8 @@ the interface calls *not shown* the emulator chooses as follows; the field of :c
 parentheses changes the choice:
 
 - The rate-limit error has status 429 (``rate_limit_status``).
-- Errors carry the rate-limit headers wherever the account is known (``headers_on_errors``).
-- A blank line follows each event (``blank_lines``); lines end in LF.
+- Errors carry the rate-limit headers wherever the account is known.
+- A blank line follows each event; lines end in LF.
 - Every chunk names the model, and the last one before ``[DONE]`` carries ``finish_reason``
   and ``usage``.
 - A key given in several ways is refused with 400.
@@ -80,8 +80,6 @@ class Settings:
         delay: seconds between two fragments of a stream.
         now: a fixed time for the clock, aware; ``None`` is the real clock.
         rate_limit_status: HTTP status of the rate-limit error.
-        headers_on_errors: whether errors carry the rate-limit headers.
-        blank_lines: whether a blank line follows each event.
         fault: the fault of accepted requests; ``None`` for none. ``cut`` closes the connection,
             ``hold`` sends no more and keeps it open, ``garbage`` sends bytes that are not JSON and
             goes on, ``error`` is a server failure (status 500, or an error object inside a
@@ -98,8 +96,6 @@ class Settings:
     delay: float = 0.0
     now: datetime | None = None
     rate_limit_status: int = 429
-    headers_on_errors: bool = True
-    blank_lines: bool = True
     fault: Fault | None = None
     fault_after: int = 0
 
@@ -216,8 +212,7 @@ def respond(
         response = _json(error.status, error.body.to_json(), error.headers)
     headers = {**common_headers(now), **response.headers}
     if account and key:
-        if response.status == HTTPStatus.OK or settings.headers_on_errors:
-            headers |= _rate_limit_headers(account, settings)
+        headers |= _rate_limit_headers(account, settings)
         accounts = {**accounts, key: account}
     return replace(response, headers=headers), accounts
 
@@ -229,25 +224,6 @@ def common_headers(now: datetime) -> dict[str, str]:
         now: the time, aware.
     """
     return {"Server": EMULATOR_SERVER, "Date": format_datetime(now.astimezone(UTC), usegmt=True)}
-
-
-def event(value: object, settings: Settings) -> bytes:
-    """Return one event of a stream.
-
-    Args:
-        value: any JSON value.
-        settings: they say whether a blank line follows.
-    """
-    return sse.encode_event(value, blank_line=settings.blank_lines)
-
-
-def failure_event(settings: Settings) -> bytes:
-    """Return the event of a failure inside a stream.
-
-    Args:
-        settings: as for :func:`event`.
-    """
-    return event(_ErrorResponse(FAILURE).body.to_json(), settings)
 
 
 def keys_given(request: HttpRequest) -> dict[Auth, str]:
@@ -346,7 +322,7 @@ def _accepted(request: Request, settings: Settings) -> HttpResponse:
     completion = replies.complete(request.messages, request.max_tokens)
     if request.stream:
         headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-        return HttpResponse(HTTPStatus.OK, headers, _events(completion, settings), settings.delay)
+        return HttpResponse(HTTPStatus.OK, headers, _events(completion), settings.delay)
     return _json(HTTPStatus.OK, Chunk(completion.text, whole=True, **_facts(completion)).to_json())
 
 
@@ -355,17 +331,19 @@ def _facts(completion: replies.Completion) -> dict[str, Any]:
     return {"model": MODEL, "finish_reason": completion.finish_reason, "usage": completion.usage}
 
 
-def _events(completion: replies.Completion, settings: Settings) -> Iterator[bytes]:
+def _events(completion: replies.Completion) -> Iterator[bytes]:
     """Yield the stream's events: one for each fragment, and the end."""
     *earlier, last = completion.fragments or ("",)
     for fragment in earlier:
-        yield event(Chunk(fragment, model=MODEL).to_json(), settings)
-    yield event(Chunk(last, **_facts(completion)).to_json(), settings)
-    yield sse.encode_done(blank_line=settings.blank_lines)
+        yield sse.encode_event(Chunk(fragment, model=MODEL).to_json())
+    yield sse.encode_event(Chunk(last, **_facts(completion)).to_json())
+    yield sse.encode_done()
 
 
 _SLICE: Final = 16
 """Bytes of a JSON reply that count as one fragment."""
+_GARBAGE: Final = b'data: {"choices": \xff\n\n'
+"""Event of a stream that is neither UTF-8 nor JSON."""
 
 
 class Action(Enum):
@@ -407,21 +385,16 @@ def response_steps(
             yield b""
         yield from islice(pieces, max(0, settings.fault_after))
         if fault == "garbage":
-            yield _garbage(settings) if is_stream else b"\xff" * len(next(pieces, b""))
+            yield _GARBAGE if is_stream else b"\xff" * len(next(pieces, b""))
             yield from pieces
         else:
             ends: dict[str, ResponseStep] = {
                 "cut": Action.CUT,
                 "hold": Action.HOLD,
-                "error": failure_event(settings),
+                "error": sse.encode_event(_ErrorResponse(FAILURE).body.to_json()),
             }
             yield ends[fault]
 
 
 def _slices(body: bytes) -> Iterator[bytes]:
     return (body[start : start + _SLICE] for start in range(0, len(body), _SLICE))
-
-
-def _garbage(settings: Settings) -> bytes:
-    """Return an event of a stream that is neither UTF-8 nor JSON."""
-    return b'data: {"choices": \xff' + b"\n" * (1 + settings.blank_lines)
