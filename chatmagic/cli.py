@@ -200,9 +200,7 @@ def _add_audit(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         help="also list what the files give away: values that were put into prompts, paths, "
         "hosts, when cells ran",
     )
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="as JSON")
-    form.add_argument("--csv", action="store_true", help="as CSV, a row a turn")
+    add("--json", action="store_true", help="as JSON")
     parser.set_defaults(run=_audit)
 
 
@@ -351,12 +349,8 @@ def _audit(arguments: Mapping[str, Any]) -> int:
     from chatmagic.audit import audit, findings  # noqa: PLC0415
 
     audits = audit.audit_all(arguments["files"])
-    if arguments["csv"]:
-        print(findings.as_csv(audits), end="")
-    elif arguments["json"]:
-        print(findings.as_json(audits, values=arguments["values"]))
-    else:
-        print(findings.table(audits, values=arguments["values"]))
+    form = findings.as_json if arguments["json"] else findings.table
+    print(form(audits, values=arguments["values"]))
     return 0 if all(item.in_order for item in audits) else 1
 
 

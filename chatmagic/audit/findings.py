@@ -1,9 +1,7 @@
-"""Findings of an audit in one file, and a table of them for a terminal, as JSON and as CSV."""
+"""Findings of an audit in one file, and a table of them for a terminal or as JSON."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from chatmagic._json import iso
 from chatmagic.archive.table import figures
 from chatmagic.conversation.turn import MAIN
-from chatmagic.text import columns, counted, one_line, to_terminal
+from chatmagic.text import columns, counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,8 +107,6 @@ EXCERPT: Final = 32
 WIDEST: Final = 300
 EARLY: Final = ("interrupted", "cut off", "error")
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-
 
 def table(audits: Sequence[Audit], *, values: bool) -> str:
     """Return the findings as a table for a terminal.
@@ -137,36 +133,10 @@ def as_json(audits: Sequence[Audit], *, values: bool) -> str:
     files = []
     for audit in audits:
         value: dict[str, Any] = {**asdict(audit), "in_order": audit.in_order}
-        for turn in value["turns"]:
-            if turn["thread"] is None:
-                del turn["thread"]
         if not values:
             del value["values"]
         files.append(value)
     return json.dumps(files, indent=1)
-
-
-def as_csv(audits: Sequence[Audit]) -> str:
-    """Return the turns as CSV, a row each, safe to open in a spreadsheet.
-
-    A file without a turn, or with a problem, has a row that says so.
-
-    Args:
-        audits: one for each file.
-    """
-    names = list(Row.__dataclass_fields__)
-    if not any(turn.thread for audit in audits for turn in audit.turns):
-        names.remove("thread")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["file", *names, "problem"])
-    for audit in audits:
-        for turn in audit.turns:
-            row = asdict(turn)
-            writer.writerow([_cell(audit.path), *(_cell(row[name]) for name in names), ""])
-        for problem in audit.problems:
-            writer.writerow([_cell(audit.path), *("" for _ in names), _cell(problem)])
-    return text.getvalue()
 
 
 def _of_one(audit: Audit, *, values: bool) -> str:
@@ -250,11 +220,3 @@ def _totals(turns: Sequence[Row]) -> str:
         count = sum(took)
         parts.append(f"about {counted(count, 'credit')}, known for {len(took):,}")
     return ", ".join(parts) + "."
-
-
-def _cell(value: object) -> object:
-    """Return a value for a spreadsheet, which must not take a text for a formula."""
-    if not isinstance(value, str):
-        return value
-    text = to_terminal(value)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

@@ -1,14 +1,11 @@
-"""What an audit found, as a table, as JSON and as CSV."""
+"""What an audit found, as a table and as JSON."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-import pytest
 from audits import FIGURES, NOON, page, run
 from pages import cell, output, save
 
@@ -21,6 +18,8 @@ from chatmagic.models import Reply, ReplyFacts, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_json_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,7 +36,7 @@ def test_json_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
             "prompt_tokens": 1, "completion_tokens": 2,
             "total_tokens": 3, "credits_left": 99, "credits_limit": 100, "took": 1,
             "finish_reason": "stop", "state": "complete", "origin": "live", "date": None,
-            "sealed": True, "rendered": True, "in_order": True,
+            "sealed": True, "rendered": True, "in_order": True, "thread": None,
         }
     ]  # fmt: skip
     assert json.loads(run(capsys, [paths[0], "--json", "--values"])[1])[0]["values"] == []
@@ -66,8 +65,6 @@ def test_threads_have_a_column_where_there_are_some(
     assert run(capsys, [undone])[1].splitlines()[3].split()[-1] == "sql"
     turns = json.loads(run(capsys, [path, "--json"])[1])[0]["turns"]
     assert [turn.get("thread") for turn in turns] == [None, "sql", None]
-    rows = list(csv.DictReader(io.StringIO(run(capsys, [path, "--csv"])[1])))
-    assert [row["thread"] for row in rows] == ["", "sql", ""]
     twice = [
         cell("%chat_thread a", starts[:1] * 2),
         cell("%chat_thread --delete a", starts[1:] * 2),
@@ -75,21 +72,6 @@ def test_threads_have_a_column_where_there_are_some(
     code, told = run(capsys, [save(tmp_path / "b.ipynb", [page(), *twice])])
     assert "cell 2: it shows thread more often than it asks for it." in told
     assert "cell 3: it shows deletion more often than it asks for it." in told
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", " =1", "\r=1"])
-def test_csv_holds_no_formula(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
-) -> None:
-    """A row a turn; what a spreadsheet would work out is text."""
-    path = save(tmp_path / "a.ipynb", [page(text, model=text), page("q", 'a, "b"\nc')])
-    _, told = run(capsys, [path, tmp_path / "none.ipynb", "--csv"])
-    head, first, second, third = csv.reader(io.StringIO(told))
-    row = dict(zip(head, first, strict=True))
-    assert row["prompt"] == row["model"] == "'" + text.replace("\r", "")
-    assert (row["cell"], row["sealed"], row["credits_left"]) == ("1", "True", "99")
-    assert second[head.index("in_order")] == "False"
-    assert third[-1].endswith("is not there.")
 
 
 def test_hostile_text_does_not_act_in_a_terminal(
@@ -103,10 +85,10 @@ def test_hostile_text_does_not_act_in_a_terminal(
         cell(f"http://{evil}", [output({"text/plain": "x"}, {"chatmagic": {"version": evil}})]),
     ]
     path = save(tmp_path / "a.ipynb", cells)
-    for words in ([], ["--values"], ["--json", "--values"], ["--csv"]):
+    for words in ([], ["--values"], ["--json", "--values"]):
         _, told = run(capsys, [path, tmp_path / "\x1b[2J\nno.ipynb", *words])
         assert not set("\x1b\x07\u202e\x9b") & set(told)
-        assert "\nall in order" not in told or words == ["--csv"]
+        assert "\nall in order" not in told
 
 
 CHECKED = {
