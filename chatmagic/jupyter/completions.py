@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.completer import (
@@ -241,12 +243,9 @@ def _kind(kind: str, texts: Iterable[str]) -> list[SimpleCompletion]:
 
 def _files(fragment: str) -> list[SimpleCompletion]:
     """Return the paths that begin so; a folder's ends in a slash."""
-    name = os.path.basename(fragment)  # noqa: PTH119 - the fragment stays as it is typed
-    folder = fragment[: len(fragment) - len(name)]
-    paths = []
-    with swallowed(OSError), os.scandir(os.path.expanduser(folder) or ".") as entries:  # noqa: PTH111
-        for entry in entries:
-            is_hidden = entry.name.startswith(".") and not name
-            if entry.name.startswith(name) and not is_hidden:
-                paths.append(f"{folder}{entry.name}{'/' if entry.is_dir() else ''}")
+    typed = os.path.expanduser(fragment)  # noqa: PTH111 - the fragment stays as it is typed
+    paths = [
+        f"{fragment}{path[len(typed) :]}{'/' if Path(path).is_dir() else ''}"
+        for path in glob.glob(f"{glob.escape(typed)}*")  # noqa: PTH207
+    ]
     return _kind("path", sorted(paths))
