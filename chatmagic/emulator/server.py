@@ -14,7 +14,6 @@ import contextlib
 import json
 import os
 import socket
-import sys
 import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self, cast
@@ -39,7 +38,6 @@ from chatmagic.protocol.wire import ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import TextIO
 
     from tornado.http1connection import HTTP1Connection
 
@@ -230,26 +228,24 @@ class _Handler(RequestHandler):
             self.set_header(name, value)
 
 
-def serve(settings: Settings, port: int = 0, *, out: TextIO | None = None) -> None:
+def serve(settings: Settings, port: int = 0) -> None:
     """Run an emulator until Ctrl-C, for the command line.
 
     Args:
         settings: its behaviour.
         port: the port to listen on; 0 lets the system choose.
-        out: file for the lines that tell how to connect; ``None`` is the standard output.
 
     Raises:
         InputError: the port cannot be listened on.
     """
-    out = out or sys.stdout
     setting = "set" if os.name == "nt" else "export"
     with contextlib.suppress(KeyboardInterrupt), Emulator(settings, port) as emulator:
-        out.write(
+        print(
             f"chatmagic emulator (not a real service) at {emulator.url}\n"
             "Connect to it with these two lines, in the shell that starts the notebook:\n"
             f"  {setting} CHATMAGIC_BASE_URL={emulator.url}\n"
             f"  {setting} CHATMAGIC_API_KEY=emulator-key\n"
-            "Ctrl-C ends it.\n"
+            "Ctrl-C ends it.",
+            flush=True,
         )
-        out.flush()
         emulator.wait()

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
-FOR_MODELS: Final = "text/llm+plain"
-"""The type of what an object says of itself for a model, among its displays."""
 _AS_IT_IS: Final = (str, Number, Reply, type(None))
 _NAMED: Final = 5
 
@@ -117,16 +115,8 @@ def describe(value: object, shell: InteractiveShell) -> Description:
 
 def _own_words(value: object) -> Description | None:
     """Return what an object says of itself for a model, if it does."""
-    text: Any = None
-    if (method := get_real_method(value, "_repr_llm_")) is not None:
-        text = method()
-    if (
-        not isinstance(text, str)
-        and (method := get_real_method(value, "_repr_mimebundle_")) is not None
-    ):
-        bundle = method(include={FOR_MODELS}, exclude=None)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        text = (data or {}).get(FOR_MODELS)
+    method = get_real_method(value, "_repr_llm_")
+    text = None if method is None else method()
     if not isinstance(text, str):
         return None
     return whole_or_cut(str(text), f"own words of {kind_of(value)}", "its own words")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import io
 import json
 import logging
 import os
@@ -327,16 +326,17 @@ def test_a_port_in_use_is_told_in_one_line() -> None:
             Emulator(port=port).start()
 
 
-def test_serve_says_how_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_says_how_to_connect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The command line says what this is and how to connect, and Ctrl-C ends it quietly."""
 
     def interrupt(_: Emulator) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("chatmagic.emulator.server.Emulator.wait", interrupt)
-    out = io.StringIO()
-    serve(FRESH, out=out)
-    said = out.getvalue()
+    serve(FRESH)
+    said = capsys.readouterr().out
     assert said.startswith("chatmagic emulator (not a real service) at http://127.0.0.1:")
     assert "CHATMAGIC_BASE_URL=http://127.0.0.1:" in said
     assert "CHATMAGIC_API_KEY=" in said

@@ -128,20 +128,15 @@ def test_a_text_or_a_number_goes_in_as_it_is(bare: Shell, value: object) -> None
     ("words", "text"),
     [
         ({"_repr_llm_": "for a model"}, "for a model"),
-        ({"_repr_mimebundle_": {"text/llm+plain": "bundled"}}, "bundled"),
-        ({"_repr_mimebundle_": ({"text/llm+plain": "bundled"}, {})}, "bundled"),
-        ({"_repr_llm_": "first", "_repr_mimebundle_": {"text/llm+plain": "second"}}, "first"),
-        ({"_repr_llm_": None, "_repr_mimebundle_": {"text/llm+plain": "second"}}, "second"),
+        ({"_repr_llm_": None}, "Named()"),
         ({"_repr_mimebundle_": {"text/plain": "for a person"}}, "Named()"),
-        ({"_repr_mimebundle_": None}, "Named()"),
-        ({"_repr_mimebundle_": 7}, "Named()"),
         ({"_repr_llm_": 7}, "Named()"),
     ],
 )
 def test_an_objects_own_words_for_a_model_come_first(
     bare: Shell, words: dict[str, Any], text: str
 ) -> None:
-    """By ``_repr_llm_``, or among its displays; what is no text counts as none."""
+    """By ``_repr_llm_``; what is no text counts as none."""
     assert describe(Named(**words), bare.shell).text == text
 
 
