@@ -161,6 +161,11 @@ def test_file_names(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert tab(shell, "%chat_save --force a folder/t") == ["%chat_save --force a folder/talk.json"]
     assert tab(shell, "%chat_cassette .h") == ["%chat_cassette .hidden"]
     assert tab(shell, "%chat_load nothing/") == []
+    folder.joinpath("[1].json").touch()
+    assert tab(shell, "%chat_load [1].") == ["%chat_load [1].json"]
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(folder))
+    assert tab(shell, "%chat_load ~/a t") == ["%chat_load ~/a talk.json"]
     assert tab(shell, "%%chat_instructions --from n") == ["%%chat_instructions --from notes.md"]
     assert tab(shell, "%%chat_instructions\n{{ she") == []
 
