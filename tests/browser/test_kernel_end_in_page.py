@@ -1,0 +1,73 @@
+"""A kernel that ends while a reply comes: what came stays, marked, and a new question works."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from chat import LOAD
+
+from chatmagic.emulator.server import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from logged import Emulator
+    from rig import Book
+
+    Open = Callable[..., Book]
+
+WORDS = " ".join(f"word-{number}" for number in range(150))
+SHOWN = "notebook.widgets[1].outputArea.node.innerText.includes(given)"
+ENDED = "Not complete: the kernel ended while this reply came."
+INTERRUPTED = "Interrupted: this reply is not complete."
+
+
+def end(book: Book, process: int | None) -> None:
+    """Restart the kernel; or kill its process, upon which the server starts it again."""
+    if process is None:
+        book.restart()
+        return
+    os.kill(process, signal.SIGKILL)
+    book.page.get_by_role("dialog").get_by_role("button", name="Ok").click()
+    book.until("panel.sessionContext.session.kernel.status === 'idle'")
+
+
+@pytest.mark.parametrize(
+    ("front", "magic", "is_killed"),
+    [
+        ("lab", "%%chat", True),
+        ("lab", "%%chat", False),
+        ("notebook7", "%%chat --background", False),
+    ],
+)
+def test_what_came_stays(
+    request: pytest.FixtureRequest, service: Emulator, front: str, magic: str, is_killed: bool
+) -> None:
+    """With a note, in the file, too; what is asked then is answered, and the note goes."""
+    # Before a kernel is restarted, the cell that runs is interrupted.
+    note = ENDED if is_killed or magic != "%%chat" else INTERRUPTED
+    opened: Open = request.getfixturevalue(front)
+    book = opened([LOAD, f"{magic}\necho:{WORDS}", "import os\nprint(os.getpid())"])
+    process = int(book.run(2))
+    book.run(0)
+    service.settings = Settings(delay=0.1, credits=1000)
+    book.start(1)
+    book.until(SHOWN, "word-9 ")
+    end(book, process if is_killed else None)
+    book.until(SHOWN, note)
+    assert "word-9 " in book.shown(1)
+    assert "word-149" not in book.shown(1)
+    book.screenshot(f"end-{front}-{'kill' if is_killed else 'restart'}")
+    (output,) = book.save()["cells"][1]["outputs"]
+    html = "".join(output["data"]["text/html"])
+    assert "word-9 " in html
+    assert html.count(note) == 1
+    service.settings = Settings()
+    book.run(0)
+    book.write(1, "%%chat\necho:again")
+    assert book.run(1) == "again"
+    assert note not in str(book.save())
+    assert book.front.heard.errors == []
