@@ -344,7 +344,7 @@ def test_no_reply_acts_in_the_panel(lab: Open) -> None:
         scene = Scene(book.page, trap)
         scene.ready()
         kept = sum(not kind.long for kind in CORPUS)
-        earlier = ".chatmagic-panel .cm-earlier:not([hidden])"
+        earlier = ".chatmagic-panel .cm-earlier-turns:not([hidden])"
         count = "document.querySelectorAll('.chatmagic-panel .cm-turn').length"
         # It is there for as long as turns are missing, and turns come in more than one message.
         book.until(f"document.querySelector('{earlier}')?.click() || {count} === given", kept)

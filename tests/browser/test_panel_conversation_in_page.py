@@ -117,6 +117,10 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     replies = mine.get_by_role("group", name="Replies")
     replies.get_by_text("2 of 2").wait_for()
     book.screenshot("replies")
+    sizes = replies.get_by_role("button").evaluate_all(
+        "all => all.map(({offsetWidth, offsetHeight}) => [offsetWidth, offsetHeight])"
+    )
+    assert sizes[0] == sizes[1]
     replies.get_by_role("button", name="Earlier reply").click()
     replies.get_by_text("1 of 2").wait_for()
     assert book.front.heard.fetched == []

@@ -26,7 +26,7 @@ export class Log {
     /** @type {Map<number, PendingNode>} by the ask's key */
     this.pending = new Map();
     this.lost = false;
-    this.earlier = make("button", "cm-earlier", "", { type: "button" });
+    this.earlier = make("button", "cm-earlier-turns", "", { type: "button" });
     this.earlier.addEventListener("click", () => actions.showEarlier());
     this.empty = make("p", "cm-empty", EMPTY);
     this.inner = make("div", "cm-inner");
