@@ -225,9 +225,7 @@ export class Bridge {
     } else if (content.kind === "below") {
       this.below = new Map(Object.entries(content.below));
     } else if (content.kind === "say") {
-      // Each notebook of a kernel hears it, and one region speaks for all of them: once.
-      const region = statusRegion();
-      if (region.textContent !== content.text) region.textContent = String(content.text);
+      statusRegion().textContent = String(content.text);
     } else if (content.kind === "settled") {
       settleOutputs(cellList(this.cells), content);
       this.tell(false);
