@@ -262,18 +262,20 @@ def test_instructions_hold_where_their_cell_stands(lab: Open, service: Emulator)
 def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -> None:
     """While it streams, by a region that was there before its words."""
     book = lab([LOAD, "%%chat\necho:" + "word " * 60])
+    book.reload()  # a page that has shown no other notebook
     book.run(0)
     service.settings = type(service.settings)(delay=0.1)
     book.js("""const region = document.getElementById('chatmagic-status');
-      region.textContent = '';  // another notebook of the page may have spoken before
-      window.said = [];
+      window.said = [region.textContent];
       new MutationObserver(() => window.said.push(region.textContent)).observe(
         region, {childList: true});""")
     book.start(1)
-    book.until("window.said.includes('Reply started.')")
+    book.until("window.said.length === 2")
+    assert book.js("return window.said") == ["", "Reply started."]
     assert book.js("return notebook.widgets[1].model.executionState") == "running"
     book.ended(1)
-    book.until("window.said.at(-1) === 'Complete, 60 words.'")
+    book.until("window.said.length === 3")
+    assert book.js("return window.said[2]") == "Complete, 60 words."
 
 
 def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:
