@@ -13,7 +13,7 @@ from chatmagic.archive import output
 from chatmagic.conversation.request_facts import TokenRate, parts_of
 from chatmagic.conversation.steering import STEERING, instructed
 from chatmagic.conversation.turn import MAIN
-from chatmagic.jupyter.page.panel.snapshot import prompt_html
+from chatmagic.jupyter.page.panel_content import prompt_html
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import markdown, reply_forms

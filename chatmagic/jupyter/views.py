@@ -16,7 +16,7 @@ from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
 from chatmagic.errors import GOES_ON
-from chatmagic.jupyter.page.reply_under_way import Drawn
+from chatmagic.jupyter.page.drawing import Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
 from chatmagic.session.events import HELD_BACK, View, failure
 from chatmagic.session.paced import Paced

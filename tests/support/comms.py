@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from chatmagic.jupyter.page.panel.hub import Shown
+    from chatmagic.jupyter.page.panel import Shown
 
 
 class PageComm(BaseComm):

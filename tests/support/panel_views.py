@@ -12,8 +12,7 @@ from message_types import conforms
 
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import messages
-from chatmagic.jupyter.page.panel.actions import Actions
-from chatmagic.jupyter.page.panel.hub import Hub, Shown
+from chatmagic.jupyter.page.panel import Actions, Hub, Shown
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ def _panel(kernel: Kernel, _: Arguments) -> None:
         kernel.page.panels(Status(kernel)).show(execution.cell)
         return
     if execution.is_live and find_spec("anywidget") is not None:
-        from chatmagic.jupyter.page.panel.anywidget_panel import AnywidgetPanel  # noqa: PLC0415 - an extra
+        from chatmagic.jupyter.page.anywidget_panel import AnywidgetPanel  # noqa: PLC0415 - an extra
 
         kernel.page.panels(Status(kernel)).show(execution.cell, form=AnywidgetPanel)
         return

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.jupyter.cells.execution import Execution
-    from chatmagic.jupyter.page.panel.hub import KernelStatus
-    from chatmagic.jupyter.page.panel.widgets import Panels
+    from chatmagic.jupyter.page.panel import KernelStatus, Panels
     from chatmagic.jupyter.settings import KernelSettings
     from chatmagic.session.events import Ask
     from chatmagic.session.session import Session
@@ -36,7 +35,7 @@ class LivePage:
     def panels(self, status: KernelStatus) -> Panels:
         """Return the kernel's panels."""
         if self._panels is None:
-            from chatmagic.jupyter.page.panel.widgets import Panels  # noqa: PLC0415 - ipywidgets takes its time
+            from chatmagic.jupyter.page.panel import Panels  # noqa: PLC0415 - ipywidgets takes its time
 
             self._panels = Panels(self._session, status, self.drawing)
             # Any cell may have set what they show, the environment too.

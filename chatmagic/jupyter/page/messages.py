@@ -221,7 +221,7 @@ FromBridge = Hello | Cells | Coded | Started | Paints | Stop | Lacks
 # From the kernel to the views of the panel.
 
 
-class Credits(TypedDict):
+class GaugeFigures(TypedDict):
     """Figures of the gauge; times are ISO 8601, what is unknown is ``None``."""
 
     words: str
@@ -236,7 +236,7 @@ class Credits(TypedDict):
     until: str | None
 
 
-class Reply(TypedDict):
+class ReplyContent(TypedDict):
     """A reply: safe HTML, its text to copy, and its state in words."""
 
     html: str
@@ -272,7 +272,7 @@ class Entry(Prompt):
     version: str
     notes: list[str]
     took: int | None
-    reply: Reply | None
+    reply: ReplyContent | None
     problem: Problem | None
     replies: list[int]
 
@@ -288,7 +288,7 @@ class Pending(Prompt):
     html: str
 
 
-class Ended(TypedDict):
+class AskEnd(TypedDict):
     """End of an ask; ``prompt`` is one of the panel's that was not answered."""
 
     key: int
@@ -304,13 +304,13 @@ class Standing(TypedDict):
     rows: list[list[str]]
 
 
-class State(TypedDict):
+class PanelState(TypedDict):
     """State that may change with each turn, and is small.
 
     Where there are several threads, it names them and the one whose turns are counted and listed.
     """
 
-    credits: Credits
+    credits: GaugeFigures
     standing: Standing
     undo: bool
     redo: bool
@@ -326,7 +326,7 @@ class _OfView(TypedDict):
     view: NotRequired[str]
 
 
-class Snapshot(State, _OfView):
+class Snapshot(PanelState, _OfView):
     """Ids and versions of the newest entries in order, and how many turns stand before them."""
 
     kind: Literal["snapshot"]
@@ -334,7 +334,7 @@ class Snapshot(State, _OfView):
     earlier: int
     new: list[Entry]
     pending: list[Pending]
-    ended: NotRequired[Ended | None]
+    ended: NotRequired[AskEnd | None]
     reloaded: NotRequired[bool]
 
 
@@ -440,7 +440,7 @@ class Want(_OfView):
     ids: list[int]
 
 
-class Ask(_OfView):
+class PanelAsk(_OfView):
     """A prompt; without text, the one of the turn that it replaces, letter for letter."""
 
     kind: Literal["ask"]
@@ -456,7 +456,7 @@ class Go(_OfView):
     key: int
 
 
-class Step(_OfView):
+class PanelStep(_OfView):
     """Undo, redo, or begin a new conversation."""
 
     kind: Literal["step"]
@@ -500,7 +500,7 @@ class Ping(_OfView):
     kind: Literal["ping", "save"]
 
 
-FromPage = Sync | Want | Ask | Go | Step | Thread | Pick | Put | Placed | Ping
+FromPage = Sync | Want | PanelAsk | Go | PanelStep | Thread | Pick | Put | Placed | Ping
 
 _KINDS: Final = frozenset(
     kind for form in get_args(FromPage) for kind in get_args(get_type_hints(form)["kind"])

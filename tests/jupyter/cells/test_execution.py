@@ -25,7 +25,7 @@ from chatmagic.jupyter.cells.execution import (
     running,
 )
 from chatmagic.jupyter.commands import panel
-from chatmagic.jupyter.page.panel.widgets import WIDGET_VIEW
+from chatmagic.jupyter.page.panel import WIDGET_VIEW
 from chatmagic.session.current import current_session
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from node import node
 
-from chatmagic.jupyter.page.panel.anywidget_panel import AnywidgetPanel, script
+from chatmagic.jupyter.page.anywidget_panel import AnywidgetPanel, script
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -48,7 +48,7 @@ def script(name: str) -> str:
 
 
 class AnywidgetPanel(AnyWidget):
-    """The chat panel, as :class:`chatmagic.jupyter.page.panel.widgets.ChatPanel`."""
+    """The chat panel, as :class:`chatmagic.jupyter.page.panel.ChatPanel`."""
 
     _esm = script("panel.js")
     _css = "\n".join(map(source, ("gauge.css", "code.css", "panel.css")))

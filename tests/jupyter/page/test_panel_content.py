@@ -1,4 +1,4 @@
-"""What the panel and the live gauge show, as values."""
+"""What the panel and the live gauge show, as values; turns of the panel as cells."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from loopback import document
 from panel_views import HOSTILE, NOON, Service, View, turn
 
 from chatmagic.archive.output import HIDDEN
+from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import owner_of
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding, Instructions
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter.page.panel import snapshot
+from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.transcript import saved
 from chatmagic.models import Credits, Reply
 from chatmagic.session.events import HELD_BACK
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 def drawn(conversation: Conversation) -> list[Entry]:
     """Return the entries of a conversation."""
-    entries = snapshot.Entries(conversation, ())
+    entries = panel_content.LogEntries(conversation, ())
     listed, _ = entries.window()
     return entries.draw([id for id, _ in listed])
 
@@ -112,9 +115,9 @@ def test_a_long_prompt_is_shown_as_typed() -> None:
 
 def test_low_and_empty_are_said_in_words() -> None:
     """The page gets the words and the level, not a colour."""
-    low = snapshot.credits(Credits(100, 10, 90, None, NOON), 2, now=NOON)
+    low = panel_content.credits(Credits(100, 10, 90, None, NOON), 2, now=NOON)
     assert (low["level"], low["words"], low["took"]) == ("low", "credits low: 10 of 100 left", 2)
-    empty = snapshot.credits(Credits(100, 0, 100, None, NOON), None, now=NOON)
+    empty = panel_content.credits(Credits(100, 0, 100, None, NOON), None, now=NOON)
     assert (empty["level"], empty["words"]) == ("empty", "no credits left of 100")
 
 
@@ -123,8 +126,8 @@ def test_asides_stand_behind_their_turns() -> None:
     conversation = Conversation()
     for number in range(65):
         conversation.add(turn(number, carried=conversation.window().carried))
-    asides = [snapshot.Aside(after, aside(-1 - after)) for after in (0, 2, 64, 99)]
-    entries = snapshot.Entries(conversation, asides)
+    asides = [panel_content.Aside(after, aside(-1 - after)) for after in (0, 2, 64, 99)]
+    entries = panel_content.LogEntries(conversation, asides)
     newest = [id for id, _ in entries.window()[0]]
     assert newest == [*range(31, 65), -65, 65, -100]
     whole = [id for id, _ in entries.window(65)[0]]
@@ -136,7 +139,7 @@ def aside(id: int) -> Entry:
     """Return an aside."""
     problem: Problem = {"what": "w", "hint": "", "failed": True}
     return {
-        **snapshot.prompt("p", "", "panel"),
+        **panel_content.prompt("p", "", "panel"),
         "id": id,
         "version": "",
         "notes": [],
@@ -153,5 +156,58 @@ def test_a_window_begins_anew_with_each_page(count: int, earlier: int) -> None:
     conversation = Conversation()
     for number in range(count):
         conversation.add(turn(number))
-    listed, before = snapshot.Entries(conversation, ()).window()
+    listed, before = panel_content.LogEntries(conversation, ()).window()
     assert (len(listed), before) == (count - earlier, earlier)
+
+
+def test_where_cells_go() -> None:
+    """Below the cell of the turn above, else above that of the turn below, else anywhere."""
+    turns = [
+        turn(1, number=1, entry="panel", owner="p1"),
+        turn(2, number=2, owner=owner_of("A")),
+        turn(3, number=3, entry="panel", owner="p3"),
+    ]
+    plan = panel_content.cells_of(turns, None, ["A"])
+    assert [(one.get("before"), one.get("after")) for one in plan] == [("A", None), (None, "A")]
+    (alone_,) = panel_content.cells_of(turns, [3], [])
+    assert "before" not in alone_
+    assert "after" not in alone_
+    assert alone_["cell"]["outputs"][0]["metadata"] == {}  # of a turn without a record
+
+
+def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
+    """Each lists the turn whose cell stands before it, and those that no cell shows."""
+    turns = [turn(number, number=number, entry="panel", owner=f"p{number}") for number in range(5)]
+    digests = [one.digest for one in turns]
+    turns = [
+        replace(one, carried=carried, record=replace(one, carried=carried).to_record("0" * 64))
+        for number, one in enumerate(turns)
+        for carried in [Carried.of(enumerate(digests[:number]))]
+    ]
+    for wanted, expected in (
+        (None, [[], *([digest] for digest in digests[:4])]),
+        ([0, 2, 4], [[], digests[:2], digests[2:4]]),
+    ):
+        plan = panel_content.cells_of(turns, wanted, [])
+        told = [one["cell"]["outputs"][0]["metadata"]["chatmagic"] for one in plan]
+        assert [one["carried"] for one in told] == expected
+
+
+def test_a_cell_has_the_options_of_its_turn() -> None:
+    """Run, it sends what the panel sent."""
+    asked = turn(1, number=1, entry="panel", owner="p1", temperature=0.5, last=2)
+    (cell,) = panel_content.cells_of([asked], None, [])
+    assert cell["cell"]["source"].splitlines()[0] == "%%chat -t 0.5 --last 2"
+
+
+def test_a_cell_asks_as_typed_in_the_form_of_its_turn() -> None:
+    """What goes in front of a question for its form is no part of its cell."""
+    form = Value.of("json", "Reply with JSON.", "format")
+    asked = replace(
+        turn(1, number=1, entry="panel", owner="p1", format="json"),
+        prompt="Reply with JSON.\n\nwhy?",
+        typed="why?",
+        values=(form,),
+    )
+    (cell,) = panel_content.cells_of([asked], None, [])
+    assert cell["cell"]["source"] == "%%chat --format json\nwhy?"

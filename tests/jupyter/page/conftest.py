@@ -8,7 +8,7 @@ import pytest
 from panel_views import Kernel, Pages, Service, View
 from shells import alone
 
-from chatmagic.jupyter.page import reply_under_way
+from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.session.session import Session
 
@@ -57,8 +57,8 @@ def pages(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Pages]:
     """Give a hub that shows every fragment, with what its pages ask for."""
-    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(reply_under_way, "SECONDS_BETWEEN_MANY", 0.0)
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(drawing, "SECONDS_BETWEEN_MANY", 0.0)
     made = Pages(session, kernel, loop)
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""Content of the panel, as values of :mod:`chatmagic.jupyter.page.messages`.
+"""Content of the panel, as values of :mod:`chatmagic.jupyter.page.messages`; turns as cells.
 
 What a page puts in as HTML is made by :mod:`chatmagic.render.markdown`; everything else is
 plain text, with the characters that act made visible, and the page puts it in as text.
@@ -7,14 +7,17 @@ plain text, with the characters that act made visible, and the page puts it in a
 from __future__ import annotations
 
 import hashlib
+import uuid
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import _json
 from chatmagic.archive import output
+from chatmagic.conversation import chat_cell, options
+from chatmagic.conversation.record import owner_of
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.session.events import HELD_BACK
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from chatmagic import models
     from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.record import Record
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.page import messages
     from chatmagic.protocol.credits import RequestLimit
@@ -54,7 +58,7 @@ class Aside:
     entry: messages.Entry
 
 
-class Entries:
+class LogEntries:
     """The entries of the log at one moment: the live turns, with the asides behind theirs.
 
     Args:
@@ -143,7 +147,7 @@ class Entries:
         }
 
 
-def reply(reply: models.Reply, format: str = "markdown") -> messages.Reply:
+def reply(reply: models.Reply, format: str = "markdown") -> messages.ReplyContent:
     """Return a reply, whole or in part.
 
     Args:
@@ -186,7 +190,7 @@ def credits(
     *,
     now: datetime,
     requests: RequestLimit | None = None,
-) -> messages.Credits:
+) -> messages.GaugeFigures:
     """Return the figures of the gauge.
 
     Args:
@@ -206,4 +210,58 @@ def credits(
         "now": str(_json.iso(now)),
         "requests": "" if requests is None else crediting.request_words(requests),
         "until": None if requests is None else _json.iso(requests.ends_at),
+    }
+
+
+def cells_of(
+    turns: Sequence[Turn],
+    wanted: Collection[int] | None,
+    on_page: Sequence[str],
+) -> list[messages.NewCell]:
+    """Return the cells to make, in order, and where.
+
+    Args:
+        turns: the live turns, in order.
+        wanted: numbers of the panel's turns that are wanted; ``None`` is all.
+        on_page: ids of the page's cells, from top to bottom.
+    """
+    ids: dict[str | None, str] = {owner_of(id): id for id in on_page}
+    owners = [turn.owner for turn in turns]
+    put = [turn.entry == "panel" and (wanted is None or turn.number in wanted) for turn in turns]
+    shown = {
+        turn.recorded_digest
+        for turn, is_put in zip(turns, put, strict=True)
+        if is_put or turn.shown
+    }
+    new: list[messages.NewCell] = []
+    for place, turn in enumerate(turns):
+        if not put[place]:
+            continue
+        above = [ids[owner] for owner in owners[:place] if owner in ids]
+        below = [ids[owner] for owner in owners[place + 1 :] if owner in ids]
+        own = str(uuid.uuid4())
+        ids[turn.owner] = own
+        record = turn.record
+        if record is not None:
+            record = replace(record, owner=owner_of(own)).listing(turn.carried, shown)
+        cell: messages.NewCell = {"turn": turn.number, "cell": _cell(turn, own, record)}
+        if above:
+            cell["after"] = above[-1]
+        elif below:
+            cell["before"] = below[0]
+        new.append(cell)
+    return new
+
+
+def _cell(turn: Turn, own: str, record: Record | None) -> dict[str, Any]:
+    data, metadata = (
+        (output.bundle(turn.reply), {}) if record is None else output.of_turn(turn.reply, record)
+    )
+    return {
+        "cell_type": "code",
+        "id": own,
+        "source": chat_cell.source_for(turn.as_typed, *options.typed_options(turn)),
+        "metadata": {},
+        "outputs": [{"output_type": "display_data", "data": data, "metadata": metadata}],
+        "execution_count": None,
     }

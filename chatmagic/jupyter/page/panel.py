@@ -1,0 +1,742 @@
+"""The chat panel: a widget over the kernel's one conversation, and the kernel's side of it.
+
+Its code in the page is ``page/panel.js`` of the labextension. Other pages than those of a Jupyter
+server fetch a widget's code from a public registry, by its name; these have it by anywidget.
+
+Several threads meet here. Those that ask, and those that bring a page's message (any thread
+of the kernel), only put work into the kernel's drawing loop. The loop's one thread does it and
+is the only one that sends to pages: what they get is in order, and needs no lock. What takes time
+is done by a thread of its own, the worker, so that the kernel stays free; and what a page asks for
+is done by the session, never here.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import secrets
+import threading
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from IPython.display import DisplayHandle, display
+from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no types
+from traitlets import Int, Unicode
+
+from chatmagic._log import log_swallowed, swallowed
+from chatmagic.client.halt import Halt
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import owner_of
+from chatmagic.jupyter.page import messages, panel_content
+from chatmagic.jupyter.page.drawing import Drawn
+from chatmagic.jupyter.transcript import PANEL_ABSENT, redone, saved, undone
+from chatmagic.session.events import Ask, Began, Changed, Ended, View, failure
+from chatmagic.text import without_lone_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from chatmagic.conversation.slots import Change
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.jupyter.page.drawing import DrawingLoop
+    from chatmagic.session.events import Answer, Event
+    from chatmagic.session.session import Session
+
+    Send = Callable[[messages.Answer], object]
+    Work = Callable[[], object]
+    Do = Callable[[Conversation], Change | None]
+    Say = Callable[[Change | None], str]
+
+MOST_ASIDES: Final = 50
+NOT_KEPT: Final = "Not kept: this question was asked without history."
+
+Stage = Literal["asked", "sending", "waiting", "began"]
+
+
+@dataclass(slots=True)
+class PendingAsk:
+    """An ask that is not over.
+
+    Args:
+        key: its number.
+        ask: what is asked.
+        stage: ``asked`` until the page says go, ``sending``, ``waiting`` for another ask, or
+            ``began``.
+        note: what there is to say of it.
+        after: number of the turn behind which it stands; ``None`` is the end.
+        replaces: numbers of the turns that its turn will replace.
+        halt: stops it; ``None`` until it is known.
+        drawn: what pages were shown of its reply.
+        thread: name of the thread that it is asked in; empty until it has begun.
+    """
+
+    key: int
+    ask: Ask
+    stage: Stage = "asked"
+    note: str = ""
+    after: int | None = None
+    replaces: Sequence[int] = ()
+    halt: Halt | None = None
+    drawn: Drawn | None = None
+    thread: str = ""
+
+    @property
+    def mine(self) -> bool:
+        """Whether the panel asked it."""
+        return self.ask.entry == "panel"
+
+    def place(self, turns: Sequence[Turn]) -> None:
+        """Find the place of its turn among the live ones, and the turns that it replaces."""
+        owner, execution = self.ask.owner, self.ask.execution
+        own = [turn for turn in turns if owner and turn.owner == owner]
+        if own:
+            self.after = own[-1].number
+            self.replaces = [turn.number for turn in own if turn.execution != execution]
+
+    def values(self) -> messages.Pending:
+        """Return it as a page draws it."""
+        return {
+            "key": self.key,
+            **panel_content.prompt(self.ask.as_typed, self.ask.asker, self.ask.entry),
+            "stage": self.stage,
+            "note": self.note,
+            "after": self.after,
+            "replaces": list(self.replaces),
+            "html": "" if self.drawn is None else self.drawn.html,
+        }
+
+
+class PendingAsks(dict[int, PendingAsk]):
+    """The asks under way by their keys, and the asides."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()
+        self.asides: list[panel_content.Aside] = []
+        self._numbers = itertools.count(1)
+
+    def of(self, ask: Ask) -> PendingAsk | None:
+        """Return the entry of an ask, unless it is over."""
+        return next((pending for pending in self.values() if pending.ask is ask), None)
+
+    def add(self, ask: Ask) -> PendingAsk:
+        """Add an ask."""
+        pending = PendingAsk(next(self._numbers), ask)
+        self[pending.key] = pending
+        return pending
+
+    def put_aside(
+        self,
+        pending: PendingAsk,
+        answer: Answer | None,
+        error: BaseException | None,
+        conversation: Conversation,
+    ) -> None:
+        """Keep what the conversation does not show of an ask that is over.
+
+        Args:
+            pending: the ask.
+            answer: its reply, whole or in part.
+            error: what ended it early.
+            conversation: as it is now.
+        """
+        kept = answer is not None and pending.ask.history
+        what, hint = (NOT_KEPT, "") if error is None else failure(error)
+        turns = conversation.turns
+        typed = "" if kept else pending.ask.as_typed
+        entry: messages.Entry = {
+            "id": -next(self._numbers),
+            "version": "",
+            **panel_content.prompt(typed, pending.ask.asker, pending.ask.entry),
+            "notes": [],
+            "took": None,
+            "reply": (
+                None
+                if answer is None or kept
+                else panel_content.reply(answer.reply, pending.ask.format)
+            ),
+            "problem": {"what": what, "hint": hint, "failed": error is not None},
+            "replies": [],
+        }
+        after = pending.after or (turns[-1].number if turns else 0)
+        self.asides = [*self.asides, panel_content.Aside(after, entry)][-MOST_ASIDES:]
+
+
+class KernelStatus(Protocol):
+    """Status of the kernel, as the hub reads it each time anew."""
+
+    def now(self) -> datetime:
+        """Return the time by which the gauge counts."""
+
+    def standing(self) -> dict[str, Any]:
+        """Return the state in one word, and the settings in force as rows of words."""
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the parameters of the panel's questions, as ``Ask`` names them."""
+
+    def streams(self) -> bool:
+        """Return whether a reply is shown while it comes."""
+
+
+@dataclass(slots=True, eq=False)
+class Shown:
+    """A panel that is shown: all views of its widget, and its saved output.
+
+    Args:
+        send: sends its views a message.
+        save: brings the output that is saved beside it up to date.
+        greeted: whether a view of it has been told what there is.
+    """
+
+    send: Callable[[dict[str, Any]], object]
+    save: Callable[[], object]
+    greeted: bool = False
+
+
+class Hub:
+    """Follower of one session that tells its pages.
+
+    Args:
+        session: the kernel's session.
+        kernel: what else there is to know.
+        drawing: the kernel's drawing loop, whose thread serves the pages, too.
+    """
+
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
+        """Follow the session; pages may join."""
+        self.session = session
+        self.kernel = kernel
+        self.drawing = drawing
+        self.pending = PendingAsks()
+        self.context = contextvars.copy_context()
+        """In which pages are sent to."""
+        self.thread = ""
+        """The thread that panels show, as chosen there; else the one that the last cell is in."""
+        self._shown: tuple[Shown, ...] = ()
+        self._announced = dict(self.entries().window()[0])
+        self._shown_state: tuple[Any, Any] | None = None
+        # In its thread, so that nothing is heard of what was put before.
+        drawing.put(partial(drawing.join, self._hear))
+
+    def join(self, shown: Shown) -> None:
+        """Tell a panel from now on."""
+        self._shown = (*self._shown, shown)
+
+    def leave(self, shown: Shown) -> None:
+        """Tell a panel no more."""
+        self._shown = tuple(other for other in self._shown if other is not shown)
+
+    def look(self, *_: object) -> None:
+        """Publish what is in force, if it has changed; may be called in any thread."""
+        self.drawing.put(self._look)
+
+    def close(self) -> None:
+        """Follow and tell no more."""
+        self.drawing.leave(self._hear)
+
+    # All that follows runs in the drawing loop's thread.
+
+    def entries(self) -> panel_content.LogEntries:
+        """Return the entries of the log as they are now."""
+        return panel_content.LogEntries(self.conversation(), self.pending.asides)
+
+    def threads(self) -> tuple[list[str], str]:
+        """Return the names of all threads, and of the one that panels show."""
+        conversation = self.session.conversation
+        names = [*conversation.threads]
+        return names, self.thread if self.thread in names else conversation.window().thread
+
+    def conversation(self) -> Conversation:
+        """Return the thread that panels show, as a conversation of its own."""
+        names, name = self.threads()
+        conversation = self.session.conversation
+        return conversation if len(names) == 1 else conversation.of_thread(name)
+
+    def show_thread(self, name: str) -> None:
+        """Show another thread in every panel.
+
+        Args:
+            name: its name, or whatever a page says.
+        """
+        self.thread = name
+        self._announce()
+
+    def snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> messages.Snapshot:
+        """Return a snapshot.
+
+        Args:
+            known: versions of the entries that need not be sent; ``None``: none is sent.
+            count: how many turns it lists at least.
+        """
+        entries = self.entries()
+        listed, earlier = entries.window(count)
+        new: list[messages.Entry] = []
+        if known is not None:
+            with swallowed():  # views ask for what they lack
+                new = entries.draw({id for id, version in listed if known.get(id) != version})
+        return {
+            "kind": "snapshot",
+            "entries": listed,
+            "earlier": earlier,
+            "new": new,
+            "pending": [ask.values() for ask in self.pending.values() if self._is_here(ask)],
+            **self._state(),  # type: ignore[typeddict-item] # mypy asks here for what may lack
+        }
+
+    def publish(self, ended: messages.AskEnd | None = None) -> None:
+        """Tell panels what has changed in the conversation, and save it beside them.
+
+        Args:
+            ended: how an ask ended, where that is the reason.
+        """
+        self._announce(ended)
+        for shown in self._shown:
+            with swallowed():
+                self.context.run(shown.save)
+
+    def _announce(self, ended: messages.AskEnd | None = None) -> None:
+        """Send every panel a snapshot, with the entries that are new since the one before."""
+        if not len(self.session.conversation) and ended is None:
+            self.pending.asides = []
+        now = self.snapshot(self._announced)
+        self._announced = dict(now["entries"])
+        now["ended"] = ended
+        self._send_to_all(now)
+
+    def _look(self) -> None:
+        shown = self._shown_state
+        if shown is not None and shown != (self._standing(), self.session.credits):
+            self._announce()
+
+    def _state(self) -> messages.PanelState:
+        conversation, standing = self.conversation(), self._standing()
+        names, name = self.threads()
+        several: dict[str, Any] = {"threads": names, "thread": name} if len(names) > 1 else {}
+        self._shown_state = standing, self.session.credits
+        return {
+            "credits": self._credits(),
+            "standing": standing,
+            "undo": conversation.undo_depth > 0,
+            "redo": conversation.redo_depth > 0,
+            "count": len(conversation),
+            **several,  # type: ignore[typeddict-item] # both of them, or none
+        }
+
+    def _is_here(self, pending: PendingAsk) -> bool:
+        """Return whether an ask is the panel's, or of the thread that panels show."""
+        return pending.mine or pending.thread in {"", self.threads()[1]}
+
+    def _standing(self) -> messages.Standing:
+        try:
+            standing = self.kernel.standing()
+            return {"state": standing["state"], "rows": standing["rows"]}
+        except Exception as error:  # noqa: BLE001 - a panel that cannot say it is still a panel
+            log_swallowed(error)
+            return {"state": "unknown", "rows": [["State", failure(error)[0]]]}
+
+    def _credits(self) -> messages.GaugeFigures:
+        state = self.session.credit_state
+        return panel_content.credits(
+            state.credits, self.session.took, now=self.kernel.now(), requests=state.requests
+        )
+
+    # How an ask goes.
+
+    def _hear(self, event: Event | Drawn) -> None:
+        match event:
+            case Began():
+                self._began(event)
+            case Drawn():
+                self._draw(event)
+            case Ended():
+                self._end(event)
+            case Changed():
+                self.publish()
+
+    def show(self, pending: PendingAsk) -> None:
+        """Tell every panel the stage of an ask."""
+        message: messages.PendingMessage = {"kind": "pending", **pending.values()}
+        if self._is_here(pending):
+            self._send_to_all(message)
+
+    def drop(self, pending: PendingAsk, words: str) -> None:
+        """Tell every panel that an ask is over before it was sent, and why.
+
+        Args:
+            pending: the ask.
+            words: what is said of it in the status region.
+        """
+        self.pending.pop(pending.key, None)
+        self.publish(_ended(pending, words, answered=False))
+
+    def _began(self, event: Began) -> None:
+        pending = self.pending.of(event.ask) or self.pending.add(event.ask)
+        pending.place(event.turns)
+        pending.thread = event.thread
+        pending.stage, pending.halt = "began", event.halt
+        pending.note = "; ".join(event.notes)
+        self.show(pending)
+
+    def _draw(self, event: Drawn) -> None:
+        """Show the reply under way."""
+        pending = self.pending.of(event.ask)
+        if pending is None or not self.kernel.streams():
+            return
+        is_first, pending.drawn = pending.drawn is None, event
+        if not self._is_here(pending):
+            return
+        if is_first:
+            self._send_to_all({"kind": "text", "key": pending.key, "html": event.html})
+        elif not event.is_painted:  # else the bridge's script paints it here, too
+            self._send_to_all(event.message)
+
+    def _end(self, event: Ended) -> None:
+        ask, answer, error = event.ask, event.answer, event.error
+        pending = self.pending.of(ask)
+        if pending is None:
+            if answer is None:
+                return  # it failed before it began, and says so where it was asked
+            pending = self.pending.add(ask)
+        del self.pending[pending.key]
+        is_failure = error is not None and not isinstance(error, KeyboardInterrupt)
+        if is_failure or (answer is not None and not ask.history):
+            self.pending.put_aside(pending, answer, error, self.conversation())
+        fine, answered = error is None, answer is not None
+        ended = _ended(pending, event.words, fine=fine, answered=answered)
+        self.publish(ended if self._is_here(pending) else None)
+
+    # Sending.
+
+    def _send_to_all(self, message: Mapping[str, Any]) -> None:
+        for shown in self._shown:
+            self.send(shown, message)
+
+    def send(self, shown: Shown, message: Mapping[str, Any]) -> None:
+        """Send a message to the views of one panel.
+
+        Args:
+            shown: the panel.
+            message: one of :mod:`chatmagic.jupyter.page.messages`.
+        """
+        with swallowed():  # a page that went away does not silence the others
+            self.context.run(shown.send, dict(message))
+
+
+def _ended(
+    pending: PendingAsk, words: str, *, answered: bool, fine: bool = False
+) -> messages.AskEnd:
+    """Return how an ask ended; a prompt of the panel's that was not answered goes back."""
+    prompt = pending.ask.as_typed if pending.mine and not answered else None
+    return {"key": pending.key, "words": words, "fine": fine, "prompt": prompt}
+
+
+STEPS: Final[Mapping[str, tuple[Do, Say]]] = {
+    "undo": (Conversation.undo, undone),
+    "redo": (Conversation.redo, redone),
+}
+"""What goes over the changes of all threads, and the words on it."""
+WITHDRAWN: Final = "Withdrawn before it was sent."
+CLEARED: Final = "A new conversation begins; Undo brings the old one back."
+CLEARED_THREAD: Final = "The turns of the thread {} are set aside; Undo brings them back."
+UNDER_WAY: Final = "A question from the panel is under way: its thread is shown until it ends."
+FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat still works."
+
+
+class Actions:
+    """Handlers of the messages by which pages ask for something."""
+
+    def __init__(self, hub: Hub) -> None:
+        """Start the worker, in the context of the cell that shows the first panel."""
+        self._hub = hub
+        self._session = hub.session
+        self._pending = hub.pending
+        self._work: SimpleQueue[tuple[messages.FromPage, Send, Work] | None] = SimpleQueue()
+        run = contextvars.copy_context().run
+        threading.Thread(target=run, args=[self._do], name="chatmagic-ask", daemon=True).start()
+
+    def receive(self, shown: Shown, content: object) -> None:
+        """Take a page's message; may be called in any thread.
+
+        Args:
+            shown: the panel or gauge to whose views the page belongs.
+            content: whatever the page sent.
+        """
+        if message := messages.read(content):
+            context = contextvars.copy_context()
+            self._hub.drawing.put(partial(self._receive, shown, message, context))
+
+    def close(self) -> None:
+        """Let the worker end."""
+        self._work.put(None)
+
+    def _do(self) -> None:
+        """Do the work in turn, in the worker's thread."""
+        while (given := self._work.get()) is not None:
+            message, answer, work = given
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - as in `_receive`
+                log_swallowed(error)
+                self._hub.drawing.put(partial(self._fail, message, answer, error))
+
+    # All that follows, but for work, runs in the drawing loop's thread.
+
+    def _receive(
+        self, shown: Shown, message: messages.FromPage, context: contextvars.Context
+    ) -> None:
+        # Pages are sent to in the context in which they spoke last: ipykernel takes what they
+        # say next to the thread that sent to them, past a cell that runs.
+        self._hub.context = context
+        view = message.get("view", "")
+
+        def answer(message: messages.Answer) -> None:
+            self._hub.send(shown, {**message, "view": view})
+
+        try:
+            self._take(shown, message, answer)
+        except Exception as error:  # noqa: BLE001 - whatever it is, a page waits for an answer
+            log_swallowed(error)
+            self._fail(message, answer, error)
+
+    def _take(self, shown: Shown, message: messages.FromPage, answer: Send) -> None:
+        match message["kind"]:
+            case "ping":
+                self._hub.send(shown, {"kind": "pong"})
+            case "sync":
+                count = message.get("count")
+                listed = self._hub.snapshot({} if count is None else None, count or 0)
+                listed["reloaded"] = message.get("first", False) and shown.greeted
+                shown.greeted = True
+                answer(listed)
+            case "want":
+                entries = self._hub.entries().draw(set(message["ids"]))
+                answer({"kind": "entries", "entries": entries})
+            case "save":
+                html, text = saved(copy(self._session.conversation))
+                answer({"kind": "saved", "data": {"text/html": html, "text/plain": text}})
+            case "put":
+                turns = self._session.conversation.turns
+                cells = panel_content.cells_of(turns, message["turns"], message["cells"])
+                answer({"kind": "insert", "cells": cells})
+            case _:
+                self._act(message, answer)
+
+    def _act(self, message: messages.FromPage, answer: Send) -> None:
+        match message["kind"]:
+            case "ask":
+                self._offer(message, answer)
+            case "go":
+                self._go(message, answer)
+            case "stop":
+                self._stop(self._pending.get(message["key"]), answer)
+            case "step":
+                self._work.put((message, answer, partial(self._step, message["step"], answer)))
+            case "pick":
+                work = partial(self._pick, message["turn"], message["reply"])
+                self._work.put((message, answer, work))
+            case "thread" if any(pending.mine for pending in self._pending.values()):
+                answer({"kind": "notice", "words": UNDER_WAY})
+            case "thread":
+                self._hub.show_thread(message["thread"])
+            case "placed":
+                turn, owner = self._turn(message["turn"]), owner_of(message["cell"])
+                if turn is not None and turn.entry == "panel":
+                    work = partial(self._hand_over, turn.number, owner)
+                    self._work.put((message, answer, work))
+
+    def _fail(self, message: messages.FromPage, answer: Send, error: Exception) -> None:
+        """Show that something failed, by the kind of the error: its text may quote anything."""
+        unsent = message["kind"] in {"ask", "go"}
+        what = "Nothing was sent" if unsent else "That was not done"
+        words = FAILED.format(what=what, error=type(error).__name__)
+        if message["kind"] == "ask":
+            answer({"kind": "refused", "words": words, "nonce": message["nonce"]})
+        elif message["kind"] == "go" and (pending := self._pending.get(message["key"])):
+            self._hub.drop(pending, words)
+        else:
+            answer({"kind": "notice", "words": words})
+
+    def _offer(self, message: messages.PanelAsk, answer: Send) -> None:
+        """Offer to ask; the page says `go`, unless the reader has taken it back meanwhile."""
+        text, nonce = message["text"], message["nonce"]
+        old = self._turn(message["replaces"])
+        if text is None:
+            text = "" if old is None else old.as_typed  # which pages may show otherwise
+        for pending in tuple(self._pending.values()):
+            if pending.stage == "asked":
+                # Its page has gone before it could say go.
+                self._hub.drop(pending, WITHDRAWN)
+        why = ""
+        if any(pending.mine for pending in self._pending.values()):
+            why = "A question from the panel is under way already; this one was not sent."
+        elif message["replaces"] is not None and (old is None or old.entry != "panel"):
+            why = "That turn is no longer the panel's. Nothing was sent."
+        elif not text.strip():
+            why = "The prompt is empty. Nothing was sent."
+        if why:
+            answer({"kind": "refused", "words": why, "nonce": nonce})
+            return
+        # A turn of the panel is asked again as a cell is run again: in the same place.
+        names, shown = self._hub.threads()
+        thread = shown if len(names) > 1 else None
+        defaults = self._hub.kernel.defaults()
+        ask = Ask(
+            without_lone_surrogates(text),
+            owner=secrets.token_hex(8) if old is None else old.owner,
+            execution=secrets.token_hex(8),
+            entry="panel",
+            asker="the panel",
+            **{**defaults, "thread": thread if old is None else old.thread},
+        )
+        pending = self._pending.add(ask)
+        pending.place(self._session.conversation.turns)
+        self._hub.show(pending)
+        answer({"kind": "offer", "key": pending.key, "nonce": nonce})
+
+    def _go(self, message: messages.Go, answer: Send) -> None:
+        pending = self._pending.get(message["key"])
+        if pending is None or pending.stage != "asked":
+            return
+        pending.stage, pending.halt = "sending", Halt()
+        self._work.put((message, answer, partial(self._ask, pending)))
+
+    def _waits(self, pending: PendingAsk, holder: str) -> None:
+        if self._pending.get(pending.key) is pending:
+            pending.stage = "waiting"
+            pending.note = f"Waiting for the reply to {holder} to end."
+            self._hub.show(pending)
+
+    def _stop(self, pending: PendingAsk | None, answer: Send) -> None:
+        if pending is None:
+            return
+        if pending.stage == "asked":
+            self._hub.drop(pending, WITHDRAWN)
+            return
+        if pending.halt is not None:
+            pending.halt.stop()
+            answer({"kind": "stopping"})
+
+    def _turn(self, number: int | None) -> Turn | None:
+        turns = self._session.conversation.turns
+        return next((turn for turn in turns if turn.number == number), None)
+
+    # Work.
+
+    def _ask(self, pending: PendingAsk) -> None:
+        def waits(holder: str) -> None:
+            self._hub.drawing.put(partial(self._waits, pending, holder))
+
+        # Followers of the session have heard of what fails.
+        with swallowed(Exception, KeyboardInterrupt):
+            self._session.run(pending.ask, _Waiting(waits), pending.halt)
+
+    def _step(self, step: str, answer: Send) -> None:
+        names, shown = self._hub.threads()
+        if step in STEPS:
+            do, say = STEPS[step]
+            words = say(self._session.change(do))
+        elif len(names) > 1:
+            self._session.change(lambda conversation: conversation.delete(shown))
+            words = CLEARED_THREAD.format(shown)
+        else:
+            self._session.change(Conversation.reset)
+            words = CLEARED
+        self._hub.drawing.put(partial(answer, {"kind": "notice", "words": words}))
+
+    def _pick(self, number: int, reply: int) -> None:
+        """Put another reply to a turn's question in its place, if both are still there."""
+
+        def pick(conversation: Conversation) -> Change | None:
+            replies = {turn.number: turn for turn in conversation.replies(number)}
+            is_other = reply in replies and reply != number
+            return conversation.replace_reply(replies[reply], number) if is_other else None
+
+        self._session.change(pick)
+
+    def _hand_over(self, number: int, owner: str) -> None:
+        """Let the cell that stands own the turn: run, it replaces it."""
+        self._session.change(lambda conversation: conversation.hand_over(number, owner))
+
+
+class _Waiting(View):
+    """The view of the panel's own asks: what else there is to know comes by following."""
+
+    def __init__(self, waiting: Callable[[str], object]) -> None:
+        self._say = waiting
+
+    def waiting(self, holder: str) -> None:
+        self._say(holder)
+
+
+# No package registry takes a name that begins so: a page without the labextension that looks for
+# the widget there, as an exported one does, finds nobody's code.
+_MODULE: Final = "_chatmagic"
+WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
+
+
+class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
+    """The chat panel in a page. Its history is no trait: views ask for what they lack."""
+
+    _model_name = Unicode("PanelModel").tag(sync=True)
+    _model_module = Unicode(_MODULE).tag(sync=True)
+    _model_module_version = Unicode("*").tag(sync=True)
+    _view_name = Unicode("PanelView").tag(sync=True)
+    _view_module = Unicode(_MODULE).tag(sync=True)
+    _view_module_version = Unicode("*").tag(sync=True)
+    protocol = Int(messages.PROTOCOL, help="The form of the messages.").tag(sync=True)
+    draft = Unicode("", help="What is typed and not sent.").tag(sync=True)
+
+
+class Panels:
+    """The panels of one kernel."""
+
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
+        """Follow the session."""
+        self._session = session
+        self._hub = Hub(session, kernel, drawing)
+        self._actions = Actions(self._hub)
+        self.look = self._hub.look
+        self._shown: dict[str | None, tuple[DOMWidget, Shown]] = {}
+
+    def show(self, cell: str | None, *, form: type[DOMWidget] = ChatPanel) -> None:
+        """Show a panel.
+
+        Args:
+            cell: hash of the cell that shows it; run again, it shows one in place of its last.
+            form: the class of its widget.
+        """
+        before = self._remove(cell)
+        widget = form(draft="" if before is None else before.draft)
+        view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+        display({WIDGET_VIEW: view, **PANEL_ABSENT}, raw=True)
+        # An output of its own: in one bundle with the widget, a page without a kernel shows
+        # "model not found" instead. Where the widget lives, its style sheet hides this one.
+        handle = DisplayHandle()
+        handle.display(self._saved(), raw=True)
+        shown = Shown(widget.send, lambda: handle.update(self._saved(), raw=True))
+        widget.on_msg(lambda _widget, message, _buffers: self._actions.receive(shown, message))
+        self._shown[cell] = widget, shown
+        self._hub.join(shown)
+
+    def close(self) -> None:
+        """Take them all away."""
+        for cell in list(self._shown):
+            self._remove(cell)
+        self._actions.close()
+        self._hub.close()
+
+    def _remove(self, cell: str | None) -> DOMWidget | None:
+        if cell not in self._shown:
+            return None
+        widget, shown = self._shown.pop(cell)
+        self._hub.leave(shown)
+        widget.close()
+        return widget
+
+    def _saved(self) -> dict[str, str]:
+        html, text = saved(self._session.conversation)
+        return {"text/html": html, "text/plain": text}
