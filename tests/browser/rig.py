@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, JSHandle, Page, Request
     from serving import Server
 
 FrontEnd = Literal["lab", "notebook"]
@@ -97,6 +97,17 @@ BOUNDED: Final = """async ([path, view, given, milliseconds]) => {
   });
   const work = (async () => { %s })();
   try { return await Promise.race([work, late]); } finally { clearTimeout(timer); }
+}"""
+
+
+LISTEN: Final = """selector => {
+  const said = [];
+  for (const region of document.querySelectorAll(selector)) {
+    new MutationObserver(() => {
+      if (region.getAttribute('aria-live') === 'polite') said.push(region.textContent);
+    }).observe(region, {childList: true});
+  }
+  return said;
 }"""
 
 
@@ -418,6 +429,17 @@ class Book:
     def shown(self, index: int) -> str:
         """Give what a person reads in a cell's outputs, as the page has drawn it."""
         return str(self.js("return notebook.widgets[given].outputArea.node.innerText", index))
+
+    def listen(self, regions: str = "#chatmagic-status") -> JSHandle:
+        """Return an array in the page: what live regions say from now on, where they are polite.
+
+        Each call makes one of its own: JupyterLab's page, and whatever observes it, outlives a
+        test.
+
+        Args:
+            regions: a CSS selector.
+        """
+        return self.page.evaluate_handle(LISTEN, regions)
 
     def save(self) -> Any:
         """Save it, and give what stands in the file."""

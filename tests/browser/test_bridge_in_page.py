@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rig import cell
+from rig import cell, wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,18 +146,16 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     bridged(book)
     # It says so a moment after the cell has ended.
     book.until(f"{STATUS}.textContent === 'Complete, 2 words.'")
-    book.js(f"""window.said = []; const region = {STATUS};
-        new MutationObserver(() => window.said.push(region.textContent)).observe(
-        region, {{childList: true}})""")
+    said = book.listen()
     assert book.js(f"return {STATUS}.getAttribute('role')") == "status"
     book.run(2)
-    book.until("window.said.length === 2")
+    wait(book.page, "said => said.length >= 2", arg=said)
     service.settings = type(service.settings)(fault="error", fault_after=-1)
     failed = book.run(2)
-    book.until("window.said.length === 3")
-    said = book.js("return window.said")
-    assert said[:2] == ["Reply started.", "Complete, 1 word."]
-    assert said[2].split(". ")[0] in failed
+    wait(book.page, "said => said.length >= 3", arg=said)
+    started, complete, error = said.json_value()
+    assert (started, complete) == ("Reply started.", "Complete, 1 word.")
+    assert error.split(". ")[0] in failed
     service.settings = type(service.settings)()
     book.run(2)
 
@@ -260,22 +258,29 @@ def test_instructions_hold_where_their_cell_stands(lab: Open, service: Emulator)
 
 
 def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -> None:
-    """While it streams, by a region that was there before its words."""
+    """While it streams, once, by a region that was there before its words.
+
+    The page has shown other notebooks, and shows another one of the same kernel.
+    """
     book = lab([LOAD, "%%chat\necho:" + "word " * 60])
-    book.reload()  # a page that has shown no other notebook
     book.run(0)
-    service.settings = type(service.settings)(delay=0.1)
-    book.js("""const region = document.getElementById('chatmagic-status');
-      window.said = [region.textContent];
-      new MutationObserver(() => window.said.push(region.textContent)).observe(
-        region, {childList: true});""")
+    kernel = book.js("return panel.sessionContext.session.kernel.id")
+    other = lab(["1"])
+    other.js("await panel.sessionContext.changeKernel({id: given})", kernel)
+    book.activate()
+    service.settings = type(service.settings)(fault="hold", fault_after=12)
+    said = book.listen()
+    assert book.js(f"return {STATUS}.textContent") == ""
     book.start(1)
-    book.until("window.said.length === 2")
-    assert book.js("return window.said") == ["", "Reply started."]
+    wait(book.page, "said => said.length", arg=said)
+    assert said.json_value() == ["Reply started."]
     assert book.js("return notebook.widgets[1].model.executionState") == "running"
+    book.js("await panel.sessionContext.session.kernel.interrupt()")
     book.ended(1)
-    book.until("window.said.length === 3")
-    assert book.js("return window.said[2]") == "Complete, 60 words."
+    wait(book.page, "said => said.length > 1", arg=said)
+    started, interrupted = said.json_value()
+    assert started == "Reply started."
+    assert interrupted.startswith("Interrupted after ")
 
 
 def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:

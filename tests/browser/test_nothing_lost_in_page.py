@@ -17,13 +17,7 @@ if TYPE_CHECKING:
     from logged import Emulator
     from rig import Book
 
-LISTEN = """() => {
-  window.said = [];
-  const hear = region => new MutationObserver(() => {
-    if (region.getAttribute('aria-live') === 'polite') window.said.push(region.textContent);
-  }).observe(region, {childList: true});
-  document.querySelectorAll('.chatmagic-panel [role=status], #chatmagic-status').forEach(hear);
-}"""
+SPEAK = ".chatmagic-panel [role=status], #chatmagic-status"
 
 
 def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
@@ -32,11 +26,11 @@ def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
     for index in range(3):
         book.run(index)
     Chat(book, 1)
-    book.page.evaluate(LISTEN)
+    said = book.listen(SPEAK)
     book.run(3)
     book.run(4)
-    wait(book.page, "window.said.length >= 4")
-    assert book.page.evaluate("window.said") == [
+    wait(book.page, "said => said.length >= 4", arg=said)
+    assert said.json_value() == [
         "Reply started.",
         "Complete, 2 words.",
         "Reply started.",
@@ -136,17 +130,16 @@ def test_a_refusal_is_no_reply_that_started(lab: Callable[..., Book], service: E
     book.run(0)
     book.run(1)
     chat = Chat(book)
-    book.page.evaluate(LISTEN)
+    said = book.listen(SPEAK)
     service.settings = Settings(fault="error", fault_after=-1)
     chat.send("x")
     chat.root.locator(".cm-failed").wait_for()
     chat.until_ready()
-    wait(book.page, "window.said.length >= 2")
-    said = book.page.evaluate("window.said")
-    assert said == ["Sending.", chat.status]
+    wait(book.page, "said => said.length >= 2", arg=said)
+    assert said.json_value() == ["Sending.", chat.status]
     service.settings = Settings()
     chat.ask("echo:one two")
-    assert book.page.evaluate("window.said.slice(-3)") == [
+    assert said.json_value()[-3:] == [
         "Sending.",
         "Reply started.",
         "Complete, 2 words.",
