@@ -8,8 +8,8 @@ from chatmagic._log import log_swallowed
 from chatmagic.conversation.options import refuse_thread_and_ask
 from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.execution import cell_source, running
-from chatmagic.jupyter.configuration import ConfiguredEnvironment
 from chatmagic.jupyter.page.live_page import LivePage
+from chatmagic.jupyter.settings import ConfiguredEnvironment
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
 from chatmagic.text import one_line

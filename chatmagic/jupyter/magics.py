@@ -81,8 +81,8 @@ class ChatMagics(KernelSettings, Magics):
         # An observer is not called for a value that is set again, but the later setting counts.
         self.changed_later |= names & {"cassette", "mode"}
         if names & {"base_url", "model", "extra_headers", "system_role"}:
-            self.kernel.addresses.belong_here(names)
-            if "base_url" in names and (unused := self.kernel.addresses.unused()) is not None:
+            self.kernel.belong_here(names)
+            if "base_url" in names and (unused := self.kernel.unused()) is not None:
                 print(unused, file=sys.stderr)
 
     def join(self) -> None:

@@ -202,7 +202,7 @@ class Status:
     def _in_force(self) -> dict[str, Any]:
         """Return the settings that count here; of fields and headers their names, in words."""
         configured = self.kernel.settings.trait_values()
-        configured |= dict.fromkeys(self.kernel.addresses.elsewhere())
+        configured |= dict.fromkeys(self.kernel.elsewhere())
         with contextlib.suppress(ChatError):
             configured["model"] = self.kernel.model()
         named = {name: configured[name] for name in NAMED if configured[name]}
@@ -261,7 +261,7 @@ def address_words(kernel: Kernel) -> list[str]:
     if (model := kernel.model()) is not None:
         # A key that was put there by mistake is not shown.
         lines.append(f"Model: {text.one_line(redacted(model, kernel.known_keys()), SHOWN)}.")
-    if elsewhere := kernel.addresses.elsewhere():
+    if elsewhere := kernel.elsewhere():
         lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
     return lines
 

@@ -16,6 +16,7 @@ import sys
 import textwrap
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
+from itertools import accumulate
 from numbers import Number
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -384,31 +385,8 @@ def _summary(value: Any) -> list[str]:
 _COLUMNS: Final = 40
 _ROWS: Final = 20
 _FEW_ROWS: Final = 5
-_LISTED: Final = LIMIT * 2 // 5
+_LISTED: Final = 1_560
 """Characters for the list of columns, at most."""
-
-
-class _Table:
-    """The first columns of a DataFrame."""
-
-    def __init__(self, frame: Any) -> None:
-        """Take the first columns: a view, nothing is copied."""
-        self._part = part = frame.iloc[:, :_COLUMNS]
-        self.rows, self.columns = frame.shape
-        self.names = [_place_label(name) for name in part.columns]
-        self.types = [cell(str(kind)) for kind in part.dtypes]
-        self.index = ", ".join(cell(name) for name in frame.index.names if name is not None)
-        self.missing = [int(part.iloc[:, at].isna().sum()) for at in range(len(self.names))]
-
-    def cells(self, row: int) -> list[str]:
-        """Return a row's cells, its label first."""
-        values = (self._part.iloc[row, at] for at in range(len(self.names)))
-        return [_place_label(self._part.index[row]), *map(cell, values)]
-
-
-def _place_label(name: object) -> str:
-    """Return the name of a row or column, which has several parts where there are levels."""
-    return ", ".join(map(cell, name)) if type(name) is tuple else cell(name)
 
 
 def _table(value: Any) -> Description | None:
@@ -416,58 +394,62 @@ def _table(value: Any) -> Description | None:
     if not is_a(value, "pandas", "DataFrame", "Series"):
         return None
     is_series = is_a(value, "pandas", "Series")
-    table = _Table(value.to_frame() if is_series else value)
-    kind = "Series" if is_series else "DataFrame"
-    shape = f"{counted(table.rows, 'row')}, {counted(table.columns, 'column')}"
-    text = f"pandas {kind}: {shape}\n"
-    if table.names:
-        text += _columns(table)
-        text += _sample(table, LIMIT - len(text)) if table.rows else ""
-    return Description(text.rstrip("\n"), counted(table.rows, "row"))
+    frame = value.to_frame() if is_series else value
+    rows = counted(len(frame), "row")
+    shape = f"{rows}, {counted(frame.shape[1], 'column')}"
+    text = f"pandas {'Series' if is_series else 'DataFrame'}: {shape}\n"
+    if frame.shape[1]:
+        text += _columns(frame)
+        text += _sample(frame, LIMIT - len(text)) if len(frame) else ""
+    return Description(text.rstrip("\n"), rows)
 
 
-def _columns(table: _Table) -> str:
-    """Return the list of the columns, with what is missing in them."""
-    lines = ["", "| column | type | missing |", "|---|---|---|"]
-    size = sum(map(len, lines))
-    for name, kind, missing in zip(table.names, table.types, table.missing, strict=True):
-        line = _row([name, kind, f"{missing:,}"])
-        size += len(line) + 1
-        if size > _LISTED:
-            break
-        lines.append(line)
-    shown = len(lines) - 3
-    if shown < table.columns:
-        lines += ["", f"[{places('column', range(shown), table.columns)}; no others are listed]"]
+def _columns(frame: Any) -> str:
+    """Return the list of the columns, with the number of missing values in each."""
+    part, total = frame.iloc[:, :_COLUMNS], frame.shape[1]
+    rows = [
+        _row([_place_label(name), cell(str(kind)), f"{int(part.iloc[:, at].isna().sum()):,}"])
+        for at, (name, kind) in enumerate(zip(part.columns, part.dtypes, strict=True))
+    ]
+    shown = sum(size <= _LISTED for size in accumulate(len(row) + 1 for row in rows))
+    lines = ["", "| column | type | missing |", "|---|---|---|", *rows[:shown]]
+    if shown < total:
+        lines += ["", f"[{places('column', range(shown), total)}; no others are listed]"]
     return "\n".join(lines) + "\n"
 
 
-def _sample(table: _Table, room: int) -> str:
+def _sample(frame: Any, room: int) -> str:
     """Return as many columns and rows as a number of characters has room for."""
-    chosen = ends(table.rows, _ROWS)
-    grid = {row: table.cells(row) for row in chosen}
-    few = min(_FEW_ROWS, table.rows)
-    width = len(table.names)
-    while width > 1 and len(_markdown(table, grid, few, width)) > room:
-        width -= 1
-    rows = len(chosen)
-    while rows > 1 and len(_markdown(table, grid, rows, width)) > room:
-        rows -= 1
-    return _markdown(table, grid, rows, width)
+    part = frame.iloc[:, :_COLUMNS]  # a view, nothing is copied
+    total, columns = frame.shape
+    index = ", ".join(cell(name) for name in frame.index.names if name is not None)
+    head = [index, *map(_place_label, part.columns)]
+    grid = {
+        row: [
+            _place_label(part.index[row]),
+            *(cell(part.iloc[row, at]) for at in range(len(head) - 1)),
+        ]
+        for row in ends(total, _ROWS)
+    }
+
+    def text(rows: int, width: int) -> str:
+        shown = ends(total, rows)
+        words = places("row", shown, total)
+        if width < columns:
+            words += f", {places('column', range(width), columns)}"
+        title, rule = f"{words[0].upper()}{words[1:]}:", "|---" * (width + 1) + "|"
+        table = [_row(cells[: width + 1]) for cells in (head, *(grid[at] for at in shown))]
+        return "\n".join(["", title, "", table[0], rule, *table[1:]])
+
+    few, wide = min(_FEW_ROWS, total), len(head) - 1
+    width = next((each for each in range(wide, 1, -1) if len(text(few, each)) <= room), 1)
+    rows = next((each for each in range(len(grid), 1, -1) if len(text(each, width)) <= room), 1)
+    return text(rows, width)
 
 
-def _markdown(table: _Table, grid: dict[int, list[str]], rows: int, width: int) -> str:
-    shown = ends(table.rows, rows)
-    words = places("row", shown, table.rows)
-    if width < table.columns:
-        words += f", {places('column', range(width), table.columns)}"
-    lines = [
-        f"{words[0].upper()}{words[1:]}:",
-        "",
-        _row([table.index, *table.names[:width]]),
-        "|---" * (width + 1) + "|",
-    ]
-    return "\n".join(["", *lines, *(_row(grid[place][: width + 1]) for place in shown)])
+def _place_label(name: object) -> str:
+    """Return the name of a row or column, which has several parts where there are levels."""
+    return ", ".join(map(cell, name)) if type(name) is tuple else cell(name)
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -561,15 +543,15 @@ def _bars(axes: Any, container: Any) -> str:
     """Return the sizes of the bars that were drawn together, by what their axis calls them."""
     lying = container.orientation == "horizontal"
     axis = axes.yaxis if lying else axes.xaxis
-    at = ends(len(container.patches), _BARS)
-    named = []
-    for patch in (container.patches[place] for place in at):
-        begin, extent = (
-            (patch.get_y(), patch.get_height()) if lying else (patch.get_x(), patch.get_width())
-        )
-        size = patch.get_width() if lying else patch.get_height()
-        named.append(f"{_tick(axis, begin + extent / 2)}: {cell(size)}")
-    return f"{places('bar', at, len(container.patches))}: {', '.join(named)}"
+    bars, sizes = container.patches, container.datavalues
+    at = ends(len(bars), _BARS)
+    # Its own centre is worked out, and kept, when it is asked for.
+    sides = [
+        bar.get_y() + bar.get_height() / 2 if lying else bar.get_x() + bar.get_width() / 2
+        for bar in bars
+    ]
+    named = (f"{_tick(axis, sides[place])}: {cell(sizes[place])}" for place in at)
+    return f"{places('bar', at, len(bars))}: {', '.join(named)}"
 
 
 def _tick(axis: Any, place: float) -> str:

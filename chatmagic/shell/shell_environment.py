@@ -7,8 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.errors import GOES_ON, InputError
-from chatmagic.jupyter.configuration import ConfiguredEnvironment
-from chatmagic.jupyter.settings import FileSettings
+from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
 from chatmagic.session import current
 from chatmagic.session.environment import PlainPython
 from chatmagic.text import one_line, to_terminal
@@ -75,11 +74,10 @@ def session_in_shell(
         arguments: the command's; ``connect`` and ``model`` count before what is set.
     """
     environment = ShellEnvironment()
-    addresses = environment.addresses
-    addresses.chosen, addresses.chosen_by = arguments["connect"], "--connect"
+    environment.chosen, environment.chosen_by = arguments["connect"], "--connect"
     if arguments["model"] is not None:
         environment.settings.model = arguments["model"]
-        addresses.belong_here({"model"})
+        environment.belong_here({"model"})
     before = current.use_session(None)
     current.use_environment(lambda: environment)
     session = current.current_session()

@@ -67,7 +67,7 @@ def test_each_line_is_shown_as_soon_as_it_is_known(
         raise ServiceError(f"{len(shown)} lines were shown.")
 
     monkeypatch.setattr("chatmagic.client.transport.HttpTransport.connect", connect)
-    place.addresses.chosen = "http://127.0.0.1:9"
+    place.chosen = "http://127.0.0.1:9"
     doctor.examine(place, Session(environment=place), WELL, shown.append)
     assert "[!!] connection: 6 lines were shown." in shown
 
@@ -128,7 +128,7 @@ def test_without_a_key(
     """It hinders a question where one is needed."""
     monkeypatch.setenv("CHATMAGIC_AUTH", auth)
     with Server(playing(answer(b"", "500 No"))) as server:
-        place.addresses.chosen = server.origin
+        place.chosen = server.origin
         [line] = look("key", place)
         assert (line.mark, words in line.seen) == (mark, True)
         shown = "\n".join(block(place, ask=True))
@@ -138,7 +138,7 @@ def test_without_a_key(
 
 def test_an_address_that_is_unwise(place: ShellEnvironment) -> None:
     """It is said, and hinders nothing."""
-    place.addresses.chosen = "http://chat.example.org"
+    place.chosen = "http://chat.example.org"
     [line] = look("address", place)
     assert line.mark == "!!"
     assert "https address" in line.todo
@@ -197,14 +197,14 @@ def test_a_cassette(
 def test_the_last_errors(place: ShellEnvironment) -> None:
     """By type and place, without a message; those of the doctor itself are not among them."""
     log_swallowed(LookupError(KEY))
-    place.addresses.chosen = "http://127.0.0.1:9"
+    place.chosen = "http://127.0.0.1:9"
     [line] = [line for line in block(place) if "set aside" in line]
     assert line.endswith("builtins.LookupError")
 
 
 def test_the_way_to_the_emulator(place: ShellEnvironment) -> None:
     """It is not started to be looked at, and its clock stands still."""
-    place.addresses.chosen = "emulator"
+    place.chosen = "emulator"
     examination = Examination(place, Session(environment=place), WELL)
     found = [line for each in doctor.LOOKS for line in each(examination)]
     lines = {line.name: line for line in found}
@@ -216,7 +216,7 @@ def test_the_way_to_the_emulator(place: ShellEnvironment) -> None:
 def test_the_way_to_a_service(place: ShellEnvironment, tls: ssl.SSLContext) -> None:
     """TLS: its version, its end, and whose authority it is; nothing is sent."""
     with Server(playing(b""), tls, handshakes_fail=None) as server:  # it closes without a word
-        place.addresses.chosen = server.origin
+        place.chosen = server.origin
         lines = look("network", place)
         assert server.asked == []
     assert [line.mark + line.name for line in lines] == ["okproxy", "okconnection", "okTLS"]
@@ -229,7 +229,7 @@ def test_one_that_does_not_answer(place: ShellEnvironment) -> None:
     """It is waited for as long as for a question."""
     place.settings.timeout = {"connect": 0.05}
     with unanswering() as origin:
-        place.addresses.chosen = origin
+        place.chosen = origin
         line = look("network", place)[-1]
     assert (line.mark, line.name) == ("!!", "connection")
     assert "within the connect time-out of 0.05 s" in line.seen
@@ -252,7 +252,7 @@ def test_a_proxy_that_is_set_wrongly(
 ) -> None:
     """It is named without its password."""
     monkeypatch.setenv("HTTPS_PROXY", proxy)
-    place.addresses.chosen = "https://chat.example.org"
+    place.chosen = "https://chat.example.org"
     first, last = look("network", place)
     assert (first.seen, last.mark, last.name) == (words, "!!", "connection")
     assert last.seen.startswith(problem)

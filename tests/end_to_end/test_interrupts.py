@@ -73,11 +73,11 @@ IN_A_CELL: Final = (
     *WAITING,
     *watched(
         "jupyter/commands/ask",
-        "jupyter/configuration",
         "jupyter/page/drawing",
         "jupyter/kernel",
         "jupyter/magics",
         "jupyter/page/live_page",
+        "jupyter/settings",
         "jupyter/views",
     ),
 )

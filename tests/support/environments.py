@@ -104,7 +104,7 @@ def resolved_in_kernel(
         file_url=file_config,
     )
     kernel = Kernel(cast("Any", None), cast("Any", settings))
-    kernel.addresses.chosen, kernel.typed = chosen, typed or {}
+    kernel.chosen, kernel.typed = chosen, typed or {}
     kept = store or SimpleNamespace(load=lambda _origin: None)
     with variables(environ), mock.patch.object(keys, "open_store", return_value=kept):
         return kernel.endpoint()

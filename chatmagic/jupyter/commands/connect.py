@@ -77,10 +77,10 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     place = config.first_address([(word, "%chat_connect")])
     if model is not None:
         request_fields(kernel.settings.extra_body, model)
-    kernel.addresses.chosen = place.base_url if place.server is None else place.server.name
+    kernel.chosen = place.base_url if place.server is None else place.server.name
     if model is not None:
         kernel.settings.model = model
-        kernel.addresses.belong_here({"model"})
+        kernel.belong_here({"model"})
     kernel.session.disconnect()
     endpoint = kernel.endpoint()
     # With a key the output is that of a machine, so that a replay without a key repeats it.
