@@ -1,4 +1,4 @@
-"""Files read and replaced as a whole: after a fault at any step one is old or new."""
+"""Files that are read, replaced and added to: after a fault at any step one is old or new."""
 
 from __future__ import annotations
 
@@ -72,6 +72,43 @@ def replace_content(path: Path, content: bytes) -> None:
         with swallowed(OSError):
             new.unlink()
         raise
+
+
+def append_content(path: Path, content: bytes) -> None:
+    """Add to the end of a file in one step: its first byte is written last.
+
+    Until then a NUL stands in that byte's place, and what follows is not there yet for who reads
+    the file (:func:`whole_part`).
+
+    Args:
+        path: the file.
+        content: what is added; its first byte is no NUL.
+
+    Raises:
+        OSError: it could not be written, and is as it was.
+    """
+    size = path.stat().st_size
+    try:
+        for begin, part in ((size + 1, content[1:]), (size, content[:1])):
+            with path.open("r+b") as file:
+                file.seek(begin)
+                file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
+    except OSError:
+        with swallowed(OSError):
+            os.truncate(path, size)
+        raise
+
+
+def whole_part(content: bytes) -> bytes:
+    """Return a file's content without the end that :func:`append_content` was killed at.
+
+    Args:
+        content: of a text file, in which each line ends.
+    """
+    whole, is_cut, _ = content.partition(b"\n\0")
+    return whole + b"\n" if is_cut else content
 
 
 @contextlib.contextmanager

@@ -382,9 +382,6 @@ def _doubles(held: Sequence[Interaction]) -> tuple[list[str], list[str]]:
         for places in same.values()
         if len({held[place].text for place in places}) > 1
     ]
-    if left := [place + 1 for place, interaction in enumerate(held) if interaction.superseded]:
-        are = "is" if len(left) == 1 else "are"
-        remarks.append(f"{numbered(left, 'exchange')} {are} superseded: asked differently since.")
     return problems, remarks
 
 

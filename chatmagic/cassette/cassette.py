@@ -16,25 +16,190 @@ by :meth:`Cassette.prune`.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette import mode
 from chatmagic.cassette.file import CassetteFile, by_identity, from_notebook
 from chatmagic.cassette.match import Matcher, difference, nearest
-from chatmagic.cassette.mode import MAGIC
+from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ChatError, InputError, NotRecordedError
-from chatmagic.text import counted
+from chatmagic.text import MEMORY_ADDRESS, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from chatmagic.cassette.file import Interaction
     from chatmagic.cassette.match import Query
-    from chatmagic.cassette.mode import CassetteConfig
     from chatmagic.client.endpoint import Timeout
+    from chatmagic.conversation.conversation import Conversation
+    from chatmagic.conversation.turn import Turn
+    from chatmagic.conversation.window import Window
+
+# --- Choice of the cassette and its mode: environment, magic and configuration -------------------
+
+Mode = Literal["live", "record", "replay", "refresh"]
+
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+_Source = tuple[str | None, str]
+"""A value, and the name of its source for messages."""
+
+MAGIC: Final = "%chat_cassette"
+NOTEBOOK: Final = ".ipynb"
+
+
+@dataclass(frozen=True, slots=True)
+class CassetteOptions:
+    """The cassette's settings from one source: the magic, or the configuration.
+
+    Args:
+        file: path of the cassette; ``None`` if the source does not set it.
+        mode: one of :data:`MODES`, unchecked; ``None`` if the source does not set it.
+        fallback: ``emulator`` if the emulator answers requests that are not recorded; ``None`` if
+            they are errors.
+        by_order: whether a request that differs is answered by its position.
+        off: whether the source ejects the cassette.
+    """
+
+    file: str | None = None
+    mode: str | None = None
+    fallback: str | None = None
+    by_order: bool = False
+    off: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CassetteConfig:
+    """The active cassette and its mode.
+
+    Args:
+        path: the file.
+        mode: any mode except ``live``, in which no cassette is active.
+        fallback: as for :class:`CassetteOptions`.
+        by_order: as for :class:`CassetteOptions`.
+        file_from: the source of the file, as messages name it.
+        mode_from: the source of the mode, as messages name it.
+    """
+
+    path: Path
+    mode: Mode
+    fallback: str | None = None
+    by_order: bool = False
+    file_from: str = FILE_VARIABLE
+    mode_from: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file's name without its folder, for messages."""
+        return self.path.name
+
+    @property
+    def is_notebook(self) -> bool:
+        """Whether the file is a notebook, which can only be replayed."""
+        return self.path.suffix.lower() == NOTEBOOK
+
+
+def resolve(
+    environ: Mapping[str, str],
+    magic: CassetteOptions | None = None,
+    config: CassetteOptions | None = None,
+    *,
+    changed_later: AbstractSet[str] = frozenset(),
+    interactive: bool = False,
+) -> CassetteConfig | None:
+    """Return the active cassette and its mode.
+
+    The environment takes precedence over the magic and the configuration. Of these two the one
+    that was set later counts.
+
+    Args:
+        environ: the environment's variables.
+        magic: the settings of the last ``%chat_cassette``; ``None`` before its first use.
+        config: the settings of ``ChatMagics``; ``None`` for none.
+        changed_later: those of ``cassette`` and ``mode`` that were configured after the magic ran.
+        interactive: whether a person runs the cells. It decides if no mode is set: a person
+            records, a program replays.
+
+    Returns:
+        The cassette; ``None`` if none is active, so that every request goes to the service.
+
+    Raises:
+        InputError: the sources contradict each other.
+    """
+    magic, config = magic or CassetteOptions(), config or CassetteOptions()
+    if magic.off:
+        # Later configuration counts. An earlier replay stays, so that nothing is sent.
+        is_replay = (config.mode or "").strip().lower() == "replay"
+        config = CassetteOptions(
+            config.file if "cassette" in changed_later else None,
+            config.mode if changed_later or is_replay else None,
+        )
+
+    file, file_from = _setting(
+        (environ.get(FILE_VARIABLE), FILE_VARIABLE),
+        (magic.file, MAGIC),
+        (config.file, "ChatMagics.cassette"),
+        is_configured_later="cassette" in changed_later,
+    )
+    word, mode_from = _setting(
+        (environ.get(MODE_VARIABLE), MODE_VARIABLE),
+        (magic.mode, MAGIC),
+        (config.mode, "ChatMagics.mode"),
+        is_configured_later="mode" in changed_later,
+    )
+    mode = cast("Mode | Literal['']", word.lower())
+    if mode and mode not in MODES:
+        raise InputError(f"{mode_from} is one of {', '.join(MODES)}, not {word[:20]!r}.")
+    if mode == "live" or not (mode or file):
+        return None
+    if not file:
+        raise InputError(
+            f"{mode_from} says {mode}, but no cassette is set. Nothing was sent.",
+            hint="Set CHATMAGIC_CASSETTE, or run %chat_cassette FILE; mode live asks the service.",
+        )
+    try:
+        path = Path(file).expanduser()
+    except RuntimeError:
+        raise InputError(f"{file_from} names a home folder that does not exist.") from None
+    is_notebook = path.suffix.lower() == NOTEBOOK
+    if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
+        # The environment's notebook can only be replayed; a mode from elsewhere is not for it.
+        mode = ""
+    if not mode:
+        mode, mode_from = _default_mode(magic, is_notebook=is_notebook, interactive=interactive)
+    elif is_notebook and mode != "replay":
+        raise InputError(
+            f"A notebook can only be replayed, but {mode_from} says {mode}. Nothing was sent.",
+            hint=f"Record into a file of its own: {path.stem}.jsonl.",
+        )
+    return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
+
+
+def _setting(
+    environment: _Source, magic: _Source, config: _Source, *, is_configured_later: bool
+) -> tuple[str, str]:
+    """Return the value that takes precedence and its source; two empty strings without a value."""
+    others = (config, magic) if is_configured_later else (magic, config)
+    given = ((value.strip(), source) for value, source in (environment, *others) if value)
+    return next(((value, source) for value, source in given if value), ("", ""))
+
+
+def _default_mode(
+    magic: CassetteOptions, *, is_notebook: bool, interactive: bool
+) -> tuple[Mode, str]:
+    """Return the mode if no source sets one, and the reason for messages."""
+    if is_notebook:
+        return "replay", "a notebook"
+    if magic.fallback or magic.by_order:
+        return "replay", "its option"
+    return ("record", "a person asks") if interactive else ("replay", "no person asks")
+
+
+# --- A cassette in one of its modes --------------------------------------------------------------
 
 AnswerSource = Literal["cassette", "service", "emulator"]
 
@@ -68,18 +233,18 @@ class Cassette:
 
     Args:
         config: the file and the mode.
+        news: gets a line for the person on interactions that the file had lost.
 
     Raises:
         InputError: the file is missing in a replay, or cannot be used.
     """
 
-    def __init__(self, config: CassetteConfig) -> None:
+    def __init__(self, config: CassetteConfig, news: list[str] | None = None) -> None:
         """Read the file."""
         self.config = config
         self.trouble: ChatError | None = None
         """Reason why the last attempt to save failed; ``None`` if it succeeded."""
-        self.news: list[str] = []
-        """Lines for the person on interactions that the file had lost; the reader empties it."""
+        self._news = [] if news is None else news
         self._file = CassetteFile(config.path)
         self._matcher = Matcher(self._load())
         self._answered = self._recorded = self._refused = self._gone = 0
@@ -265,11 +430,12 @@ class Cassette:
                 hint=f"{MAGIC} --prune lists it; nothing was removed.",
             )
         if sure:
-            before = self._matcher.remove(unused)
+            matcher, before = self._matcher, self._matcher.items
+            matcher.items = [item for item in before if item not in unused]
             try:
                 self.save()
             except ChatError:
-                self._matcher.put_back(before)
+                matcher.items = [*before, *(item for item in matcher.items if item not in before)]
                 raise
         self._listed = interactions
         return interactions
@@ -292,7 +458,7 @@ class Cassette:
             raise self.trouble from None
         self.trouble = None
         if self._gone:
-            self.news.append(
+            self._news.append(
                 f"{_count(self._gone)} had gone from {self.config.name} since it was read here, "
                 f"and was written again; {MAGIC} --prune removes."
             )
@@ -348,7 +514,7 @@ class CassetteSetup:
 
 def from_environment() -> CassetteSetup | None:
     """Return the cassette that the environment names, for use outside a notebook."""
-    config = mode.resolve(os.environ)
+    config = resolve(os.environ)
     return None if config is None else CassetteSetup(config)
 
 
@@ -384,7 +550,7 @@ class ActiveCassette:
         if self.current is not None and self.current.config != config:
             self.eject()
         if self.current is None and config is not None:
-            self.current = Cassette(config)
+            self.current = Cassette(config, self._news)
             self._take_along(self.current)
 
     def eject(self) -> str | None:
@@ -397,7 +563,6 @@ class ActiveCassette:
         if old is None:
             return None
         old.retry()
-        self._news += old.news
         if old.trouble is not None and old.unsaved:
             self.unsaved = [*self.unsaved, *old.unsaved]
             self._why = (
@@ -433,10 +598,8 @@ class ActiveCassette:
     def news(self) -> list[str]:
         """Return, once, a line on each loss of interactions from a file or failure to save them."""
         news = [*([] if self._is_told else self.lost), *self._news]
-        self._is_told, self._news = True, []
-        if self.current is not None:
-            news += self.current.news
-            self.current.news = []
+        self._is_told = True
+        self._news.clear()
         return news
 
     def _take_along(self, target: Cassette) -> None:
@@ -451,3 +614,58 @@ class ActiveCassette:
 
 def _count(number: int) -> str:
     return counted(number, "recorded exchange")
+
+
+# --- Reasons why a rerun from top to bottom sends other requests than recorded ------------------
+
+
+def request_warnings(
+    conversation: Conversation, window: Window, below: Sequence[Turn], put_in: str
+) -> tuple[str, ...]:
+    """Return the reasons why a rerun will send another request than this one, a line each.
+
+    Args:
+        conversation: the conversation before the request.
+        window: the turns that the request carries.
+        below: the turns of cells below that were asked before this request.
+        put_in: the prompt with the values that were put in; empty without values.
+    """
+    reasons = [f"it carries {reason}" for reason in _not_repeated(conversation, window.turns)]
+    if below:
+        reasons.append(f"{counted(len(below), 'turn')} below it came first; run those cells again")
+    return tuple(
+        f"will not run again as it is: {reason}" for reason in (*reasons, *_addresses(put_in))
+    )
+
+
+def conversation_warnings(conversation: Conversation) -> tuple[str, ...]:
+    """Return the parts of a whole conversation that a rerun will not ask again, in words.
+
+    Args:
+        conversation: the conversation.
+    """
+    turns = conversation.turns
+    put_in = "\n".join(turn.prompt for turn in turns if turn.values or turn.entry == "python")
+    return (*_not_repeated(conversation, turns), *_addresses(put_in))
+
+
+def _not_repeated(conversation: Conversation, turns: Sequence[Turn]) -> list[str]:
+    """Return the turns that a rerun will not ask again, counted by kind."""
+    stale = set(map(id, conversation.stale_turns()))
+    kinds = {
+        "stale turn": [id(turn) in stale for turn in turns],
+        "interrupted turn": [turn.state == "interrupted" for turn in turns],
+        "cut-off turn": [turn.state == "cut off" for turn in turns],
+        "panel turn": [turn.entry == "panel" for turn in turns],
+    }
+    reasons = [counted(sum(marks), kind) for kind, marks in kinds.items() if any(marks)]
+    if bare := sum(bool(turn.missing) for turn in turns):
+        reasons.append(f"{counted(bare, 'loaded turn')} without the values put in")
+    return reasons
+
+
+def _addresses(put_in: str) -> list[str]:
+    address = re.search(MEMORY_ADDRESS, put_in)
+    if address is None:
+        return []
+    return [f"“{address[0]}” is an address in memory, which differs in each kernel"]

@@ -36,7 +36,13 @@ from chatmagic._json import (
 )
 from chatmagic._log import swallowed
 from chatmagic.archive import notebook
-from chatmagic.archive.files import content_of, folder_lock, replace_content
+from chatmagic.archive.files import (
+    append_content,
+    content_of,
+    folder_lock,
+    replace_content,
+    whole_part,
+)
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Origin
@@ -106,8 +112,6 @@ class Interaction(BodyFacts, AsTyped):
         error: the JSON body of an error.
         took: the approximate cost in credits, as far as it was known then.
         origin: ``live`` if a service answered, or ``emulator``.
-        superseded: a mark of earlier versions for an exchange whose cell asked something else
-            later. Such an exchange answers exactly its own request, and no other.
     """
 
     prompt: str
@@ -124,7 +128,6 @@ class Interaction(BodyFacts, AsTyped):
     error: Any = json_field(exact(_object))
     took: int | None = json_field(exact_count)
     origin: Origin = json_field(word_of(Literal["live", "emulator"]), default="live")
-    superseded: bool = json_field(lambda mark: mark is True, lambda mark: mark or None, False)
 
     def answers(self, asked: Interaction) -> bool:
         """Return whether a request is the recorded one.
@@ -196,7 +199,7 @@ def by_identity(interactions: Iterable[Interaction]) -> dict[tuple[object, ...],
     """Return interactions by a key that is the same each time the file is read.
 
     The key holds the request's digest, the answer and a number that tells equal exchanges apart.
-    The owner and the mark ``superseded`` are not part of it.
+    The owner is not part of it.
 
     Args:
         interactions: in the order of the file.
@@ -394,7 +397,7 @@ def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...
 
 
 class CassetteFile:
-    """The file of one cassette, which is replaced in one step: it is never half written.
+    """The file of one cassette: it is added to, or replaced, in one step, and never half written.
 
     Args:
         path: the file, which may not exist yet.
@@ -406,8 +409,9 @@ class CassetteFile:
         self.path = path
         with swallowed(OSError, RuntimeError, ValueError):
             self.path = path.resolve()
-        self._text: str | None = None
+        self._stamp: tuple[int, ...] | None = None
         self._by_turn: _ByTurn = {}
+        self._is_whole = False
         self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
 
@@ -421,21 +425,26 @@ class CassetteFile:
     def read(self) -> tuple[Interaction, ...]:
         """Return the interactions of the file; an empty tuple if there is no file.
 
+        A file that has not changed is not read again.
+
         Raises:
             InputError: the file cannot be read, or is no cassette of a known version.
         """
-        content = content_of(self.path)
-        try:
-            text = None if content is None else content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
-        if text != self._text or text is None:
-            self.held = () if text is None else from_text(text, self.path.name)
-            self._text, self._by_turn = text, _by_turn(self.held)
+        stamp = self._stamp_now()
+        if stamp is None or stamp != self._stamp:
+            content = content_of(self.path)
+            whole = b"" if content is None else whole_part(content)
+            try:
+                text = whole.decode("utf-8-sig")
+            except UnicodeDecodeError:
+                raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
+            self.held = () if content is None else from_text(text, self.path.name)
+            self._by_turn, self._stamp = _by_turn(self.held), stamp
+            self._is_whole = whole == content and text.endswith("\n")
         return self.held
 
     def save(self, merge: Merge) -> None:
-        """Replace the file's content in one step.
+        """Write what is new in one step: at the end of the file, or the whole file anew.
 
         Args:
             merge: returns the interactions to write. Its arguments are the interactions that the
@@ -450,23 +459,34 @@ class CassetteFile:
             with folder_lock(self.path.parent):
                 before, now = self.held, self.read()
                 new = tuple(merge(before, now))
-                text, by_turn = self._text_of(new)
-                if text != self._text:
-                    replace_content(self.path, text.encode())
-                self._text, self._by_turn, self.held = text, by_turn, new
+                if new != now:
+                    by_turn = self._write(now, new)
+                    self._by_turn, self._is_whole, self.held = by_turn, True, new
+                    self._stamp = self._stamp_now()
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
 
-    def _text_of(self, new: tuple[Interaction, ...]) -> tuple[str, _ByTurn]:
-        """Return the text of interactions; lines that the file already holds stay as they are."""
-        held, count = self.held, len(self.held)
-        is_longer = count <= len(new) and all(map(is_, held, new))
-        if self._text is None or not is_longer:
-            return to_text(new), _by_turn(new)
-        by_turn = self._by_turn | _by_turn(new[count:])
-        added = _text_of(new[count:], by_turn)
-        return (f"{self._text.rstrip()}\n{added}" if added else self._text), by_turn
+    def _write(self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]) -> _ByTurn:
+        """Write interactions; the lines of those that the file holds now stay, if all of them do.
+
+        Returns:
+            What the file holds then, by its turns.
+        """
+        if self._is_whole and all(map(is_, now, new)) and len(now) < len(new):
+            added = new[len(now) :]
+            by_turn = self._by_turn | _by_turn(added)
+            append_content(self.path, _text_of(added, by_turn).encode())
+            return by_turn
+        replace_content(self.path, to_text(new).encode())
+        return _by_turn(new)
+
+    def _stamp_now(self) -> tuple[int, ...] | None:
+        """Return the facts by which a change of the file is seen; ``None`` without a file."""
+        with swallowed(OSError, ValueError):
+            stat = self.path.stat()
+            return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+        return None
 
 
 # --- A notebook as a cassette ---------------------------------------------------------------------

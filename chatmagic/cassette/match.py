@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from chatmagic.cassette.file import by_identity
 from chatmagic.text import counted
@@ -45,19 +45,36 @@ class Query:
     Args:
         asked: the request, as it would be recorded.
         execution: identity of the cell's execution; ``None`` is an execution of its own.
-        order: hashes of the notebook's cells from top to bottom; ``None`` if they are unknown.
         messages: the messages that are sent, for an error that shows the difference.
     """
 
     asked: Interaction
     execution: str | None = None
-    order: tuple[str, ...] | None = None
     messages: Sequence[Message] = ()
 
     @property
     def owner(self) -> str | None:
         """Hash of the cell that asks; ``None`` if it is unknown."""
         return self.asked.owner
+
+    @property
+    def run(self) -> object:
+        """The execution; all requests without a cell are of one."""
+        return self.owner and (self.execution or self)
+
+
+class Use(NamedTuple):
+    """Use of a recorded interaction by one cell.
+
+    Args:
+        run: the latest execution of the cell that it answered, or that recorded it.
+        times: how often.
+        is_again: whether an earlier execution used it, too.
+    """
+
+    run: object
+    times: int
+    is_again: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -67,27 +84,31 @@ class Item:
     Args:
         recorded: the interaction.
         outcome: its state in a refresh by this kernel.
-        answered: how many requests of this kernel it answered.
+        uses: its uses by cells.
     """
 
     recorded: Interaction
     outcome: RefreshOutcome = "not asked"
-    answered: int = 0
+    uses: dict[str | None, Use] = field(default_factory=dict)
 
+    def used(self, query: Query) -> int:
+        """Return how often the execution of a query has used it.
 
-@dataclass(slots=True)
-class _Execution:
-    """The latest execution of a cell.
+        Args:
+            query: the request.
+        """
+        use = self.uses.get(query.owner)
+        return use.times if use is not None and use.run == query.run else 0
 
-    Args:
-        name: its identity.
-        used: how often each item answered this execution or was recorded by it.
-        earlier: the items that the cell's earlier executions used.
-    """
+    def is_own(self, query: Query) -> bool:
+        """Return whether the cell of a query recorded it, or an earlier execution used it.
 
-    name: object
-    used: Counter[Item] = field(default_factory=Counter)
-    earlier: frozenset[Item] = frozenset()
+        Args:
+            query: the request.
+        """
+        use = self.uses.get(query.owner)
+        is_again = use is not None and (use.is_again or use.run != query.run)
+        return query.owner is not None and (query.owner == self.recorded.owner or is_again)
 
 
 class Matcher:
@@ -99,14 +120,14 @@ class Matcher:
 
     def __init__(self, interactions: Iterable[Interaction]) -> None:
         """Begin before the first request."""
-        self._items = [Item(recorded) for recorded in interactions]
-        self._cells: dict[str | None, _Execution] = {}
+        self.items = [Item(recorded) for recorded in interactions]
+        self._runs: dict[str | None, object] = {}
         self._last: Item | None = None
 
     @property
     def interactions(self) -> tuple[Interaction, ...]:
         """All interactions in their order."""
-        return tuple(item.recorded for item in self._items)
+        return tuple(item.recorded for item in self.items)
 
     def replay(self, query: Query) -> Interaction | None:
         """Return the interaction that answers a request in a replay; ``None`` without one.
@@ -114,8 +135,7 @@ class Matcher:
         Args:
             query: the request.
         """
-        replies = self._equal(query, replies=True)
-        return self._answer(query, replies or self._equal(query, replies=False))
+        return self._first(query, self._equal(query) or self._equal(query, replies=False))
 
     def recall(self, query: Query) -> Interaction | None:
         """Return the recorded reply to a request while the cassette records.
@@ -127,13 +147,9 @@ class Matcher:
             ``None`` if the request must be sent: each of a cell's equal requests, as in a loop,
             gets a reply of its own.
         """
-        cell = self._cell(query)
-        free = [
-            item
-            for item in self._equal(query, replies=True)
-            if (self._is_own(item, query) and not cell.used[item]) or not item.answered
-        ]
-        return self._answer(query, free)
+        equal = self._equal(query)
+        free = [i for i in equal if not i.uses or (i.is_own(query) and not i.used(query))]
+        return self._first(query, free)
 
     def by_order(self, query: Query) -> Interaction | None:
         """Return the interaction that answers a request by its position (rule 2).
@@ -144,17 +160,14 @@ class Matcher:
         Returns:
             ``None`` if the cassette is empty.
         """
-        start = 0 if self._last not in self._items else self._items.index(self._last) + 1
-        following = [*self._items[start:], *self._items[:start]]
-        used = self._cell(query).used
+        start = 0 if self._last not in self.items else self.items.index(self._last) + 1
 
         def place(item: Item) -> tuple[bool, bool, bool]:
-            is_next = self._is_own(item, query) and not used[item]
+            is_next = item.is_own(query) and not item.used(query)
             same_words = item.recorded.as_typed == query.asked.as_typed
             return not is_next, not same_words, not item.recorded.is_reply
 
-        standing = [item for item in following if not item.recorded.superseded]
-        item = min(standing, key=place, default=None)
+        item = min([*self.items[start:], *self.items[:start]], key=place, default=None)
         return None if item is None else self._give(item, query)
 
     def is_changed_cell(self, query: Query, *, refresh: bool) -> bool:
@@ -164,9 +177,9 @@ class Matcher:
             query: the first request of an execution; for its later ones the result is ``False``.
             refresh: whether the reply replaces the interaction at the same place.
         """
-        if query.owner is None or self._cell(query).used:
+        if query.owner is None or self._runs.get(query.owner) == query.run:
             return False
-        asked_before = any(item.recorded.owner == query.owner for item in self._items)
+        asked_before = any(item.recorded.owner == query.owner for item in self.items)
         return asked_before and not (refresh and self._same_place(query))
 
     def admits(self, recorded: Interaction) -> bool:
@@ -176,7 +189,7 @@ class Matcher:
             recorded: the interaction.
         """
         return recorded.origin != "emulator" or all(
-            item.recorded.origin == "emulator" for item in self._items
+            item.recorded.origin == "emulator" for item in self.items
         )
 
     def add(self, recorded: Interaction, query: Query, *, refresh: bool = False) -> bool:
@@ -192,20 +205,19 @@ class Matcher:
         """
         if not self.admits(recorded):
             return False
-        place = next(iter(self._same_place(query)), None)
-        if place is not None and not recorded.is_reply:
-            if place.recorded.is_reply:
-                place.outcome = "failed"
+        item = self._same_place(query)
+        if item is not None and not recorded.is_reply:
+            if item.recorded.is_reply:
+                item.outcome = "failed"
                 return False
-            if place.recorded.error == recorded.error:
-                place.outcome = "kept"
-                self._give(place, query)
+            if item.recorded.error == recorded.error:
+                item.outcome = "kept"
+                self._give(item, query)
                 return False
-        if place is None or not (refresh and recorded.is_reply):
+        if item is None or not (refresh and recorded.is_reply):
             item = Item(recorded, outcome="new")
-            self._items.append(item)
+            self.items.append(item)
         else:
-            item = place
             if item.outcome != "new":
                 is_same = item.recorded.text == recorded.text and item.outcome != "changed"
                 item.outcome = "kept" if is_same else "changed"
@@ -225,38 +237,21 @@ class Matcher:
         fit = [recorded for recorded in interactions if self.admits(recorded)]
         present = by_identity(self.interactions)
         new = [item for key, item in by_identity(fit).items() if key not in present]
-        self._items += [Item(recorded, outcome="new") for recorded in new]
+        self.items += [Item(recorded, outcome="new") for recorded in new]
         return [recorded for recorded in interactions if recorded not in fit]
 
     def unused(self) -> list[Item]:
         """Return the items that the latest executions of this kernel's cells did not use."""
-        used = {item for cell in self._cells.values() for item in cell.used}
-        return [item for item in self._items if item not in used]
-
-    def remove(self, items: Sequence[Item]) -> list[Item]:
-        """Remove some items.
-
-        Args:
-            items: the items to remove.
-
-        Returns:
-            All items as they were before, for :meth:`put_back`.
-        """
-        before = self._items
-        self._items = [item for item in before if item not in items]
-        return before
-
-    def put_back(self, before: Sequence[Item]) -> None:
-        """Put back the items that :meth:`remove` removed.
-
-        Args:
-            before: the result of :meth:`remove`.
-        """
-        self._items = [*before, *(item for item in self._items if item not in before)]
+        runs = self._runs
+        return [
+            item
+            for item in self.items
+            if not any(runs[owner] == use.run for owner, use in item.uses.items())
+        ]
 
     def outcomes(self) -> Counter[RefreshOutcome]:
         """Return the number of interactions by their state in a refresh."""
-        return Counter(item.outcome for item in self._items)
+        return Counter(item.outcome for item in self.items)
 
     def merge(self, base: Sequence[Interaction], now: Sequence[Interaction]) -> int:
         """Take in the changes that another kernel has made in the cassette's file.
@@ -271,7 +266,7 @@ class Matcher:
             The number of interactions in ``base`` that the file no longer has.
         """
         known = by_identity(base)
-        here = dict(zip(by_identity(self.interactions), self._items, strict=True))
+        here = dict(zip(by_identity(self.interactions), self.items, strict=True))
         merged = []
         for key, recorded in by_identity(now).items():
             item = here.pop(key, None)
@@ -280,58 +275,47 @@ class Matcher:
                 merged.append(item)
             elif key not in known:
                 merged.append(Item(recorded))
-        self._items = [*merged, *here.values()]
+        self.items = [*merged, *here.values()]
         return sum(key in known for key in here)
 
-    def _cell(self, query: Query) -> _Execution:
-        """Return the cell's latest execution; a new one if the query is of another execution."""
-        name, cell = query.execution or query, self._cells.get(query.owner)
-        if cell is None or (query.owner is not None and cell.name != name):
-            earlier = frozenset() if cell is None else cell.earlier | cell.used.keys()
-            cell = self._cells[query.owner] = _Execution(name, earlier=earlier)
-        return cell
-
-    def _is_own(self, item: Item, query: Query) -> bool:
-        if query.owner is None:
-            return False
-        return item.recorded.owner == query.owner or item in self._cell(query).earlier
-
-    def _equal(self, query: Query, *, replies: bool) -> list[Item]:
+    def _equal(self, query: Query, *, replies: bool = True) -> list[Item]:
         """Return the replies, or the errors, that were recorded for exactly this request."""
-        items = (item for item in self._items if item.recorded.is_reply == replies)
+        items = (item for item in self.items if item.recorded.is_reply == replies)
         return [item for item in items if item.recorded.answers(query.asked)]
 
-    def _answer(self, query: Query, items: Sequence[Item]) -> Interaction | None:
+    def _first(self, query: Query, items: Sequence[Item]) -> Interaction | None:
         """Return the one of these items that answers (rule 1); ``None`` for no items."""
-        used = self._cell(query).used
 
-        def rank(item: Item) -> tuple[bool, int, int, bool]:
-            is_own = self._is_own(item, query)
-            others = 0 if is_own else item.answered
-            return not is_own, used[item], others, item.recorded.superseded
+        def rank(item: Item) -> tuple[bool, int, int]:
+            is_own = item.is_own(query)
+            others = 0 if is_own else sum(use.times for use in item.uses.values())
+            return not is_own, item.used(query), others
 
         item = min(items, key=rank, default=None)
         return None if item is None else self._give(item, query)
 
-    def _same_place(self, query: Query) -> list[Item]:
-        """Return the unused items at the same place (rule 3), best first."""
-        if query.owner is not None:
-            used = self._cell(query).used
-            free = [i for i in self._items if i.recorded.owner == query.owner and not used[i]]
-            free += [i for i in self._items if not i.answered and i.recorded.owner is None]
-        else:
-            # The panel replaces no cell's exchange; without a notebook no cells are known.
-            cells = {*(query.order or ()), *filter(None, self._cells)}
-            free = [i for i in self._items if not i.answered and i.recorded.owner not in cells]
-        return sorted(
-            (item for item in free if item.recorded.as_typed == query.asked.as_typed),
-            key=lambda i: (not i.recorded.answers(query.asked), i.recorded.superseded),
+    def _same_place(self, query: Query) -> Item | None:
+        """Return the best of the unused items at the same place (rule 3); ``None`` for none."""
+        own, asked = query.owner, query.asked
+
+        def is_free(item: Item) -> bool:
+            is_fresh, recorded_by = not item.uses, item.recorded.owner
+            if own is None:
+                # It replaces no exchange of a cell that has asked here.
+                return is_fresh and recorded_by not in self._runs.keys() - {None}
+            return not item.used(query) if recorded_by == own else is_fresh and recorded_by is None
+
+        same = (i for i in self.items if i.recorded.as_typed == asked.as_typed and is_free(i))
+        return min(
+            same,
+            key=lambda i: (not i.recorded.answers(asked), i.recorded.owner != own),
+            default=None,
         )
 
     def _give(self, item: Item, query: Query) -> Interaction:
         """Note that the cell used an item, and return its interaction."""
-        item.answered += 1
-        self._cell(query).used[item] += 1
+        item.uses[query.owner] = Use(query.run, item.used(query) + 1, item.is_own(query))
+        self._runs[query.owner] = query.run
         self._last = item
         return item.recorded
 
@@ -356,8 +340,7 @@ def nearest(asked: Interaction, recorded: Iterable[Interaction]) -> Interaction 
             -abs(len(asked.before) - len(candidate.before)),
         )
 
-    standing = [candidate for candidate in recorded if not candidate.superseded]
-    return max(reversed(standing), key=likeness, default=None)
+    return max(reversed([*recorded]), key=likeness, default=None)
 
 
 def difference(query: Query, recorded: Interaction, held: Sequence[Interaction]) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import timedelta
 
-    from chatmagic.cassette.mode import CassetteConfig
+    from chatmagic.cassette.cassette import CassetteConfig
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.doctor.one_question import Answered
     from chatmagic.protocol.auth import Secret

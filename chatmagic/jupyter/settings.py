@@ -30,8 +30,7 @@ from traitlets import (
 from traitlets.config import Application, Config, Configurable
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette.cassette import CassetteSetup
-from chatmagic.cassette.mode import MODES, CassetteOptions, resolve
+from chatmagic.cassette.cassette import MODES, CassetteOptions, CassetteSetup, resolve
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import (
     ADDRESS_SETTINGS,
@@ -51,7 +50,7 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from chatmagic.cassette.mode import CassetteConfig
+    from chatmagic.cassette.cassette import CassetteConfig
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.emulator.server import Emulator
     from chatmagic.jupyter.cells.notes import CellNotes

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, Self, cast
 from chatmagic import _json
 from chatmagic._json import shared
 from chatmagic._log import log_swallowed
-from chatmagic.cassette import reproducibility, transports
-from chatmagic.cassette.cassette import CASSETTE
+from chatmagic.cassette import transports
+from chatmagic.cassette.cassette import CASSETTE, request_warnings
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
 from chatmagic.client import config
@@ -42,8 +42,7 @@ from chatmagic.text import counted, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from chatmagic.cassette.cassette import AnswerSource, CassetteSetup, Lookup
-    from chatmagic.cassette.mode import CassetteConfig
+    from chatmagic.cassette.cassette import AnswerSource, CassetteConfig, CassetteSetup, Lookup
     from chatmagic.client.endpoint import Endpoint, ServiceSetup
     from chatmagic.client.halt import Halt
     from chatmagic.client.stream import ReplyStream
@@ -298,14 +297,14 @@ class AskRun:
             for turn in conversation.threads.get(place.thread, ())
             if ask.owner is not None and turn.owner != ask.owner and turn.number not in above
         ]
-        warnings = reproducibility.request_warnings(
+        warnings = request_warnings(
             conversation,
             window,
             below if ask.history else [],
             ask.prompt if ask.values or ask.entry == "python" else "",
         )
         self.lookup = cassette.look_up(
-            Query(asked, ask.execution, self.order, messages),
+            Query(asked, ask.execution, messages),
             warnings=warnings,
             is_emulator=lambda: self._endpoint().is_emulator,
         )

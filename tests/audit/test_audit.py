@@ -376,7 +376,7 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
         exchange("b", "2", "a", "1", origin="emulator"),
         exchange("c", "3", "not", "held"),
         exchange("d", None, status=429, error={"error": "x"}, model=None, finish_reason=None),
-        exchange("c", "three", "not", "held", superseded=True),
+        exchange("c", "three", "not", "held"),
     )
     code, told = run(capsys, [path])
     assert code == 0
@@ -390,7 +390,6 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "5         c       m      ?       ?        ?     stop   live      yes     -",
         "5 turns, 1 error, 3 tokens, reported for 1, about 2 credits, known for 1.",
         "exchanges 3 and 5 answer the same request, in this order.",
-        "exchange 5 is superseded: asked differently since.",
     ]
 
 

@@ -43,7 +43,8 @@ def full(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     real = os.fsync
 
     def fsync(place: int) -> None:
-        if any(Path(f".{name}.new").exists() for name in names):
+        paths = [path for name in names for path in (Path(name), Path(f".{name}.new"))]
+        if os.fstat(place).st_ino in {path.stat().st_ino for path in paths if path.exists()}:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(place)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import replace
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cassettes import FILE, NOTEBOOK, asked, held, mode, no_service, prompts
+from cassettes import FILE, NOTEBOOK, Quiet, asked, held, mode, no_service, prompts
 from kernels import kernel
 from shells import FIXED, KEY, Ran, Shell, forget
 
 import chatmagic
+from chatmagic.cassette.cassette import CassetteOptions, resolve
 from chatmagic.cassette.file import CassetteFile, to_text
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -24,6 +27,7 @@ from chatmagic.errors import (
     RateLimitError,
 )
 from chatmagic.session.current import current_session
+from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -816,3 +820,208 @@ def test_headless_a_cassette_without_a_mode_is_replayed(emulator: Emulator, fold
         running.manager.shutdown_kernel()
     assert len(prompts(str(folder / FILE))) == count
     assert len(emulator.requests) == count + 1
+
+
+# --- Which cassette is chosen -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environ", "magic", "config", "person", "mode"),
+    [
+        ({}, None, None, True, None),
+        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, None, None, False, "replay"),
+        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, None, None, True, "record"),
+        (
+            {"CHATMAGIC_CASSETTE": "e.jsonl", "CHATMAGIC_MODE": "Refresh "},
+            None,
+            None,
+            False,
+            "refresh",
+        ),
+        ({"CHATMAGIC_CASSETTE": "e.jsonl", "CHATMAGIC_MODE": "live"}, None, None, False, None),
+        ({"CHATMAGIC_MODE": "live"}, CassetteOptions("m.jsonl", "replay"), None, False, None),
+        ({"CHATMAGIC_MODE": "replay"}, CassetteOptions("m.jsonl", "record"), None, True, "replay"),
+        ({}, CassetteOptions("m.jsonl"), None, True, "record"),
+        ({}, CassetteOptions("m.jsonl"), None, False, "replay"),
+        (
+            {},
+            CassetteOptions("m.jsonl", "refresh"),
+            CassetteOptions("c.jsonl", "replay"),
+            False,
+            "refresh",
+        ),
+        ({}, CassetteOptions("m.jsonl", fallback="emulator"), None, True, "replay"),
+        ({}, CassetteOptions("m.jsonl", by_order=True), None, True, "replay"),
+        ({}, None, CassetteOptions("c.jsonl"), False, "replay"),
+        ({}, None, CassetteOptions("c.jsonl", "record"), False, "record"),
+        ({}, CassetteOptions(off=True), CassetteOptions("c.jsonl", "record"), False, None),
+        ({"CHATMAGIC_CASSETTE": "e.jsonl"}, CassetteOptions(off=True), None, False, "replay"),
+        ({"CHATMAGIC_CASSETTE": "paper.ipynb"}, None, None, True, "replay"),
+        (
+            {"CHATMAGIC_CASSETTE": "paper.ipynb"},
+            CassetteOptions("m.jsonl", "record"),
+            None,
+            True,
+            "replay",
+        ),
+        ({"CHATMAGIC_CASSETTE": " "}, None, None, True, None),
+    ],
+)
+def test_who_decides(
+    environ: dict[str, str],
+    magic: CassetteOptions | None,
+    config: CassetteOptions | None,
+    person: bool,
+    mode: str | None,
+) -> None:
+    """The environment beats the magic, which beats the configuration."""
+    choice = resolve(environ, magic, config, interactive=person)
+    assert (None if choice is None else choice.mode) == mode
+    if choice is not None:
+        assert choice.name[0] == (
+            "e" if environ.get("CHATMAGIC_CASSETTE", " ")[0] == "e" else choice.name[0]
+        )
+
+
+@pytest.mark.parametrize(
+    ("magic", "config", "later", "found"),
+    [
+        (CassetteOptions("m", "record"), CassetteOptions("c", "replay"), {"mode"}, ("m", "replay")),
+        (
+            CassetteOptions("m", "record"),
+            CassetteOptions("c", "replay"),
+            {"cassette"},
+            ("c", "record"),
+        ),
+        (CassetteOptions("m", "record"), CassetteOptions("c", "replay"), set(), ("m", "record")),
+        (CassetteOptions("m"), CassetteOptions(None, "replay"), set(), ("m", "replay")),
+        (CassetteOptions("m", "replay"), CassetteOptions(None, "live"), {"mode"}, None),
+        (CassetteOptions("m", "replay"), CassetteOptions(None, None), {"mode"}, ("m", "replay")),
+        (CassetteOptions(off=True), CassetteOptions("c", "record"), {"cassette"}, ("c", "record")),
+        (CassetteOptions(off=True), CassetteOptions("c", "record"), set(), None),
+        (CassetteOptions(off=True), CassetteOptions("c", "replay"), {"cassette"}, ("c", "replay")),
+        (CassetteOptions(off=True), CassetteOptions("c", "replay"), set(), InputError),
+        (CassetteOptions(off=True), CassetteOptions(None, "Replay"), {"mode"}, InputError),
+        (CassetteOptions(off=True), CassetteOptions("c", "record"), {"mode"}, InputError),
+    ],
+)
+def test_the_later_word_counts(
+    magic: CassetteOptions,
+    config: CassetteOptions,
+    later: set[str],
+    found: tuple[str, str] | type[Exception] | None,
+) -> None:
+    """Of the magic and the configuration, for the file and for the mode; no replay becomes live."""
+    if isinstance(found, type):
+        with pytest.raises(found, match=r"no cassette is set\. Nothing was sent"):
+            resolve({}, magic, config, changed_later=later)
+        return
+    choice = resolve({}, magic, config, changed_later=later)
+    assert found == (None if choice is None else (choice.name, choice.mode))
+
+
+@pytest.mark.parametrize(
+    ("environ", "magic", "match"),
+    [
+        ({"CHATMAGIC_MODE": "replay"}, None, "CHATMAGIC_MODE says replay, but no cassette is set"),
+        (
+            {"CHATMAGIC_MODE": "play"},
+            None,
+            "CHATMAGIC_MODE is one of live, record, replay, refresh",
+        ),
+        (
+            {},
+            CassetteOptions("p.ipynb", "record"),
+            "A notebook can only be replayed, but %chat_cassette says",
+        ),
+        (
+            {"CHATMAGIC_MODE": "refresh"},
+            CassetteOptions("p.IPYNB"),
+            "A notebook can only be replayed",
+        ),
+        (
+            {},
+            CassetteOptions("~nobody-here/talk.jsonl", "record"),
+            "%chat_cassette names a home folder",
+        ),
+        (
+            {"CHATMAGIC_CASSETTE": "p.ipynb", "CHATMAGIC_MODE": "record"},
+            None,
+            "A notebook can only be replayed, but CHATMAGIC_MODE says",
+        ),
+    ],
+)
+def test_what_does_not_go_together(
+    environ: dict[str, str], magic: CassetteOptions | None, match: str
+) -> None:
+    """One clear line before anything is sent."""
+    with pytest.raises(InputError, match=match):
+        resolve(environ, magic)
+
+
+# --- What will not run again --------------------------------------------------------------------
+
+
+def test_what_will_not_run_again_is_named(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stale, interrupted, cut-off and panel turns, cells below, and addresses."""
+    session = mode(monkeypatch, "record")
+
+    def notes(text: str, owner: str | None = None, **known: Any) -> str:
+        view = Quiet()
+        with contextlib.suppress(ChatError):
+            session.run(Ask(text, owner=owner, entry=known.pop("entry", "cell"), **known), view)
+        return " / ".join(view.notes)
+
+    assert "not run again" not in notes("echo:one", "a")
+    assert "not run again" not in notes("echo:two", "b")
+    assert "not run again" not in notes("echo:hidden", "h", hide=True)
+    said = notes("echo:after", "i")
+    assert "sent without 1 hidden turn" in said
+    assert "not run again" not in said
+    session.change(Conversation.undo)
+    session.change(Conversation.undo)
+    assert "not run again" not in notes("echo:zero", "z", thread="other", order=["z", "a"])
+    assert "1 turn below it came first" in notes("echo:uno", "a", execution="2")
+    said = notes("echo:three", "c")
+    assert "it carries 1 stale turn" in said
+    emulator.settings = replace(FIXED, fault="cut", fault_after=1)
+    notes("echo:cut off here", "d")
+    emulator.settings = FIXED
+    notes("echo:panel", entry="panel")
+    said = notes("echo:<object at 0x7f00aa11bb22>", entry="python")
+    assert "1 cut-off turn" in said
+    assert "1 panel turn" in said
+    assert "“at 0x7f00aa11bb22” is an address" in said
+    assert "address" not in notes("echo:<object at 0x7f00aa11bb22>", "e", history=False)
+    emulator.settings = replace(FIXED, fault="hold", fault_after=1)
+
+    class Stop(Quiet):
+        def fragment(self, text: str) -> None:
+            raise KeyboardInterrupt(text)
+
+    with pytest.raises(ChatInterrupted):
+        session.run(Ask("echo:one two three", owner="f"), Stop())
+    emulator.settings = FIXED
+    assert "1 interrupted turn" in notes("echo:last", "g")
+
+
+def test_the_status_names_what_will_not_run_again(shell: Shell) -> None:
+    """For the whole conversation."""
+    shell.do(f"%chat_cassette {FILE} --record", cell="c")
+    shell.page("%chat echo:one", "a")
+    shell.page("%chat echo:two", "b")
+    shell.page("%chat echo:uno", "a")
+    assert (
+        "Will not run again as it is: 1 stale turn." in shell.do("%chat_cassette", cell="s").printed
+    )
+    shell.do("word = 'three'")
+    shell.page("%chat echo:{{ word }}", "d")
+    shell.do("%chat_save talk.json\n%chat_load talk.json")
+    said = shell.do("%chat_cassette", cell="s").printed
+    assert "Will not run again as it is: 1 loaded turn without the values put in." in said
+    # Where no person watches, no cell could say so while it was live.
+    shell.machine("%chat echo:{{ repr(object()) }}")
+    said = shell.machine("%chat_cassette").printed
+    assert re.search("Will not run again as it is: .*“at 0x[0-9a-f]+” is an address", said)

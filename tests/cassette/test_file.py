@@ -311,7 +311,24 @@ def test_a_header_that_is_not_kept_does_not_come_in() -> None:
     assert from_text(text, "talk.jsonl")[0].headers == (("Date", "now"),)
 
 
-STEPS = ("open", "write", "flush", "fsync", "chmod", "replace", "fsync of the folder")
+OLD, NEW, ADDED = ["a"], ["new", "a"], ["a", "new"]
+KILLS = [
+    ("replaced", "open", 1, OLD),
+    ("replaced", "write", 1, OLD),
+    ("replaced", "flush", 1, OLD),
+    ("replaced", "fsync", 1, OLD),
+    ("replaced", "chmod", 1, OLD),
+    ("replaced", "replace", 1, OLD),
+    ("replaced", "fsync", 2, NEW),
+    ("added", "open", 1, OLD),
+    ("added", "write", 1, OLD),
+    ("added", "fsync", 1, OLD),
+    ("added", "open", 2, OLD),
+    ("added", "write", 2, OLD),
+    ("added", "fsync", 2, ADDED),
+    ("added", "fsync", 3, ADDED),
+]
+"""How a file is written, the step that a kernel is killed in, and what the file holds then."""
 
 
 def one(prompt: str) -> Interaction:
@@ -349,39 +366,54 @@ def test_what_is_saved_is_there(tmp_path: Path) -> None:
     assert file.path.stat().st_mtime_ns == before, "what has not changed is not written"
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", ""], ids=["as saved", "of Windows", "cut by hand"])
-def test_what_is_added_leaves_the_lines_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
-    """And only that is made into text, so that a long file costs no more than its writing."""
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["as saved", "of Windows"])
+def test_what_is_added_leaves_the_lines_before_it(tmp_path: Path, end: str) -> None:
+    """In the same file: only what is new is written, so that a long one costs no more."""
     held = talk(4)
     file = CassetteFile(tmp_path / "talk.jsonl")
-    before = to_text(held[:2]).rstrip("\n").replace("\n", end or "\n") + end
-    file.path.write_bytes(before.encode())
-    read = file.read()
-    with monkeypatch.context() as patched:
-        patched.setattr("chatmagic.cassette.file.to_text", None)
-        file.save(lambda _, now: (*now, *held[2:]))
-        file.save(lambda _, now: now)
-    text = file.path.read_bytes().decode()
-    assert text.startswith(before.rstrip())
-    assert from_text(text, "talk.jsonl") == tuple(held)
-    assert '"before"' not in text
+    before = to_text(held[:2]).replace("\n", end).encode()
+    file.path.write_bytes(before)
+    read, number = file.read(), file.path.stat().st_ino
+    file.save(lambda _, now: (*now, held[2]))
+    file.save(lambda _, now: (*now, held[3]))
+    assert file.path.stat().st_ino == number, "no other file was put in its place"
+    assert file.path.read_bytes() == before + to_text(held)[len(to_text(held[:2])) :].encode()
     file.save(lambda _, now: now[1:])
     assert file.path.read_text("utf-8") == to_text(held[1:])
     assert read == tuple(held[:2])
 
 
-def test_what_could_not_be_added_is_named_by_nothing_that_is(tmp_path: Path) -> None:
+def test_what_ends_without_a_line_end_is_written_anew(tmp_path: Path) -> None:
+    """As where somebody has cut it by hand."""
+    held = talk(2)
+    file = CassetteFile(tmp_path / "talk.jsonl")
+    file.path.write_text(to_text(held[:1]).rstrip("\n"), encoding="utf-8")
+    file.save(lambda _, now: (*now, held[1]))
+    assert file.path.read_text("utf-8") == to_text(held)
+
+
+def test_a_file_is_read_again_only_where_it_has_changed(tmp_path: Path) -> None:
+    """Also where it has as many bytes as before."""
+    file, other = CassetteFile(tmp_path / "talk.jsonl"), CassetteFile(tmp_path / "talk.jsonl")
+    put(file, one("a"))
+    assert file.read() is file.read() is file.held
+    other.save(lambda _, __: (one("b"),))
+    assert file.read() == (one("b"),)
+
+
+def test_what_could_not_be_added_is_named_by_nothing_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An exchange that is given up after a full disk is no part of the next one's turns."""
     held = talk(3)
     file = CassetteFile(tmp_path / "talk.jsonl")
     put(file, held[0])
-    blocked = tmp_path / ".talk.jsonl.new"
-    blocked.mkdir()
-    with pytest.raises(ChatError):
-        file.save(lambda _, now: (*now, held[1]))
-    blocked.rmdir()
+    before = file.path.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space")))
+        with pytest.raises(ChatError, match="No space"):
+            file.save(lambda _, now: (*now, held[1]))
+    assert file.path.read_bytes() == before
     file.save(lambda _, now: (*now, held[2]))
     assert CassetteFile(file.path).read() == (held[0], held[2])
 
@@ -447,14 +479,17 @@ from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.protocol.wire import Request
 from chatmagic.models import Message
 
-step, path = sys.argv[1:]
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-def dies_in(owner, name, nth=1):
-    real, count = getattr(owner, name), [0]
+way, step, nth, path = sys.argv[1:]
+steps = []
+def die_in(name):
+    steps.append(name)
+    if name == step and steps.count(name) == int(nth):
+        os.kill(os.getpid(), signal.SIGKILL)
+def dies_in(owner, name):
+    real = getattr(owner, name)
     def dying(*given, **named):
-        count[0] += 1
-        return die() if count[0] == nth else real(*given, **named)
+        die_in(name)
+        return real(*given, **named)
     setattr(owner, name, dying)
 
 class Half:
@@ -469,48 +504,48 @@ class Half:
     def write(self, data):
         self.file.write(data[: len(data) // 2])
         self.file.flush()
-        if step == "write":
-            die()
+        die_in("write")
         return self.file.write(data[len(data) // 2 :])
     def flush(self):
-        return die() if step == "flush" else self.file.flush()
+        die_in("flush")
+        return self.file.flush()
 
 real = pathlib.Path.open
 def half(self, mode="r", *given, **named):
-    if mode != "wb":
+    if "b" not in mode or mode == "rb":
         return real(self, mode, *given, **named)
-    return die() if step == "open" else Half(real(self, mode, *given, **named))
+    die_in("open")
+    return Half(real(self, mode, *given, **named))
 pathlib.Path.open = half
-if step == "fsync":
-    dies_in(os, "fsync")
-if step == "fsync of the folder":
-    dies_in(os, "fsync", 2)
-if step == "chmod":
-    dies_in(pathlib.Path, "chmod")
-if step == "replace":
-    dies_in(pathlib.Path, "replace")
+dies_in(os, "fsync")
+dies_in(pathlib.Path, "chmod")
+dies_in(pathlib.Path, "replace")
 def one(prompt):
     return Interaction.asked(Request((Message("user", prompt),)), text="re " + prompt * 5000)
-CassetteFile(pathlib.Path(path)).save(lambda before, now: (*now, one("new")))
+new = one("new")
+merge = (lambda _, now: (*now, new)) if way == "added" else (lambda _, now: (new, *now))
+CassetteFile(pathlib.Path(path)).save(merge)
 sys.exit("it did not die")
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
-@pytest.mark.parametrize("step", STEPS)
-def test_a_killed_kernel_leaves_a_whole_file(tmp_path: Path, step: str) -> None:
+@pytest.mark.parametrize(("way", "step", "nth", "left"), KILLS)
+def test_a_killed_kernel_leaves_a_whole_file(
+    tmp_path: Path, way: str, step: str, nth: int, left: list[str]
+) -> None:
     """Killed at each step of the writing, the file is the old one or the new one."""
     path = tmp_path / "talk.jsonl"
     put(CassetteFile(path), one("a"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    died = subprocess.run(
-        [sys.executable, "-c", DIES, step, str(path)], env=environment, check=False
-    )
+    command = [sys.executable, "-c", DIES, way, step, str(nth), str(path)]
+    died = subprocess.run(command, env=environment, check=False)
     assert died.returncode == -signal.SIGKILL
-    prompts = [exchange.prompt for exchange in CassetteFile(path).read()]
-    assert prompts == (["a", "new"] if step == "fsync of the folder" else ["a"])
+    assert [exchange.prompt for exchange in CassetteFile(path).read()] == left
     put(CassetteFile(path), one("b"))
     assert names(tmp_path) == ["talk.jsonl"], "what it left behind is gone with the next save"
+    assert [exchange.prompt for exchange in CassetteFile(path).read()] == ["b", *left]
+    assert b"\0" not in path.read_bytes()
 
 
 def test_without_a_lock_it_is_saved_all_the_same(

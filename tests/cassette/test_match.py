@@ -28,11 +28,10 @@ def by(
     prompt: str,
     owner: str | None = None,
     execution: str | None = "1",
-    order: tuple[str, ...] | None = None,
     typed: str | None = None,
 ) -> Query:
     """Return the question of a cell's execution."""
-    return Query(one(prompt, owner=owner, typed=typed), execution, order)
+    return Query(one(prompt, owner=owner, typed=typed), execution)
 
 
 def texts(matcher: Matcher) -> list[str | None]:
@@ -63,7 +62,7 @@ def renewed(matcher: Matcher, question: Query, text: str) -> None:
 def pruned(matcher: Matcher) -> list[str | None]:
     """Remove what was not used; return its replies."""
     unused = matcher.unused()
-    matcher.remove(unused)
+    matcher.items = [item for item in matcher.items if item not in unused]
     return [item.recorded.text for item in unused]
 
 
@@ -112,17 +111,6 @@ def test_by_order_a_cells_own_prompt_comes_before_what_it_asked_earlier() -> Non
     assert Matcher([old, new]).by_order(by("v=2", "x", typed="v={{ v }}")) == new
     assert Matcher([one("t", "3", "y"), old]).by_order(by("t", "x")) == old
     assert Matcher([one("b"), one("b", "2")]).by_order(by("b", typed="b")) == one("b", "2")
-
-
-def test_a_mark_of_an_earlier_version_counts() -> None:
-    """What is superseded answers its request, after what is not; it stands in no place."""
-    old = one("a", "old", "x", superseded=True)
-    held = [old, one("a", "new", "y"), one("b", "b", "x")]
-    assert Matcher(held).by_order(by("c", "x")) == held[2]
-    assert Matcher([old]).by_order(by("c", "x")) is None
-    assert replayed(Matcher(held), by("a"), by("a")) == ["new", "old"]
-    assert Matcher(held).recall(by("a", "x")) == old
-    assert match.nearest(one("a"), [old]) is None
 
 
 def test_a_cell_that_is_run_again_unchanged_is_not_asked() -> None:
@@ -250,11 +238,10 @@ def test_a_refresh_takes_the_place_of_what_was_typed_the_same() -> None:
 
 
 def test_a_refresh_takes_no_place_of_another_cell() -> None:
-    """Neither of one that is gone from the page, nor, for the panel, of any that is on it."""
-    for owner, asked in (("elsewhere", by("a", "x", order=("x",))), ("x", by("a", order=("x",)))):
-        matcher = Matcher([one("a", "1", owner)])
-        renewed(matcher, asked, "2")
-        assert texts(matcher) == ["1", "2"]
+    """Neither of one that is gone from the page, nor, for the panel, of one that has asked."""
+    matcher = Matcher([one("a", "1", "elsewhere")])
+    renewed(matcher, by("a", "x"), "2")
+    assert texts(matcher) == ["1", "2"]
     matcher = Matcher([one("a", "1", "x"), one("b", "2", "x")])
     assert not recorded(matcher, by("b", "x"), "no")
     renewed(matcher, by("a"), "3")
@@ -289,15 +276,13 @@ def test_what_the_cells_did_not_ask_last_is_unused() -> None:
 
 
 def test_what_is_removed_answers_no_more() -> None:
-    """Also the cell that it answered; put back, it answers again, beside what came since."""
+    """Also the cell that it answered."""
     matcher = Matcher([one("a", "1", "x"), one("b", "2")])
-    assert replayed(matcher, by("a", "x"), by("z", "x", "2")) == ["1", None]
-    before = matcher.remove(matcher.unused())
-    assert replayed(matcher, by("a", "x", "3"), by("b")) == [None, None]
-    recorded(matcher, by("n"), "new")
-    matcher.put_back(before)
-    assert texts(matcher) == ["1", "2", "new"]
-    assert replayed(matcher, by("a", "x", "4")) == ["1"]
+    assert replayed(matcher, by("a", "x"), by("z", "x", "2"), by("b")) == ["1", None, "2"]
+    assert pruned(matcher) == []
+    replayed(matcher, by("b", "x", "3"))
+    assert pruned(matcher) == ["1"]
+    assert replayed(matcher, by("a", "x", "4"), by("b")) == [None, "2"]
 
 
 def test_two_kernels_keep_each_others() -> None:

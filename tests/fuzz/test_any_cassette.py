@@ -15,18 +15,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_any_session import Service
 
-from chatmagic.cassette.cassette import CassetteSetup
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.cassette.file import CassetteFile
 from chatmagic.cassette.match import Matcher, Query
-from chatmagic.cassette.mode import CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
+    from chatmagic.cassette.cassette import Mode
     from chatmagic.cassette.file import Interaction
-    from chatmagic.cassette.mode import Mode
     from chatmagic.client.halt import Halt
 
 FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]

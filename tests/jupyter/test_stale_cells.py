@@ -11,8 +11,7 @@ import pytest
 from environments import GivenEnvironment
 from talks import abc, ask
 
-from chatmagic.cassette.cassette import CassetteSetup
-from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.conversation.staleness import Cause
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells

@@ -12,8 +12,7 @@ from environments import GivenEnvironment
 from short_service import ShortService
 
 from chatmagic.archive import output
-from chatmagic.cassette.cassette import CassetteSetup
-from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.client.client import Client
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.record import Record
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from logged import Emulator
 
-    from chatmagic.cassette.mode import Mode
+    from chatmagic.cassette.cassette import Mode
 
 
 def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:

@@ -8,8 +8,7 @@ import pytest
 from environments import GivenEnvironment
 from shells import KEY
 
-from chatmagic.cassette.cassette import CASSETTE, CassetteSetup
-from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.cassette.cassette import CASSETTE, CassetteConfig, CassetteSetup
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import ConnectError, NotRecordedError

@@ -15,8 +15,7 @@ from row_service import RowService
 from shells import KEY
 
 import chatmagic
-from chatmagic.cassette.cassette import CassetteSetup
-from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     ChatInterrupted,

@@ -11,8 +11,7 @@ from asking import Seen, prompts
 from environments import GivenEnvironment
 from shells import KEY
 
-from chatmagic.cassette.cassette import CassetteSetup
-from chatmagic.cassette.mode import CassetteConfig
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from logged import Emulator
 
-    from chatmagic.cassette.mode import Mode
+    from chatmagic.cassette.cassette import Mode
     from chatmagic.session.session import Session
 
 VALUE = "tr0ub4dor&staple"

@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.cassette import reproducibility
-from chatmagic.cassette.mode import CassetteOptions
+from chatmagic.cassette.cassette import CassetteOptions, conversation_warnings
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.options import Option
 from chatmagic.errors import ChatError, InputError
@@ -98,7 +97,7 @@ def _facts(session: Session) -> list[str]:
     if cassette.trouble is not None:
         lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
     if cassette.is_recording:
-        troubles = reproducibility.conversation_warnings(session.conversation)
+        troubles = conversation_warnings(session.conversation)
         lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
     return lines
 

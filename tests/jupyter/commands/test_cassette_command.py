@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmagic.cassette.mode import CassetteOptions
+from chatmagic.cassette.cassette import CassetteOptions
 from chatmagic.errors import InputError
 from chatmagic.jupyter.commands import cassette
 
