@@ -206,6 +206,16 @@ def fence(text: str) -> str:
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
+def fenced(code: str) -> str:
+    """Return code as a block of Markdown, without a language.
+
+    Args:
+        code: any text.
+    """
+    marks = fence(code)
+    return f"{marks}\n{code}\n{marks}"
+
+
 def without_lone_surrogates(text: str) -> str:
     """Return a text with surrogate pairs joined, and each lone surrogate as U+FFFD.
 

@@ -13,7 +13,7 @@ from chatmagic._version import __version__
 from chatmagic.conversation.record import sealed
 from chatmagic.conversation.steering import instructions_note
 from chatmagic.models import Renderer, register_renderer
-from chatmagic.render import gauge, markdown_writer, reply_forms, reply_parts
+from chatmagic.render import gauge, markdown_parser, markdown_writer, reply_forms
 from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.text import counted
 
@@ -154,7 +154,8 @@ def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
     Args:
         reply: whole or in part.
     """
-    return tuple(part for part in reply_parts.parts(reply.text) if not isinstance(part, str))
+    parts = markdown_parser.code_and_prose(reply.text)
+    return tuple(part for part in parts if not isinstance(part, str))
 
 
 def state_lines(reply: Reply) -> list[str]:

@@ -189,7 +189,7 @@ class LiveMarkdown:
             markdown_parser.set_directions(tokens, env["side"])
             blocks = [
                 sanitize.clean(markdown.PARSER.renderer.render(block, markdown.PARSER.options, env))
-                for block in _top(tokens)
+                for block in markdown_parser.top_blocks(tokens)
             ]
         except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
             log_swallowed(error)
@@ -211,16 +211,6 @@ def _plain(text: str) -> str:
     return sanitize.clean(f'<pre style="{PROSE}">{escape(visible(text), quote=False)}</pre>\n')
 
 
-def _top(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Return the tokens of each block that is in no other block."""
-    blocks: list[list[Token]] = []
-    for token in tokens:
-        if token.level == 0 and token.nesting >= 0:
-            blocks.append([])
-        blocks[-1].append(token)
-    return blocks
-
-
 def _cut(text: str) -> tuple[int, str] | None:
     """Return the place of a cut in a text, and the lines that the part after it repeats.
 
@@ -236,7 +226,7 @@ def _cut(text: str) -> tuple[int, str] | None:
     if not is_long and not _GAP.search(text):
         return None
     lines = text.split("\n")
-    blocks = _top(markdown_parser.OUTLINE.parse(text))
+    blocks = markdown_parser.top_blocks(markdown_parser.OUTLINE.parse(text))
     begins = [_first_line(block[0]) for block in blocks]
     for before, block, line in reversed(list(zip(blocks, blocks[1:], begins[1:], strict=False))):
         is_whole = line < len(lines) - 1 or (

@@ -292,14 +292,12 @@ class _Renderer(RendererHTML):
     def formula(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         token = tokens[idx]
         env["tex"] += len(token.content) + _EACH_FORMULA
-        if not env["live"] and env["tex"] <= _MOST_TEX and formulas.is_typesettable(token.content):
+        tex = "" if env["live"] else formulas.typeset_form(token.content)
+        if tex and env["tex"] <= _MOST_TEX:
             left, right = ("\\[", "\\]") if token.meta["display"] else ("\\(", "\\)")
-            tex = escape(f"{left}{token.content}{right}", quote=False)
             tag = "div" if token.block else "span"
-            style = (
-                f' style="{sanitize.ALONE}"' if formulas.has_negative_space(token.content) else ""
-            )
-            return f'<{tag} class="{TYPESET}"{style}>{tex}</{tag}>' + "\n" * token.block
+            html = f'<{tag} class="{TYPESET}">{escape(left + tex + right, quote=False)}</{tag}>'
+            return html + "\n" * token.block
         side = markdown_parser.code_direction(token)
         html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"
         if not token.block:

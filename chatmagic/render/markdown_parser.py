@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import re
+import textwrap
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import reference, table
 from markdown_it.token import Token
 
+from chatmagic.models import CodeBlock
 from chatmagic.render import sanitize
 
 if TYPE_CHECKING:
@@ -186,23 +188,66 @@ OUTLINE: Final = parser(RendererHTML)
 """Parser of a reply's blocks alone, without what is inside a line."""
 OUTLINE.core.ruler.enableOnly(["normalize", "block"])
 
+
+def code_and_prose(text: str) -> list[str | CodeBlock]:
+    """Return the blocks of code of a reply and the texts between them, in order.
+
+    Args:
+        text: the reply.
+
+    Returns:
+        Texts and blocks, none of them blank. A block in a list or a quotation is without its
+        indentation.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    cut: list[str | CodeBlock] = []
+    at = 0
+    for token in OUTLINE.parse(text):
+        if token.type not in {"fence", "code_block"} or token.map is None:
+            continue
+        first, after = token.map
+        cut.append(_prose(lines[at:first]))
+        at = after
+        if token.content.strip():
+            language = (token.info.split() or [""])[0]
+            cut.append(CodeBlock(token.content.removesuffix("\n"), language))
+    return [part for part in (*cut, _prose(lines[at:])) if part]
+
+
+def _prose(lines: list[str]) -> str:
+    return textwrap.dedent("\n".join(lines)).strip()
+
+
 _STYLES: Final = {
     "paragraph_open": sanitize.ALIGNED["right"],  # front ends align them left
     **dict.fromkeys(("bullet_list_open", "ordered_list_open"), sanitize.LIST_FROM_RIGHT),
     "blockquote_open": sanitize.QUOTE_FROM_RIGHT,
 }
 """The styles of blocks that are read from the right."""
-_DIRECTED: Final = frozenset(_STYLES) | {"heading_open", "table_open", "th_open", "td_open"}
 _FROM_RIGHT: Final = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
 
 
-def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
-    """Give each part of a reply its direction, if it is not that of its parent.
+def top_blocks(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return the tokens of each block that is in no other block.
 
-    The page's own way (``dir="auto"`` on each part) counts code as words, and gives each item of
-    a list a direction of its own.
+    Args:
+        tokens: the tokens of a reply, or of a part of it.
+    """
+    blocks: list[list[Token]] = []
+    for token in tokens:
+        if token.level == 0 and token.nesting >= 0:
+            blocks.append([])
+        blocks[-1].append(token)
+    return blocks
+
+
+def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
+    """Give each block of a reply its direction, if it is not that of the reply.
+
+    The page's own way (``dir="auto"``) counts code as words, and gives each item of a list a
+    direction of its own.
 
     Args:
         tokens: the tokens of the reply, or of a part of it. They get the attributes ``dir`` and
@@ -212,35 +257,17 @@ def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
     Returns:
         The direction of the reply as a whole: ``rtl``, or else ``auto``.
     """
-    whole = whole or side(tokens) or "auto"
-    sides = [whole if whole == "rtl" else "ltr"]
-    for at, token in enumerate(tokens):
-        if token.nesting < 0:
-            sides.pop()
-            continue
-        own = sides[-1]
-        if token.nesting and token.type in _DIRECTED:
-            end = next(i for i in range(at + 1, len(tokens)) if tokens[i].level == token.level)
-            own = side(tokens[at:end]) or own
-            if own != sides[-1]:
-                if token.hidden:  # a tight item's paragraph has no element of its own
-                    tokens[at + 1].children = _in_span(tokens[at + 1].children or [], own)
-                token.attrSet("dir", own)
-            if own == "rtl" and token.type in _STYLES:
+    whole = "rtl" if (whole or side(tokens)) == "rtl" else "ltr"
+    for block in top_blocks(tokens):
+        own = side(block) or whole
+        if own != whole:
+            block[0].attrSet("dir", own)
+        for token in block if own == "rtl" else ():
+            for part in (token, *(token.children or ())):
+                part.meta = {**part.meta, "side": own}
+            if token.type in _STYLES:
                 token.attrSet("style", _STYLES[token.type])
-        for part in (token, *(token.children or ())) if own == "rtl" else ():
-            part.meta = {**part.meta, "side": own}
-        if token.nesting:
-            sides.append(own)
     return "rtl" if whole == "rtl" else "auto"
-
-
-def _in_span(children: list[Token], side: str) -> list[Token]:
-    return [
-        Token("span_open", "span", 1, {"dir": side}),
-        *children,
-        Token("span_close", "span", -1),
-    ]
 
 
 def side(tokens: Sequence[Token]) -> str:

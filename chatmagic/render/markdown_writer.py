@@ -243,11 +243,9 @@ class _MarkdownWriter:
 
     def _formula(self, token: Token) -> str:
         """Return a formula in dollars; empty if no page may typeset it."""
-        if _ENDS.search(token.content) or not formulas.is_typesettable(token.content):
-            return ""
-        tex = _OUTER.sub(_inner, " ".join(token.content.split())).strip()
-        tex = formulas.without_negative_space(tex)
-        if "\\tag" in tex and ("\\begin" in tex or not token.meta["display"]):
+        tex = "" if _ENDS.search(token.content) else formulas.typeset_form(token.content)
+        tex = _OUTER.sub(_inner, " ".join(tex.split())).strip()
+        if not tex or ("\\tag" in tex and ("\\begin" in tex or not token.meta["display"])):
             return ""
         if self._in_table and "|" in tex:
             if _BAR_ACTS.search(tex):

@@ -10,7 +10,7 @@ from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic.render import markdown, markdown_writer, sanitize
 from chatmagic.render.live_markdown import LiveMarkdown, LiveText
-from chatmagic.text import PROSE, counted, fence, visible
+from chatmagic.text import PROSE, counted, fenced, visible
 
 if TYPE_CHECKING:
     from chatmagic.render.live_markdown import BlockChange
@@ -32,7 +32,7 @@ def to_html(text: str, format: str) -> str:
     if format == "json":
         return _json_html(text)
     if format == "code" and text.strip() and not _may_be_fenced(text):
-        return _as_code(text)
+        return markdown.to_html(fenced(text))
     return markdown.to_html(text)
 
 
@@ -146,17 +146,12 @@ def _json_html(text: str) -> str:
     except NotJSONError as error:
         where = f" at line {error.line:,}, column {error.column:,}" if error.line else ""
         words = f'<p class="chatmagic-no-json"><strong>No JSON{where}.</strong></p>'
-        return words + _as_code(text)
+        return words + markdown.to_html(fenced(text))
     tree = json_tree(value)
     if text == _json_reply.indented(value):
         return tree
     raw = f'<pre dir="auto" style="{PROSE}">{escape(visible(text))}</pre>'
     return f'{tree}<details class="chatmagic-value"><summary>As it came</summary>{raw}</details>'
-
-
-def _as_code(text: str) -> str:
-    marks = fence(text)
-    return markdown.to_html(f"{marks}\n{text}\n{marks}")
 
 
 def _may_be_fenced(text: str) -> bool:

@@ -80,8 +80,6 @@ COLOURED: Final = CLIP + "".join(
     f" --cm-{name}: var(--jp-mirror-editor-{name}-color, color-mix(in srgb, {mixed}));"
     for name, mixed in _CODE.values()
 )
-# The width of a box is never below 0, so formulas in a row cannot add up their negative spaces.
-ALONE: Final = "display: inline-block;"
 # Front ends break the lines of code; here the box around the code scrolls instead.
 BARE: Final = "background-color: transparent;"
 UNBROKEN: Final = (
@@ -131,14 +129,14 @@ _STYLES: Final[dict[str, set[str]]] = {
     "blockquote": {QUOTE_FROM_RIGHT},
     "table": {TABLE},
     "code": {BARE},
-    "span": {ALONE, *TOKENS.values()},
+    "span": {*TOKENS.values()},
 }
 _WORDS: Final = {words for _, words in TASKS.values()}
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
     **{tag: {"style": styles, "dir": {"ltr", "rtl"}} for tag, styles in _STYLES.items()},
     "div": {
         "class": {REPLY, "chatmagic-scroll", "highlight", TYPESET},
-        "style": {BOX, LONG_BOX, CODE_BOX, CODE_GOES_ON, CLIP, COLOURED, ALONE},
+        "style": {BOX, LONG_BOX, CODE_BOX, CODE_GOES_ON, CLIP, COLOURED},
         "dir": {"auto", "ltr", "rtl"},
         "role": {"group"},
         "tabindex": {"0"},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hostile import CORPUS
 
-from chatmagic.render import reply_parts
+from chatmagic.render import markdown_parser, markdown_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,10 +184,10 @@ def test_the_code_of_a_reply_has_quiet_buttons(lab: Open) -> None:
 def test_no_text_between_code_acts_in_a_markdown_cell(lab: Open) -> None:
     """Each hostile reply of the corpus as the Markdown cells that ``--prose`` makes of it."""
     sources = [
-        reply_parts.markdown(part)
+        markdown_writer.to_markdown(part)
         for number, hostile in enumerate(CORPUS)
         if not hostile.long
-        for part in reply_parts.parts(hostile.armed(number, "https://evil.example"))
+        for part in markdown_parser.code_and_prose(hostile.armed(number, "https://evil.example"))
         if isinstance(part, str)
     ]
     book = lab(["1"])

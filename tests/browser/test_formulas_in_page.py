@@ -30,9 +30,32 @@ def test_no_formula_is_an_error(lab: Callable[..., Book]) -> None:
     every = [*GOOD, *BAD]
     (book.front.server.folder / "tex.json").write_text(json.dumps(every), encoding="utf-8")
     book.run(0)
-    good = [tex for tex in every if formulas.is_typesettable(tex)]
+    good = [tex for tex in every if formulas.typeset_form(tex)]
     book.until("document.querySelectorAll('mjx-container').length >= given", 2 * len(good) - 20)
     book.until("!document.querySelector('.mathjax_process:not(:has(mjx-container))')")
     assert book.js(SHOWN % ":is([data-mjx-error], mjx-merror, merror)") == 0
     assert book.js(SHOWN % "code") >= 2 * (len(every) - len(good)) - 20
     book.screenshot("formulas")
+
+
+def test_no_formula_that_lacks_arguments_stops_the_page(lab: Callable[..., Book]) -> None:
+    """However many levels it seems to open: the page shows an error, or the formula, at once."""
+    parts = [
+        "x^",
+        "^",
+        r"\sqrt[",
+        r"\frac",
+        r"\frac1",
+        r"\frac{1}",
+        r"\hat",
+        r"\sqrt[{]}",
+        r"x^\sqrt ",
+    ]
+    long = [part * 200 for part in parts]
+    assert all(map(formulas.typeset_form, long))
+    book = lab([SHOW, "1"])
+    (book.front.server.folder / "tex.json").write_text(json.dumps(long), encoding="utf-8")
+    book.run(0)
+    book.until("document.querySelector('.mathjax_process mjx-container')")
+    book.until("!document.querySelector('.mathjax_process:not(:has(mjx-container))')")
+    book.run(1)

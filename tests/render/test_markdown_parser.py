@@ -9,7 +9,10 @@ import time
 import pytest
 from test_markdown import checked, page
 
+from chatmagic import Reply
+from chatmagic.models import CodeBlock
 from chatmagic.render.markdown import to_html
+from chatmagic.render.markdown_parser import code_and_prose
 
 
 def test_tasks_are_boxes_with_a_word() -> None:
@@ -117,24 +120,23 @@ def test_a_reply_reads_from_the_right_by_its_first_word(word: str, start: str) -
     assert to_html(f"{start}word, then {word}").count('dir="rtl"') == 0
 
 
-def test_each_part_has_its_own_direction() -> None:
-    """A paragraph, a heading or a point that differs from what it stands in says so."""
+def test_each_block_has_its_own_direction() -> None:
+    """A paragraph, a heading, a list or a table that differs from the reply says so."""
     html = to_html(f"{ARABIC}\n\nEnglish\n\n# Title\n\n- {ARABIC}\n- point\n\n> quoted")
     for part in (
         f'\n<p style="text-align: right;">{ARABIC}</p>',
         '<p dir="ltr">English</p>',
         'font-weight: 600;" dir="ltr">Title</h4>',
-        f"<ul {TURNED_LIST}>\n<li>{ARABIC}</li>",
-        '<li><span dir="ltr">point</span></li>',
+        f"<ul {TURNED_LIST}>\n<li>{ARABIC}</li>\n<li>point</li>",
         '<blockquote dir="ltr">\n<p>quoted</p>',
     ):
         assert part in html
-    html = to_html(f"English\n\n{HEBREW}\n\n- {HEBREW}\n  1. one\n\n> {HEBREW}")
+    html = to_html(f"English\n\n{HEBREW}\n\n- {HEBREW}\n\n  two\n\n> {HEBREW}")
     assert html.startswith("<div") and 'dir="auto"' in html.partition(">")[0]  # noqa: PT018 - one start
     for part in (
         f'<p dir="rtl" style="text-align: right;">{HEBREW}</p>',
         f'<ul dir="rtl" {TURNED_LIST}>',
-        '<ol dir="ltr">\n<li>one',
+        '<p style="text-align: right;">two</p>',
         '<blockquote dir="rtl" style="border-left: none; border-right: 5px solid',
     ):
         assert part in html, (part, html)
@@ -142,16 +144,14 @@ def test_each_part_has_its_own_direction() -> None:
 
 def test_a_table_starts_on_its_own_side() -> None:
     """Cells stand by the side where the table begins, if they do not say another."""
-    html = to_html(
-        f"words\n\n| {HEBREW} | b |\n|---|:---|\n| 1 | c |\n\n| x |\n|---|\n| {HEBREW} |"
-    )
+    html = to_html(f"words\n\n| {HEBREW} | b |\n|---|:---|\n| 1 | c |\n\n| x |\n|---|\n| 2 |")
     assert (
         'class="chatmagic-scroll" style="overflow-x: auto; margin-bottom: 1em;" dir="rtl"' in html
     )
     assert f'<th style="text-align: right;">{HEBREW}</th>' in html
-    assert '<th dir="ltr" style="text-align: left;">b</th>' in html
+    assert '<th style="text-align: left;">b</th>' in html
     assert '<td style="text-align: right;">1</td>' in html
-    assert f'<td dir="rtl" style="text-align: left;">{HEBREW}</td>' in html
+    assert '<td style="text-align: left;">2</td>' in html
 
 
 def test_code_reads_from_the_left() -> None:
@@ -166,3 +166,45 @@ def test_code_reads_from_the_left() -> None:
         assert part in html, (part, html)
     assert 'dir="ltr" tabindex' in to_html(f"words\n\n    {HEBREW} = 1\n")
     assert "dir" not in to_html("words `x`\n\n    y = 1\n").partition(">")[2]
+
+
+IN_PARTS = """First:
+
+```python
+x = 1
+
+y = "`"
+```
+
+- then, in a list:
+
+  ~~~ {Bash} title
+  ls
+  ~~~
+
+    indented
+
+Last.
+"""
+
+
+def test_a_reply_is_cut_into_its_parts() -> None:
+    """In order, without blank ones; what a list indents is not indented any more."""
+    assert code_and_prose(IN_PARTS) == [
+        "First:",
+        CodeBlock('x = 1\n\ny = "`"', "python"),
+        "- then, in a list:",
+        CodeBlock("ls", "{Bash}"),
+        "indented\n\nLast.",
+    ]
+    assert code_and_prose("") == []
+    assert code_and_prose("a\n```py\n\n```\nb") == ["a", "b"]
+    assert code_and_prose("a\r\n\r\n    b\r\n") == ["a", CodeBlock("b")]
+
+
+def test_a_block_that_was_cut_off_is_one() -> None:
+    """As far as it came; and a reply has its blocks as a value."""
+    reply = Reply("Do\n```py\nprint(1)\npri")
+    assert reply.code_blocks == (CodeBlock("print(1)\npri", "py"),)
+    assert [str(block) for block in Reply(IN_PARTS).code_blocks][1:] == ["ls"]
+    assert Reply("none").code_blocks == ()

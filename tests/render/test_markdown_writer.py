@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 import pytest
+from hostile import CORPUS
+from markdown_it import MarkdownIt
 
 from chatmagic.render import formulas, markdown
 from chatmagic.render.markdown_writer import as_typed, escaped, fenced, to_markdown
@@ -187,6 +189,18 @@ def test_what_is_no_page_is_written_as_it_came(
     monkeypatch.setattr(markdown, "MOST_MARKDOWN", 9)
     assert to_markdown("*a* is too long") == "&#42;a&#42; is too long"
     monkeypatch.undo()
-    monkeypatch.setattr(formulas, "is_typesettable", None)
+    monkeypatch.setattr(formulas, "typeset_form", None)
     with caplog.at_level(logging.DEBUG, "chatmagic"):
         assert to_markdown("*a* $x$") == "&#42;a&#42; &#36;x&#36;"
+
+
+ANOTHER = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("hostile_text", [each.text for each in CORPUS])
+def test_another_parser_finds_nothing_that_acts(hostile_text: str) -> None:
+    """One that reads HTML and images, of whatever a model may write."""
+    tokens = ANOTHER.parse(to_markdown(hostile_text))
+    found = {child.type for token in tokens for child in [token, *(token.children or [])]}
+    assert not found & {"html_block", "html_inline", "image"}

@@ -17,8 +17,8 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.command import Command
-from chatmagic.render import markdown, reply_parts
-from chatmagic.text import counted, to_terminal, visible
+from chatmagic.render import markdown, markdown_parser, markdown_writer
+from chatmagic.text import counted, fenced, to_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,14 +106,14 @@ def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
         prose: whether the text between the blocks becomes Markdown cells.
     """
     cells: list[tuple[Kind, str]] = []
-    for part in reply_parts.parts(text):
+    for part in markdown_parser.code_and_prose(text):
         if isinstance(part, str):
             if prose:
-                cells.append(("markdown", reply_parts.markdown(part)))
+                cells.append(("markdown", markdown_writer.to_markdown(part)))
         elif part.language.strip("{}").lower() in PYTHON:
             cells.append(("code", visible(part.code)))
         else:
-            cells.append(("markdown", reply_parts.fenced(part.code)))
+            cells.append(("markdown", fenced(visible(part.code))))
     return cells
 
 
@@ -142,7 +142,7 @@ def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
 
 def _in_a_fence(reply: Reply) -> Reply:
     """Return a reply in a fence if it is code without one; otherwise the reply itself."""
-    return reply if reply.code_blocks else replace(reply, text=reply_parts.fenced(reply.text))
+    return reply if reply.code_blocks else replace(reply, text=fenced(reply.text))
 
 
 def _outcome(answer: Coded) -> str:
@@ -168,7 +168,7 @@ def _show(words: str, blocks: Sequence[CodeBlock] = ()) -> None:
 
 def _note(words: str, blocks: Sequence[CodeBlock]) -> tuple[str, str]:
     """Return a sentence and code to copy, as HTML and as text."""
-    shown = "\n\n".join(reply_parts.fenced(block.code) for block in blocks)
+    shown = "\n\n".join(fenced(block.code) for block in blocks)
     html = markdown.to_html(shown) if shown else ""
     texts = [words, *(to_terminal(block.code) for block in blocks)]
     return f'<div class="chatmagic"><p>{escape(words)}</p>{html}</div>', "\n\n".join(texts)
