@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from chatmagic.client.client import Client
     from chatmagic.client.endpoint import Timeout
     from chatmagic.models import Credits, Message, Reply, Usage
-    from chatmagic.session.current import ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
+    from chatmagic.session.current import aask, ask, current_session, map  # noqa: A004 - as it is called: chatmagic.map
     from chatmagic.session.session import Session
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "Session",
     "Timeout",
     "Usage",
+    "aask",
     "ask",
     "current_session",
     "errors",
@@ -67,6 +68,7 @@ _HOMES: Final = {
     "Session": "session.session",
     "Timeout": "client.endpoint",
     "Usage": "models",
+    "aask": "session.current",
     "ask": "session.current",
     "current_session": "session.current",
     "map": "session.current",

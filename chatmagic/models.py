@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime  # noqa: TC003 - typing.get_type_hints needs it
 from operator import methodcaller
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
 from chatmagic._json import (
     exact_name,
@@ -21,6 +21,14 @@ from chatmagic._json import (
     word_of,
 )
 from chatmagic.text import to_terminal
+
+if TYPE_CHECKING:
+    import typing_extensions
+
+    # As of Python 3.13: a bare ``Reply`` is one of ``Any``.
+    _Parsed_co = typing_extensions.TypeVar("_Parsed_co", covariant=True, default=Any)
+else:
+    _Parsed_co = TypeVar("_Parsed_co", covariant=True)
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
@@ -224,7 +232,7 @@ class CodeBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply(ReplyFacts):
+class Reply(ReplyFacts, Generic[_Parsed_co]):
     """A reply, whole or as far as it came (fact 4).
 
     Args:
@@ -235,7 +243,7 @@ class Reply(ReplyFacts):
     """
 
     text: str
-    parsed: Any = field(default=None, compare=False, repr=False, kw_only=True)
+    parsed: _Parsed_co = field(default=None, compare=False, repr=False, kw_only=True)  # type: ignore[assignment]
     held_back: bool = field(default=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:

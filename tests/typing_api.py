@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, assert_type
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, assert_type
 
 import chatmagic
 from chatmagic import Client, Credits, Message, Reply, Session, Timeout, Usage, errors
@@ -172,11 +172,42 @@ def the_kernel_has_one_session() -> None:
     assert_type(chatmagic.ask("Why?"), Reply)
     assert_type(chatmagic.ask("Why?", max_tokens=9), Reply)
     chatmagic.ask()  # type: ignore[call-arg]
+    chatmagic.ask("Why?", temprature=1)  # type: ignore[call-arg]
+    chatmagic.map("{{ it }}", [], temprature=1)  # type: ignore[call-arg]
     chatmagic.map("{{ it }}", ["Why?"], yes=True)
     chatmagic.current_session().map("{{ it }}", iter("ab"), workers=8, block=False)
     chatmagic.current_session().map("{{ it }}", [], retries=3)  # type: ignore[call-arg]
     chatmagic.asks("Why?")  # type: ignore[attr-defined]
     assert_type(chatmagic.__version__, str)
+
+
+class Person(TypedDict):
+    """A schema."""
+
+    name: str
+
+
+class WholeNumber:
+    """A schema that reads a value itself, as pydantic's ``TypeAdapter`` does."""
+
+    def validate_python(self, value: object, /, *, strict: bool | None = None) -> int:
+        """Return what was read."""
+        raise NotImplementedError
+
+
+async def a_schema_types_its_reply(reader: WholeNumber) -> None:
+    """What is parsed is of the schema's type, in each way to ask."""
+    assert_type(chatmagic.ask("Who?", schema=Person), Reply[Person])
+    assert_type(chatmagic.ask("Who?", schema=list[Person]).parsed, list[Person])
+    assert_type(chatmagic.ask("Who?", schema=reader).parsed, int)
+    assert_type(chatmagic.ask("Who?", schema={"type": "object"}), Reply[Any])
+    assert_type(Session().ask("Who?", schema=Person).parsed["name"], str)
+    assert_type(await chatmagic.aask("Who?", schema=Person), Reply[Person])
+    assert_type(await Session().aask("Who?"), Reply)
+    assert_type(Session().messages("main"), list[dict[str, str]])
+    chatmagic.ask("Who?", schema=Person).parsed["age"]  # type: ignore[typeddict-item]
+    chatmagic.ask("Who?", schema="Person")  # type: ignore[arg-type]
+    await chatmagic.aask("Who?", temprature=1)  # type: ignore[call-arg]
 
 
 def an_error_carries_what_is_known(error: errors.ChatError | errors.ChatInterrupted) -> None:

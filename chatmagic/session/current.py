@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.client import config
@@ -12,7 +14,6 @@ from chatmagic.session.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.models import Reply
     from chatmagic.session.environment import Environment
 
 _current: Session | None = None
@@ -52,11 +53,20 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
             _current.environment = PlainPython() if find is None else find()
 
 
-def ask(text: str, **options: Any) -> Reply:
-    """Ask in this process's session and return the reply; see :meth:`Session.ask`."""
-    return current_session().ask(text, **options)
+def _by_current(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of sessions as a function of this process's session, of its signature."""
+
+    @wraps(method)
+    def call(*args: Any, **options: Any) -> Any:
+        return method(current_session(), *args, **options)
+
+    _, *parameters = signature(method).parameters.values()
+    call.__signature__ = signature(method).replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
 
 
-def map(template: str, rows: object, **options: Any) -> Any:
-    """Ask one prompt for each row, by this process's session; see :meth:`Session.map`."""
-    return current_session().map(template, rows, **options)
+if TYPE_CHECKING:
+    # As the methods are typed
+    ask, aask, map = Session().ask, Session().aask, Session().map
+else:
+    ask, aask, map = _by_current(Session.ask), _by_current(Session.aask), _by_current(Session.map)

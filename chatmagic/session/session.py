@@ -5,14 +5,15 @@ Python, magic and panel all come through :meth:`Session.run`, one at a time.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from chatmagic._json import digest
 from chatmagic.archive import table
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.steering import ThreadStart, refuse_fork
+from chatmagic.conversation.steering import ThreadStart, instructed, refuse_fork
 from chatmagic.errors import NotRecordedError
 from chatmagic.models import Reply
 from chatmagic.session import forms
@@ -23,8 +24,11 @@ from chatmagic.session.ledger import Reservation
 from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
+    from typing import ParamSpec, Protocol, TypeVar
+
+    import typing_extensions
 
     from chatmagic.client.client import ModelList
     from chatmagic.client.credit_tracker import CreditState
@@ -37,6 +41,40 @@ if TYPE_CHECKING:
     from chatmagic.models import Credits
     from chatmagic.session.ask import Preview
     from chatmagic.session.events import Event, View
+
+    _Given = ParamSpec("_Given")
+    _Result = TypeVar("_Result")
+    # As of Python 3.13: without a schema a reply is one of ``Any``.
+    _Parsed = typing_extensions.TypeVar("_Parsed", default=Any)
+    _Parsed_co = TypeVar("_Parsed_co", covariant=True)
+
+    class Adapter(Protocol[_Parsed_co]):
+        """Schema that reads a value itself, as pydantic's ``TypeAdapter`` does."""
+
+        def validate_python(self, value: Any, /) -> _Parsed_co:
+            """Return the instance that a value stands for."""
+
+
+def _in_worker(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
+    """Return a method that asks, as one that is awaited while other tasks go on.
+
+    A task that is cancelled stops the reply; what came of it is kept.
+
+    Args:
+        ask: the method; its option ``halt`` stops it.
+    """
+
+    @wraps(ask)
+    async def call(*args: _Given.args, **options: _Given.kwargs) -> _Result:
+        given = options.get("halt")
+        options["halt"] = halt = given if isinstance(given, Halt) else Halt()
+        try:
+            return await asyncio.to_thread(ask, *args, **options)
+        except asyncio.CancelledError:
+            halt.stop()
+            raise
+
+    return call
 
 
 class Session(SessionState):
@@ -92,11 +130,12 @@ class Session(SessionState):
         thread: str | None = None,
         hide: bool = False,
         format: Format = "markdown",
-        schema: object = None,
+        schema: type[_Parsed] | Mapping[str, object] | Adapter[_Parsed] | None = None,
         allow_secrets: bool = False,
         fit: bool = False,
         on_fragment: Callable[[str], object] | None = None,
-    ) -> Reply:
+        halt: Halt | None = None,
+    ) -> Reply[_Parsed]:
         """Ask, keep the turn and give the reply; shows nothing itself.
 
         Args:
@@ -116,6 +155,7 @@ class Session(SessionState):
             fit: whether it is sent once more, without the oldest turns, where the service says
                 that the conversation is too long.
             on_fragment: called with each fragment as it comes.
+            halt: stops it from another thread.
 
         Raises:
             InputError: the prompt is empty, an argument cannot be sent, or what is sent
@@ -144,7 +184,27 @@ class Session(SessionState):
             owner=owner,
             execution=execution,
         )
-        return self.run(ask, Listener(on_fragment)).reply
+        return self.run(ask, Listener(on_fragment), halt).reply
+
+    aask = _in_worker(ask)
+
+    def messages(self, thread: str | None = None) -> list[dict[str, str]]:
+        """Return the conversation in the service's form, as a next question would carry it.
+
+        Args:
+            thread: name of the thread; ``None`` is that of the place where the cell stands.
+
+        Returns:
+            One ``{"role": …, "content": …}`` for each message, oldest first.
+        """
+        owner, execution = self.environment.cell()
+        self.follow_pages(owner)
+        window = self.conversation.window(owner, execution, thread=thread)
+        messages, client = window.messages, self.clients.latest
+        if messages and window.instructions is not None:
+            role = client is not None and client.setup.system_role
+            messages = instructed(messages, window.instructions, system_role=role)
+        return [message.to_json() for message in messages]
 
     def map(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import TYPE_CHECKING, get_type_hints
 
 import pytest
@@ -23,6 +24,16 @@ def test_the_kernels_session(session: Session, emulator: Emulator) -> None:
     assert chatmagic.ask("echo:short", max_tokens=3).text == "short"
     assert [turn.prompt for turn in current_session().conversation] == ["echo:short"]
     assert emulator.requests[0].body["max_tokens"] == 3
+
+
+def test_asking_has_the_signature_of_a_sessions_own() -> None:
+    """An editor and a notebook's tooltip show each option, and the help of it."""
+    for name in ("ask", "aask", "map"):
+        shown = getattr(chatmagic, name)
+        _, *options = inspect.signature(getattr(chatmagic.Session, name)).parameters.values()
+        assert list(inspect.signature(shown).parameters.values()) == options
+        assert "temperature" in inspect.signature(shown).parameters
+        assert "temperature: " in (inspect.getdoc(shown) or "")
 
 
 def test_the_process_may_take_another_session(session: Session) -> None:

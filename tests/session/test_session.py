@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -132,6 +133,46 @@ def test_stop_keeps_what_came(session: Session, emulator: Emulator, how: str) ->
     session.ask("echo:next")
     sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
     assert sent[2:] == ["echo:one two three four", "one two ", "echo:next"]
+
+
+def test_an_awaited_ask_lets_other_tasks_go_on(session: Session, emulator: Emulator) -> None:
+    """It is the same ask; the loop runs while it is under way, and a cancelled one is stopped."""
+    emulator.settings = replace(FIXED, fault="hold", fault_after=2)
+    heard: list[str] = []
+
+    async def both() -> None:
+        came, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def hear(text: str) -> None:
+            heard.append(text)
+            if text.startswith("two"):
+                loop.call_soon_threadsafe(came.set)
+
+        task = asyncio.create_task(session.aask("echo:one two three", on_fragment=hear))
+        await came.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(both())
+    assert heard == ["one ", "two "]
+    assert [turn.state for turn in session.conversation] == ["interrupted"]
+    emulator.settings = FIXED
+    assert asyncio.run(session.aask("echo:next", max_tokens=3)).text == "next"
+    assert emulator.requests[-1].body["max_tokens"] == 3
+
+
+def test_the_conversation_in_the_services_form(session: Session, emulator: Emulator) -> None:
+    """It is what the next request carries, with the instructions in front."""
+    assert session.messages() == []
+    session.steer(Instructions.of("Be brief.", owner="a"))
+    session.ask("echo:one")
+    session.ask("echo:two")
+    carried = session.messages()
+    session.ask("echo:three")
+    assert carried == emulator.requests[-1].body["messages"][:-1]
+    assert "Be brief." in carried[0]["content"]
+    assert session.messages("other") == []
 
 
 def test_stop_before_the_first_fragment(session: Session, emulator: Emulator) -> None:
