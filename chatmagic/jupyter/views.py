@@ -85,7 +85,7 @@ class Live(View):
 
     def ended(self, answer: Answer) -> None:
         """Show the last state."""
-        self._drawing.draw()
+        self._drawing.draw(self._ask)
         self._drawing.leave(self._hear)
         data, metadata = output.of_turn(answer.reply, answer.record)
         if self._handle is None:

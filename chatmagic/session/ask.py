@@ -390,7 +390,7 @@ class AskRun:
             with stream as fragments:
                 for fragment in fragments:
                     worker.tell(partial(view.fragment, fragment))
-                    session.followers.tell(Fragment(fragment))
+                    session.followers.tell(Fragment(self.asked, fragment))
                     if self.halt.reason == "stop":
                         # Also where a transport does not look, or has all of the reply.
                         self.problem = interrupted(stream.reply)

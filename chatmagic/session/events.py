@@ -186,6 +186,7 @@ class Sent:
 class Fragment:
     """Event: a fragment of the reply under way came."""
 
+    ask: Ask
     text: str
 
 

@@ -72,7 +72,7 @@ class Cell(views.Live):
     def fragment(self, text: str) -> None:
         """Hear a fragment."""
         super().fragment(text)
-        self.loop.hear(Fragment(text))
+        self.loop.hear(Fragment(self.ask, text))
 
 
 def answer(reply: Reply = REPLY) -> Answer:

@@ -95,9 +95,9 @@ test("a reply under way is painted, and stopped by an urgent message", (t) => {
   assert.equal(box.textContent, "AB");
   model.receive({ ...paint, serial: 1 });
   assert.equal(box.textContent, "AB and more.");
-  bridge.stopReply();
+  bridge.stopReply("a");
   assert.ok(model.urged.every((message) => isListed("of the bridge", message)));
-  assert.deepEqual(model.urged, [{ kind: "stop" }]);
+  assert.deepEqual(model.urged, [{ kind: "stop", cell: "a" }]);
   stop();
 });
 

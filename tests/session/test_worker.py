@@ -142,7 +142,7 @@ def test_a_stop_counts_where_a_transport_does_not_look() -> None:
     session, halt = Session(Client(transport=service)), Halt()
 
     def follow(event: Event) -> None:
-        if event == Fragment("two "):
+        if isinstance(event, Fragment) and event.text == "two ":
             halt.stop()
 
     session.follow(follow)

@@ -71,6 +71,8 @@ class ShownReply:
     Args:
         cell: the page's name of the cell; empty for none.
         replaces: whether the replies that the cell showed before go.
+        drawn: what came of it; ``None`` before its first words, and behind its last.
+        whole_due: when all of it is told again, in seconds.
         is_told: whether all of it was told while it came, as a page may have been loaded meanwhile.
         ended: how its ask ended; ``None`` while it comes.
         ended_at: when, in seconds.
@@ -79,6 +81,8 @@ class ShownReply:
 
     cell: str = ""
     replaces: bool = False
+    drawn: Drawn | None = None
+    whole_due: float = 0.0
     is_told: bool = False
     ended: Ended | None = None
     ended_at: float = 0.0
@@ -86,21 +90,16 @@ class ShownReply:
 
 
 class Painting:
-    """The pages of one bridge that paint.
+    """The pages of one bridge that paint; all of it runs in the drawing loop's thread.
 
     Args:
-        drawing: the kernel's drawing loop.
         send: sends all pages a message.
     """
 
-    def __init__(self, drawing: DrawingLoop, send: Callable[[Paint | Settled], object]) -> None:
+    def __init__(self, send: Callable[[Paint | Settled], object]) -> None:
         """Wait for the first of them."""
-        self._drawing = drawing
         self._send = send
-        self._anew = False
-        self._drawn: Drawn | None = None
         self._has_painter = False
-        self._whole_due = 0.0
         self._shown: dict[str, ShownReply] = {}
 
     def show(self, live: str, cell: str, *, replaces: bool) -> None:
@@ -116,43 +115,43 @@ class Painting:
             self._shown = {name: other for name, other in others if other.cell != cell}
         self._keep(live, ShownReply(cell, replaces))
 
-    def begin(self) -> None:
-        """Take note that a page paints, and tell it all that is shown; may be called in any thread.
+    def greet(self, *, paints: bool) -> None:
+        """Tell a page that has come all that is shown: it may lack what was sent before.
 
-        It may have been loaded again, and lack what was sent before.
+        Args:
+            paints: whether it has said that it paints; one that has said so was told then.
         """
-        self._anew = self._has_painter = True
-        self._drawing.painted()
-        # It may take long until there is more.
-        self._drawing.put(self._tell_anew)
-
-    def greet(self) -> None:
-        """Tell all that is shown with the next drawing: a page has come that may lack it."""
-        self._anew = self._anew or not self._has_painter
+        if paints or not self._has_painter:
+            for shown in self._shown.values():
+                if shown.drawn is not None:
+                    self._tell_all(shown, shown.drawn)
+        self._has_painter = self._has_painter or paints
 
     def tell(self, drawn: Drawn, *, has_script: bool) -> None:
-        """Send what is new of a reply under way, or all of it to a page that came later.
+        """Send what is new of a reply under way, and now and then all of it.
 
         Args:
             drawn: the drawing.
             has_script: whether a page may have the script that paints, though none has said so.
         """
-        now = time.monotonic()
-        if drawn.serial == 0:
-            self._whole_due = now + _SECONDS_BETWEEN_WHOLE
-        self._drawn = None if drawn.last else drawn
-        if self._anew or now >= self._whole_due:
-            self._tell_all(drawn, now)
+        live = drawn.ask.live
+        shown = self._shown.get(live) or self._keep(live, ShownReply())
+        if shown.drawn is None:
+            shown.whole_due = time.monotonic() + _SECONDS_BETWEEN_WHOLE
+        shown.drawn = None if drawn.last else drawn
+        if time.monotonic() >= shown.whole_due:
+            self._tell_all(shown, drawn)
         elif drawn.paint and (has_script or self._has_painter):
             self._send(drawn.message)
 
     def end(self, ended: Ended) -> None:
         """Keep how an ask has ended, for a page that lacks its last state, and tell it."""
-        shown = self._shown.get(ended.ask.live) or ShownReply()
-        shown.ended, shown.ended_at = ended, time.monotonic()
-        self._keep(ended.ask.live, shown)
+        live = ended.ask.live
+        shown = self._shown.pop(live, None) or ShownReply()
+        self._keep(live, shown)  # the newest of those that have ended
+        shown.drawn, shown.ended, shown.ended_at = None, ended, time.monotonic()
         if shown.is_told:
-            self.settle(ended.ask.live)
+            self.settle(live)
 
     def settle(self, live: object) -> None:
         """Send the last state of a reply, or why there is none, if its ask has ended.
@@ -197,26 +196,21 @@ class Painting:
             elif cell is not None and cell.owner == owner:
                 shown.is_seen = True
 
-    def _keep(self, live: str, shown: ShownReply) -> None:
+    def _keep(self, live: str, shown: ShownReply) -> ShownReply:
         self._shown[live] = shown
         for old in [*self._shown][:-_MOST_KEPT]:
             del self._shown[old]
+        return shown
 
-    def _tell_anew(self) -> None:
-        if self._drawn is not None and self._anew:
-            self._tell_all(self._drawn, time.monotonic())
-
-    def _tell_all(self, drawn: Drawn, now: float) -> None:
+    def _tell_all(self, shown: ShownReply, drawn: Drawn) -> None:
         """Send all that is shown, with the cell that shows it."""
-        self._anew = False
         message = drawn.anew
-        shown = self._shown.get(drawn.ask.live)
-        if shown is not None:
-            shown.is_told = True
-        if shown is not None and shown.cell:
+        shown.is_told = True
+        if shown.cell:
             message |= {"cell": shown.cell, "box": drawn.empty_box, "replaces": shown.replaces}
         size = sum(len(block.encode()) for block in message["blocks"])
-        self._whole_due = now + max(_SECONDS_BETWEEN_WHOLE, size / _WHOLE_BYTES_A_SECOND)
+        pause = max(_SECONDS_BETWEEN_WHOLE, size / _WHOLE_BYTES_A_SECOND)
+        shown.whole_due = time.monotonic() + pause
         self._send(message)
 
 
@@ -273,7 +267,8 @@ class Bridge:
         self._drawing = drawing
         self._context = contextvars.copy_context()
         self._opened = False
-        self._began: Began | None = None
+        self._under_way: dict[str, Began] = {}
+        self._started = set[str]()
         self._executions: dict[str, str | None] = {}
         self._asked = set[str | None]()
         self._marked: dict[str, str] | None = None
@@ -282,8 +277,7 @@ class Bridge:
         self._awaited: dict[int, Callable[[Any], str]] = {}
         # No page may be able to report before a reply ended.
         self._is_first = True
-        self._quiet = False
-        self._painting = Painting(drawing, self._send)
+        self._painting = Painting(self._send)
         self._state = self._state_now()
         self._comm = comm.create_comm(
             target_name=TARGET, comm_id=f"{ID}{secrets.token_hex(8)}", data={**self._state}
@@ -389,10 +383,11 @@ class Bridge:
         elif kind == "lacks":
             self._drawing.put(partial(self._painting.settle, content.get("live")))
         elif kind == "paints":
-            self._painting.begin()
+            self._drawing.painted()
+            # It may take long until there is more.
+            self._drawing.put(partial(self._painting.greet, paints=True))
         elif kind == "stop":
-            if (began := self._began) is not None and began.ask.background is not None:
-                began.halt.stop()
+            self._stop(content.get("cell"))
         elif kind in ANSWERS:
             heard = self._awaited.pop(content.get("key", 0), None)
             if heard is not None:
@@ -403,9 +398,15 @@ class Bridge:
                 self.pages = self.pages.with_report(report)
                 self._opened = self._opened or report.opened
             if report.opened:
-                self._painting.greet()
+                self._drawing.put(partial(self._painting.greet, paints=False))
             self._drawing.put(partial(self._painting.look, report))
             self._publish_later()
+
+    def _stop(self, cell: object) -> None:
+        """End the reply that comes in the background of a cell."""
+        for began in tuple(self._under_way.values()):
+            if began.ask.background and began.ask.background == cell:
+                began.halt.stop()
 
     def _stay_open(self, _message: object) -> None:
         """Listen on: a front end without our script closes the comm, and not for the others."""
@@ -418,11 +419,10 @@ class Bridge:
         """Take note of how an ask goes; the panel says it itself."""
         match event:
             case Began(ask):
-                self._began = event
+                self._under_way[ask.live] = event
                 self._asked.add(ask.owner)
-                self._quiet = ask.entry == "panel"
-            case Fragment() if not self._quiet:
-                self._quiet = True
+            case Fragment(ask) if ask.entry != "panel" and ask.live not in self._started:
+                self._started.add(ask.live)
                 self._say(STARTED)
             case Drawn():
                 self._painting.tell(event, has_script=bool(self.pages.reports) or self._is_first)
@@ -430,7 +430,9 @@ class Bridge:
             case Fragment():
                 return
             case Ended(ask):
-                self._began, self._is_first = None, False
+                self._under_way.pop(ask.live, None)
+                self._started.discard(ask.live)
+                self._is_first = False
                 self._painting.end(event)
                 if ask.entry != "panel":
                     self._say(event.words)
@@ -444,7 +446,10 @@ class Bridge:
         return {
             "kind": "state",
             "version": __version__,
-            "asking": "" if self._began is None else self._began.ask.background or "",
+            "asking": [
+                began.ask.background for began in self._under_way.values() if began.ask.background
+            ],
+            "live": [*self._under_way],
             "keep_output": self._settings.keep_output,
         }
 

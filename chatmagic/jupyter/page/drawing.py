@@ -1,4 +1,4 @@
-"""The drawing loop of a kernel: draws the reply under way, once for every view of it.
+"""The drawing loop of a kernel: draws the replies under way, once for every view of them.
 
 A reply under way is told as drawings: what is new of it, which a page can paint, and now and then
 the whole, as an update of its output. Where no page has said that it paints, whole updates come at
@@ -238,7 +238,7 @@ Hear: TypeAlias = "Callable[[Event | Drawn], object]"
 
 
 class DrawingLoop:
-    """Thread that draws the reply under way, once for all views that have joined.
+    """Thread that draws the replies under way, once for all views that have joined.
 
     The same thread tells panels, gauges and the bridge the events of the session, in order with
     what is drawn. It starts with its first use, and belongs to no cell: what it calls has to run
@@ -251,7 +251,7 @@ class DrawingLoop:
         self._thread: threading.Thread | None = None
         self._listeners: tuple[Hear, ...] = ()
         self._telling = threading.RLock()
-        self._reply: ReplyUnderWay | None = None
+        self._replies: dict[str, ReplyUnderWay] = {}
         self._is_painted = False
 
     def hear(self, event: Event) -> None:
@@ -273,6 +273,17 @@ class DrawingLoop:
             self._listeners = (*self._listeners, listener)
         self._start()
 
+    def join_in_order(self, listener: Hear) -> None:
+        """Tell a listener from now on, and nothing of what was put before.
+
+        Args:
+            listener: as :meth:`join` takes it.
+        """
+        if threading.current_thread() is self._thread:
+            self.join(listener)
+        else:
+            self.put(partial(self.join, listener))
+
     def leave(self, listener: Hear) -> None:
         """Tell a listener no more; waits for a drawing that is being shown."""
         with self._telling:
@@ -287,20 +298,9 @@ class DrawingLoop:
         self._news.put(work)
         self._start()
 
-    def join_in_order(self, listener: Hear) -> None:
-        """Tell a listener from now on, and nothing of what was put before.
-
-        Args:
-            listener: as :meth:`join` takes it.
-        """
-        if threading.current_thread() is self._thread:
-            self.join(listener)
-        else:
-            self.put(partial(self.join, listener))
-
-    def draw(self) -> None:
-        """Have what is new drawn at once: nothing more comes, but the last state takes its time."""
-        self.put(self._draw)
+    def draw(self, ask: Ask) -> None:
+        """Have what is new of a reply drawn at once: nothing more comes, but its last state."""
+        self.put(partial(self._draw, ask.live))
 
     def painted(self) -> None:
         """Take note that a page paints replies, so that they need few whole updates."""
@@ -323,12 +323,12 @@ class DrawingLoop:
 
     def _run(self) -> None:
         while True:
-            due = None if self._reply is None else self._reply.due
-            wait = None if due is None else max(0.0, due - time.monotonic())
+            due = [each.due for each in self._replies.values() if each.due is not None]
+            wait = max(0.0, min(due) - time.monotonic()) if due else None
             try:
                 work = self._news.get(timeout=wait)
             except Empty:
-                work = self._draw
+                work = self._draw_due
             if work is None:
                 return
             with swallowed():
@@ -338,14 +338,13 @@ class DrawingLoop:
     def _hear(self, event: Event) -> None:
         match event:
             case Began(ask):
-                self._reply = ReplyUnderWay(ask, is_painted=self._is_painted)
-            case Fragment(text) if self._reply is not None:
-                self._reply.add(text)
-                if self._reply.due is not None and time.monotonic() >= self._reply.due:
-                    self._draw()
-            case Ended(ask) if self._reply is not None and ask is self._reply.ask:
-                self._draw(last=True)
-                self._reply = None
+                self._replies[ask.live] = ReplyUnderWay(ask, is_painted=self._is_painted)
+            case Fragment(ask, text) if (reply := self._replies.get(ask.live)) is not None:
+                reply.add(text)
+                self._draw_due()
+            case Ended(ask):
+                self._draw(ask.live, last=True)
+                self._replies.pop(ask.live, None)
         # Not alone, so that who joins or leaves does not wait.
         self._tell(event)
 
@@ -357,19 +356,26 @@ class DrawingLoop:
 
     def _painted(self) -> None:
         self._is_painted = True
-        if self._reply is not None:
-            self._reply.is_painted = True
+        for reply in self._replies.values():
+            reply.is_painted = True
 
-    def _draw(self, *, last: bool = False) -> None:
-        if self._reply is None:
+    def _draw_due(self) -> None:
+        now = time.monotonic()
+        for live, reply in self._replies.items():
+            if reply.due is not None and reply.due <= now:
+                self._draw(live)
+
+    def _draw(self, live: str, *, last: bool = False) -> None:
+        reply = self._replies.get(live)
+        if reply is None:
             return
         if not self._listeners:
-            self._reply.due = None  # until more comes, which is drawn with it
+            reply.due = None  # until more comes, which is drawn with it
             return
         with swallowed():
             # Of a reply that cannot be drawn all are told its events.
-            drawn = self._reply.draw(time.monotonic(), last=last)
+            drawn = reply.draw(time.monotonic(), last=last)
             if drawn is not None:
                 with self._telling:
                     self._tell(drawn)
-                self._reply.drew(drawn, time.monotonic())
+                reply.drew(drawn, time.monotonic())

@@ -32,13 +32,15 @@ ID: Final = f"chatmagic.bridge.{PROTOCOL}."
 class KernelState(TypedDict):
     """State of the kernel: the data of the comm's opening, and again when it has changed.
 
-    ``asking`` is the id of the cell that has ended while its reply comes, empty for none;
-    ``keep_output`` is whether to tag cells with a record, for nbstripout.
+    ``asking`` are the ids of the cells that have ended while their replies come; ``live`` are the
+    names of the asks under way; ``keep_output`` is whether to tag cells with a record, for
+    nbstripout.
     """
 
     kind: Literal["state"]
     version: str
-    asking: str
+    asking: list[str]
+    live: list[str]
     keep_output: bool
 
 
@@ -204,9 +206,10 @@ class Paints(TypedDict):
 
 
 class Stop(TypedDict):
-    """Urgent: end the reply that comes in the background."""
+    """Urgent: end the reply that comes in the background of a cell."""
 
     kind: Literal["stop"]
+    cell: str
 
 
 class Lacks(TypedDict):

@@ -31,7 +31,7 @@ from chatmagic.session.current import current_session
 from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Ended, Fragment, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from chatmagic.jupyter.page.bridge import Bridge
@@ -112,10 +112,10 @@ class Front:
             assert self.said() == list(texts)
             self.sent.clear()
 
-    def asks(self, cell: str) -> None:
-        """Wait until the page is told this cell as the one whose reply comes in the background."""
+    def asks(self, *cells: str) -> None:
+        """Wait until the page is told these cells as those whose replies come in the background."""
         with self.news:
-            assert self.news.wait_for(lambda: self.state["asking"] == cell, PATIENCE)
+            assert self.news.wait_for(lambda: self.state["asking"] == [*cells], PATIENCE)
 
     def ask(self, cell: str, code: str | None = None) -> None:
         """Ask in a cell of the page."""
@@ -428,7 +428,8 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     front.is_told("Reply started.", "Complete, 1 word.")
     session = current_session()
     ask = Ask("x", entry="panel")
-    for event in (Began(ask, (), (), Halt()), Fragment("x"), Ended(ask, None, ServiceError("no"))):
+    failed = ServiceError("no")
+    for event in (Began(ask, (), (), Halt()), Fragment(ask, "x"), Ended(ask, None, failed)):
         session.followers.tell(event)
     front.ask("b", "%%chat\necho:one two")
     front.is_told("Reply started.", "Complete, 2 words.")
@@ -445,14 +446,15 @@ def test_a_reply_in_the_background_is_stopped_from_its_page(
         # The cell ends when its request is about to go; stopped before it has come, none comes.
         looks = (threading.Event().wait(0.01) for _ in range(6_000))
         assert any(len(service.requests) == count for _ in looks)
-        front.urges({"kind": "stop"})
-        front.asks("")
+        front.urges({"kind": "stop", "cell": "b"})
+        front.urges({"kind": "stop", "cell": "a"})
+        front.asks()
     front.shell.kernel.background.wait()  # type: ignore[union-attr]
     assert len(service.requests) == 2
     assert list(current_session().conversation) == []
     service.settings = Settings()
     front.ask("b")
-    front.urges({"kind": "stop"})
+    front.urges({"kind": "stop", "cell": "b"})
 
 
 def test_a_bridge_that_cannot_open_keeps_no_reply(
@@ -511,17 +513,17 @@ def test_a_page_is_sent_what_there_is_to_paint(
         return front.paints()
 
     # No page has said that it is there.
-    assert tell(Began(ask, (), (), Halt()), Fragment("one\n\n")) == []
+    assert tell(Began(ask, (), (), Halt()), Fragment(ask, "one\n\n")) == []
     # A report waits behind the cells that are to run; that the page paints is heard at once.
     # The second page is the first, loaded again.
     for before, part in enumerate(("two", "three"), 1):
         front.urges({"kind": "paints"})
         settle(loop)
         assert front.paints()[-1]["keep"] == 0
-        (paint,) = tell(Fragment(f"{part}\n\n"))
+        (paint,) = tell(Fragment(ask, f"{part}\n\n"))
         assert (paint["keep"], paint["blocks"]) == (before, [f"<p>{part}</p>\n"])
     front.say("a", opened=True)  # it has said more already
-    assert tell(Fragment("four")) == [drawn[-1].message]
+    assert tell(Fragment(ask, "four")) == [drawn[-1].message]
     assert (drawn[-1].keep, drawn[-1].whole) == (3, False)
     (paint,) = tell(Ended(ask, None, ServiceError("no")))
     assert (paint["keep"], paint["blocks"], paint["last"]) == (4, [], True)
@@ -583,22 +585,13 @@ def test_two_merged_cells_are_told_of_where_nobody_watches(front: Front, service
     assert line not in "".join(front.shell.fails("%%chat\nalone", person=False).traceback)
 
 
-class Loop(DrawingLoop):
-    """A drawing loop without a thread."""
-
-    def put(self, work: Callable[[], object]) -> None:
-        """Do it."""
-        work()
-
-
 class Page:
     """The pages of a bridge, and what they were sent."""
 
     def __init__(self) -> None:
         """Open none of them."""
         self.sent: list[Paint | Settled] = []
-        self.loop = Loop()
-        self.painting = Painting(self.loop, self.sent.append)
+        self.painting = Painting(self.sent.append)
         self.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
 
     def told(self, text: str, *, has_script: bool = False) -> list[Any]:
@@ -647,7 +640,7 @@ def drawn_anew(page: Page, serial: int, blocks: list[str]) -> dict[str, Any]:
 def test_all_of_it_is_told_to_a_page_that_comes(page: Page) -> None:
     """And then what is new, a block that has grown by its end alone."""
     assert page.told("One.\n\n") == []
-    page.painting.begin()
+    page.painting.greet(paints=True)
     assert page.sent == [drawn_anew(page, 0, ["<p>One.</p>\n"])]
     (more,) = page.told("Two **bold**")
     assert (more["keep"], len(more["blocks"])) == (1, 1)
@@ -656,7 +649,7 @@ def test_all_of_it_is_told_to_a_page_that_comes(page: Page) -> None:
     assert (more["keep"], more["same"], more["blocks"]) == (1, len(same), [" 😀.</p>\n"])
     (more,) = page.told("!")
     assert (more["same"], more["blocks"]) == (len(same) + 4, ["!</p>\n"])  # two units of UTF-16
-    page.painting.greet()  # it has said so itself
+    page.painting.greet(paints=False)  # it has said so itself
     assert page.told("?")[0]["keep"] == 1
 
 
@@ -664,9 +657,10 @@ def test_a_page_may_have_the_script_and_be_unable_to_say_so(page: Page) -> None:
     """Where what it says waits behind the cell that asks."""
     assert page.told("One", has_script=True)[0]["keep"] == 0
     page.told(" two", has_script=True)
-    page.painting.greet()
-    (paint,) = page.told("\n\nThree", has_script=True)
-    assert (paint["keep"], len(paint["blocks"])) == (0, 2)
+    page.sent.clear()
+    page.painting.greet(paints=False)
+    paint: Any = page.sent[0]
+    assert (paint["keep"], paint["blocks"]) == (0, ["<p>One two</p>\n"])
 
 
 def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:

@@ -102,11 +102,11 @@ def test_a_burst_is_few_drawings(loop: DrawingLoop, monkeypatch: pytest.MonkeyPa
     """The first fragment is drawn at once; two thousand that follow are drawn together."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
     shown = Shown(loop)
-    began(loop)
-    loop.hear(Fragment("first "))
+    ask = began(loop)
+    loop.hear(Fragment(ask, "first "))
     assert "first" in shown.next()
     for number in range(2000):
-        loop.hear(Fragment(f"word{number} "))
+        loop.hear(Fragment(ask, f"word{number} "))
     assert shown.rest() == []
 
 
@@ -116,9 +116,9 @@ def test_a_later_fragment_is_drawn_without_another(
     """What came is drawn a pause later, also when nothing follows it."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.001)
     shown = Shown(loop)
-    began(loop)
+    ask = began(loop)
     for word in ("one", "one two", "one two three"):
-        loop.hear(Fragment(f"{word.split()[-1]} "))
+        loop.hear(Fragment(ask, f"{word.split()[-1]} "))
         assert word in shown.next()
 
 
@@ -128,7 +128,7 @@ def test_all_are_shown_the_same_drawing_by_one_thread(loop: DrawingLoop) -> None
     cell, panel = Shown(loop), Shown(loop)
     ask = began(loop)
     for word in ("one", "two"):
-        loop.hear(Fragment(f"*{word}* "))
+        loop.hear(Fragment(ask, f"*{word}* "))
     for _ in range(2):
         asked, html = cell.drawings.get(timeout=PATIENCE)
         other = panel.drawings.get(timeout=PATIENCE)[1]
@@ -144,8 +144,9 @@ def test_a_reply_that_goes_on_in_a_block_of_code_is_drawn_as_code(loop: DrawingL
     """Its own text does not tell that it is."""
     shown = Shown(loop)
     part = Turn(prompt="why?", reply=Reply("So:\n```python\nx = "))
-    loop.hear(Began(Ask("why?", again=1, part=part), (), (), Halt()))
-    loop.hear(Fragment("1\n# two\n"))
+    ask = Ask("why?", again=1, part=part)
+    loop.hear(Began(ask, (), (), Halt()))
+    loop.hear(Fragment(ask, "1\n# two\n"))
     html = shown.next()
     assert "<pre" in html
     assert "<h1" not in html
@@ -154,10 +155,10 @@ def test_a_reply_that_goes_on_in_a_block_of_code_is_drawn_as_code(loop: DrawingL
 def test_white_space_is_nothing_to_draw(loop: DrawingLoop) -> None:
     """The first word is drawn at once, whatever came before it."""
     shown = Shown(loop)
-    began(loop)
-    loop.hear(Fragment("\n\n"))
+    ask = began(loop)
+    loop.hear(Fragment(ask, "\n\n"))
     assert shown.rest() == []
-    loop.hear(Fragment("  word"))
+    loop.hear(Fragment(ask, "  word"))
     assert "word" in shown.next()
 
 
@@ -170,8 +171,8 @@ def test_one_that_fails_silences_no_other(loop: DrawingLoop) -> None:
     loop.join(broken)
     shown = Shown(loop)
     for _ in range(2):
-        began(loop)
-        loop.hear(Fragment("text"))
+        ask = began(loop)
+        loop.hear(Fragment(ask, "text"))
         assert "text" in shown.next()
 
 
@@ -190,8 +191,8 @@ def test_one_that_has_left_is_shown_nothing(loop: DrawingLoop) -> None:
         left.set()
 
     loop.join(slow)
-    began(loop)
-    loop.hear(Fragment("text"))
+    ask = began(loop)
+    loop.hear(Fragment(ask, "text"))
     assert inside.wait(PATIENCE)
     leaving = threading.Thread(target=leave)
     leaving.start()
@@ -201,7 +202,7 @@ def test_one_that_has_left_is_shown_nothing(loop: DrawingLoop) -> None:
     assert left.is_set()
     inside.clear()
     shown = Shown(loop)
-    loop.hear(Fragment("more"))
+    loop.hear(Fragment(ask, "more"))
     assert "textmore" in shown.next()
     assert not inside.is_set()
 
@@ -219,13 +220,13 @@ def test_a_reply_that_nobody_sees_takes_no_time(
     monkeypatch.setattr("chatmagic.jupyter.page.drawing.time", SimpleNamespace(monotonic=look))
     shown = Shown(loop)
     loop.leave(shown.show)
-    began(loop)
-    loop.hear(Fragment("one "))
+    ask = began(loop)
+    loop.hear(Fragment(ask, "one "))
     assert shown.rest() == []
     time.sleep(0.1)
     assert len(looks) < 20  # the loop looks at the clock as often as it goes round
     loop.join(shown.show)
-    loop.hear(Fragment("two"))
+    loop.hear(Fragment(ask, "two"))
     assert "one two" in shown.next()
 
 
@@ -237,25 +238,25 @@ def test_a_reply_that_cannot_be_drawn_ends_all_the_same(
     loop.join(events.put)
     monkeypatch.setattr("chatmagic.render.reply_forms.LiveReply.feed", lambda *_: 1 / 0)
     ask = began(loop)
-    loop.hear(Fragment("one"))
+    loop.hear(Fragment(ask, "one"))
     loop.hear(Ended(ask, None, None))
     kinds = [type(events.get(timeout=PATIENCE)) for _ in range(3)]
     assert kinds == [Began, Fragment, Ended]
 
 
 @pytest.mark.usefixtures("eager")
-def test_an_ask_that_ended_is_drawn_no_more(loop: DrawingLoop) -> None:
-    """Neither its own text nor, if it is told late, the next one's is lost or mixed."""
+def test_several_replies_are_drawn_at_the_same_time(loop: DrawingLoop) -> None:
+    """Each by itself; one that has ended is drawn no more."""
     shown = Shown(loop)
-    first = began(loop)
-    loop.hear(Fragment("one"))
+    first, second = began(loop), began(loop)
+    for ask, text in ((first, "one"), (second, "two"), (first, " three")):
+        loop.hear(Fragment(ask, text))
     loop.hear(Changed())
-    began(loop)
-    loop.hear(Fragment("two"))
     loop.hear(Ended(first, None, None))
-    loop.hear(Fragment(" three"))
+    for ask in (first, second):
+        loop.hear(Fragment(ask, " four"))
     words = [re.sub(r"<[^>]*>|\n", "", html) for html in shown.rest()]
-    assert words == ["one", "two", "two three"]
+    assert words == ["one", "two", "one three", "one three", "two four"]
 
 
 def test_the_end_is_drawn_at_once(loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,8 +267,8 @@ def test_the_end_is_drawn_at_once(loop: DrawingLoop, monkeypatch: pytest.MonkeyP
     shown = Shown(loop)
     ask = began(loop)
     for text in ("one", " two", " three"):
-        loop.hear(Fragment(text))
-    loop.draw()
+        loop.hear(Fragment(ask, text))
+    loop.draw(ask)
     assert "one two three" in shown.rest()[-1]
     loop.hear(Ended(ask, None, None))
     shown.rest()
@@ -286,7 +287,7 @@ def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
     def whole(*texts: str) -> list[bool]:
         drawn.clear()
         for text in texts:
-            loop.hear(Fragment(text))
+            loop.hear(Fragment(ask, text))
         shown.rest()
         return [each.whole for each in drawn]
 
@@ -296,14 +297,14 @@ def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
     assert whole("d ", "e" * 8_000, "f") == [False, True, False]
     loop.hear(Ended(ask, None, None))
     assert whole() == [False]
-    began(loop)
+    ask = began(loop)
     assert whole("a ", "b ") == [True, False]
 
 
 def test_no_thread_is_started_for_nobody(loop: DrawingLoop) -> None:
     """Where nothing shows what streams, as for a machine, nothing is kept and nothing drawn."""
-    began(loop)
-    loop.hear(Fragment("text"))
+    ask = began(loop)
+    loop.hear(Fragment(ask, "text"))
     assert Shown(loop).rest() == []
 
 
@@ -320,16 +321,16 @@ def test_a_start_that_was_interrupted_is_made_up_for(
         with pytest.raises(KeyboardInterrupt):
             Shown(loop)
     shown = Shown(loop)
-    began(loop)
-    loop.hear(Fragment("text"))
+    ask = began(loop)
+    loop.hear(Fragment(ask, "text"))
     assert "text" in shown.next()
 
 
 def test_a_closed_loop_has_no_thread(loop: DrawingLoop) -> None:
     """Closing ends the worker."""
     shown = Shown(loop)
-    began(loop)
-    loop.hear(Fragment("text"))
+    ask = began(loop)
+    loop.hear(Fragment(ask, "text"))
     shown.next()
     loop.close()
     (worker,) = shown.threads

@@ -59,7 +59,7 @@ def following(session: Session, page: View, fragments: list[str]) -> list[dict[s
     before = len(page.messages)
     session.followers.tell(Began(ask, (), session.conversation.turns, Halt()))
     for fragment in fragments:
-        session.followers.tell(Fragment(fragment))
+        session.followers.tell(Fragment(ask, fragment))
     session.followers.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
     page.until("snapshot", words="down")
     return page.messages[before:]

@@ -97,7 +97,6 @@ export class Bridge {
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
     this.runAgain = this.runAgain.bind(this);
-    this.stopReply = this.stopReply.bind(this);
     this.stop = this.stop.bind(this);
     this.lose = this.lose.bind(this);
     this.look = this.look.bind(this);
@@ -180,7 +179,7 @@ export class Bridge {
         const id = cells[shownIndex(node, place)]?.id;
         mark(node, this.marks.get(id));
         noteBelow(node, this.below.get(id), this.runAgain);
-        noteAsking(node, Boolean(id) && this.state?.asking === id, this.stopReply);
+        noteAsking(node, this.state?.asking.includes(id) ?? false, () => this.stopReply(id));
         const outputs = node.querySelector(".jp-Cell-outputArea");
         if (!outputs) return;
         this.outputs.observe(outputs, { childList: true, subtree: true });
@@ -204,9 +203,9 @@ export class Bridge {
     announce({ words: runWords(result) });
   }
 
-  /** Stop the reply in the background. */
-  stopReply() {
-    void this.link.urge({ kind: "stop" });
+  /** Stop the reply that comes in the background of a cell. @param {string} cell */
+  stopReply(cell) {
+    void this.link.urge({ kind: "stop", cell });
   }
 
   /** @param {import("./messages.js").ToBridge} content */

@@ -53,8 +53,9 @@
  */
 
 /**
- * @typedef {{kind: "state", version: string, asking: string, keep_output: boolean}} KernelState asking:
- *   the cell that has ended while its reply comes; keep_output: whether to tag cells for nbstripout
+ * @typedef {{kind: "state", version: string, asking: string[], live: string[],
+ *   keep_output: boolean}} KernelState asking: the cells that have ended while their replies come;
+ *   live: the names of the asks under way; keep_output: whether to tag cells for nbstripout
  * @typedef {{kind: "marks", marks: Record<string, string>}} Marks words by the cell's id
  * @typedef {{words: string, cells: string[]}} StaleBelow the stale cells below, by their ids
  * @typedef {{kind: "below", below: Record<string, StaleBelow>}} Below by the id of the cell that
@@ -79,7 +80,7 @@
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
  *   count: number}} Started
  * @typedef {{kind: "hello", protocol: number, version: string}} Hello
- * @typedef {{kind: "paints"|"stop"}} Urgent
+ * @typedef {{kind: "paints"}|{kind: "stop", cell: string}} Urgent
  * @typedef {{kind: "lacks", live: string}} Lacks the last state of this reply
  */
 
