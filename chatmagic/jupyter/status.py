@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
@@ -16,6 +15,7 @@ from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
+from chatmagic.jupyter import transcript
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
@@ -23,33 +23,13 @@ from chatmagic.render.sanitize import QUIET
 from chatmagic.session.ledger import EMULATOR, service_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from chatmagic.client.credit_tracker import CreditState
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.request_facts import Value
     from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.protocol.auth import Secret
-
-PANELS: Final = (
-    ("Temperature", "temperature", "the service's own"),
-    ("Most tokens", "max_tokens", "the service's own"),
-    ("Turns sent along", "last", "all turns before"),
-    ("Without history", "no_history", "off"),
-    ("In one piece", "no_stream", "off"),
-    ("Seconds to wait", "timeout", "10 for a connection, 60 for an answer"),
-    ("Model", "model", "none is named"),
-    ("More fields", "extra_body", "none"),
-    ("Token counts of streams", "stream_usage", "as the service reports them"),
-    ("More headers", "extra_headers", "none"),
-    ("System role", "system_role", "off"),
-)
-"""What the panel shows of the settings: a name, the trait, and what holds where it is unset."""
-
 
 _OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget", "stream"])
-"""The settings that ``%chat`` alone tells in lines of their own, or not at all."""
-NAMED: Final = ("model", "extra_body", "extra_headers")
+"""The settings that ``%chat`` alone tells in rows of their own, or not at all."""
 NO_TOKENS: Final = (
     "Tokens: the last reply reported none. %config ChatMagics.stream_usage = True asks for them."
 )
@@ -80,23 +60,20 @@ class Status:
         return state.credits.seen_at + max(here - state.received_at, timedelta())
 
     def standing(self) -> dict[str, Any]:
-        """Return the state in one word, and the settings in force as rows of words."""
-        configured = self._in_force()
-        rows = [[name, _set(configured[trait], unset)] for name, trait, unset in PANELS]
-        instructions = self._panel_instructions()
-        rows.append(["Instructions", "none" if instructions is None else _shown(instructions)])
-        if (cassette := cassette_words(self.kernel)) is not None:
-            rows = [["Cassette", cassette], *rows]
+        """Return the state in one word, and what counts for a question of the panel, as rows."""
+        order = self.kernel.order(None)
+        window = self.kernel.session.conversation.window(order=order)
+        return {"state": self._state(), "rows": [*map(list, self._rows(window.instructions))]}
+
+    def _state(self) -> str:
         if self.kernel.is_replaying():
-            return {"state": "replay", "rows": rows}
+            return "replay"
         try:
             choice, endpoint = self.kernel.choice(), self.kernel.endpoint()
-        except ChatError as error:
-            return {"state": "not connected", "rows": [["Service", str(error)], *rows]}
+        except ChatError:
+            return "not connected"
         state = "emulator" if endpoint.is_emulator else "live"
-        if choice is not None:
-            state = f"{state}, {choice.mode}"
-        return {"state": state, "rows": [["Service", service_words(endpoint)], *rows]}
+        return state if choice is None else f"{state}, {choice.mode}"
 
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
@@ -111,13 +88,16 @@ class Status:
     def credits(self) -> tuple[str, str]:
         """Return the large gauge as HTML and as words."""
         state = self.kernel.session.credit_state
-        now, off = self._now(state), state.clock_off
-        html = gauge.large_html(state.credits, self.kernel.session.took, now=now, clock_off=off)
-        words = gauge.large_words(state.credits, self.kernel.session.took, now=now, clock_off=off)
-        for note in self._notes(state, now - (off or timedelta())):
+        html, words = self._gauge(state)
+        for note in self._notes(state, self._now(state) - (state.clock_off or timedelta())):
             html += f'<p style="{QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         return html, words
+
+    def _gauge(self, state: CreditState) -> tuple[str, str]:
+        took, now, off = self.kernel.session.took, self._now(state), state.clock_off
+        html = gauge.large_html(state.credits, took, now=now, clock_off=off)
+        return html, gauge.large_words(state.credits, took, now=now, clock_off=off)
 
     def _notes(self, state: CreditState, now: datetime) -> list[str]:
         """Return the lines under the credits: requests left, tokens, a replay."""
@@ -130,31 +110,22 @@ class Status:
         replayed = _replay_words(kernel)
         return notes if replayed is None else [*notes, replayed]
 
-    def summary(self) -> str:
-        """Return what ``%chat`` alone prints: service, key, conversation, credits, settings."""
-        cassette = cassette_words(self.kernel)
+    def summary(self) -> tuple[str, str]:
+        """Return what ``%chat`` alone shows, as HTML and as text."""
         here = self.kernel.window()
-        conversation, state = self.kernel.session.conversation, self.kernel.session.credit_state
-        count, stale = len(conversation), len(conversation.stale_turns())
+        conversation = self.kernel.session.conversation
+        stale = len(conversation.stale_turns())
         notes = f", {stale:,} stale" if stale else ""
         notes += "" if here.thread == MAIN else f"; this cell is in the thread {here.thread}"
-        instructions = here.instructions
-        return "\n".join(
-            (
-                *([] if cassette is None else [cassette]),
-                *self._asks(),
-                f"Conversation: {text.counted(count, 'turn')}{notes}.",
-                *([] if instructions is None else [f"Instructions: {_shown(instructions)}"]),
-                gauge.large_words(
-                    state.credits,
-                    self.kernel.session.took,
-                    now=self._now(state),
-                    clock_off=state.clock_off,
-                ),
-                f"Set for every question: {', '.join(self._values()) or 'nothing'}.",
-                *self._budgets(),
-            )
-        )
+        rows = self._rows(here.instructions)
+        rows.append(("Conversation", f"{text.counted(len(conversation), 'turn')}{notes}."))
+        try:
+            rows += [("Budget", line) for line in self.kernel.session.ledger.budget_words()]
+        except ChatError as error:
+            rows.append(("Budget", str(error)))
+        html, words = self._gauge(self.kernel.session.credit_state)
+        lines = [f"{name}: {words}" for name, words in rows]
+        return transcript.facts(rows, "Status", html), "\n".join([*lines, words])
 
     def service(self) -> str:
         """Return what the ledger calls the service that is asked now."""
@@ -163,52 +134,36 @@ class Status:
         except ChatError:
             return EMULATOR
 
-    def _budgets(self) -> list[str]:
-        """Return the lines on the budgets that hold."""
+    def _rows(self, instructions: Value | None) -> list[tuple[str, str]]:
+        """Return what counts for a question, as rows of a name and words."""
+        kernel, rows = self.kernel, []
+        if (cassette := cassette_words(kernel)) is not None:
+            rows.append(("Cassette", cassette))
         try:
-            return self.kernel.session.ledger.budget_words()
-        except ChatError as error:
-            return [str(error)]
-
-    def _panel_instructions(self) -> Value | None:
-        """Return the instructions that hold for a question of the panel, below all cells."""
-        order = self.kernel.order(None)
-        return self.kernel.session.conversation.window(order=order).instructions
-
-    def _asks(self) -> list[str]:
-        """Return the lines on the service: address, key, model."""
-        lines = []
-        try:
-            if not self.kernel.is_replaying():
-                endpoint = self.kernel.endpoint()
-                lines.append(service_words(endpoint))
+            if not kernel.is_replaying():
+                endpoint = kernel.endpoint()
+                rows.append(("Service", service_words(endpoint)))
                 if not endpoint.is_emulator:
-                    lines.append(f"Requests are posted to {endpoint.posted_to()}.")
-            return lines + address_words(self.kernel)
+                    rows.append(("Posted to", f"{endpoint.posted_to()}."))
+            rows += address_rows(kernel)
         except ChatError as error:
-            return [*lines, str(error)]
+            rows.append(("Service", str(error)))
+        if instructions is not None:
+            rows.append(("Instructions", _shown(instructions)))
+        return [*rows, ("Set for every question", f"{', '.join(self._values()) or 'nothing'}.")]
 
     def _values(self) -> list[str]:
         """Return the settings for every question; of fields and headers the names alone."""
-        configured = self._in_force()
-        return [
-            f"{name} = {configured[name]}"
-            for name in self.kernel.settings.trait_names(config=True)
-            if name not in _OWN_LINES
-            and configured[name] is not None
-            and configured[name] is not False
-        ]
-
-    def _in_force(self) -> dict[str, Any]:
-        """Return the settings that count here; of fields and headers their names, in words."""
-        configured = self.kernel.settings.trait_values()
-        configured |= dict.fromkeys(self.kernel.elsewhere())
-        with contextlib.suppress(ChatError):
-            configured["model"] = self.kernel.model()
-        named = {name: configured[name] for name in NAMED if configured[name]}
-        # A key that was put there by mistake is not shown.
-        keys = self.kernel.known_keys() if named else ()
-        return {**configured, **{name: _names(named.get(name), keys) for name in NAMED}}
+        kernel, unused = self.kernel, {*_OWN_LINES, *self.kernel.elsewhere()}
+        held = {
+            name: value
+            for name, value in kernel.settings.trait_values(config=True).items()
+            if name not in unused and value is not None and value is not False and value != {}
+        }
+        for name in {"extra_body", "extra_headers"} & held.keys():
+            # A key that was put there by mistake is not shown.
+            held[name] = _redacted(", ".join(map(str, held[name])), kernel)
+        return [f"{name} = {value}" for name, value in held.items()]
 
     def _now(self, state: CreditState) -> datetime:
         """Return the time; it stands still for the emulator and a replay, whose outputs repeat."""
@@ -248,8 +203,8 @@ def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
     return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
 
 
-def address_words(kernel: Kernel) -> list[str]:
-    """Return the lines on the model, and on settings that belong to another address.
+def address_rows(kernel: Kernel) -> list[tuple[str, str]]:
+    """Return rows on the model, and on settings that belong to another address.
 
     Args:
         kernel: the kernel.
@@ -257,13 +212,13 @@ def address_words(kernel: Kernel) -> list[str]:
     Raises:
         InputError: two models are named.
     """
-    lines = []
+    rows = []
     if (model := kernel.model()) is not None:
         # A key that was put there by mistake is not shown.
-        lines.append(f"Model: {text.one_line(redacted(model, kernel.known_keys()), SHOWN)}.")
+        rows.append(("Model", f"{_redacted(model, kernel)}."))
     if elsewhere := kernel.elsewhere():
-        lines.append(f"Set for another address, so not used here: {', '.join(elsewhere)}.")
-    return lines
+        rows.append(("Set for another address, so not used here", f"{', '.join(elsewhere)}."))
+    return rows
 
 
 def cassette_words(kernel: Kernel) -> str | None:
@@ -279,7 +234,7 @@ def cassette_words(kernel: Kernel) -> str | None:
     if choice is None:
         return None
     return (
-        f"Cassette {choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
+        f"{choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
         f"{CASSETTE_MODES[choice.mode]}."
     )
 
@@ -292,10 +247,9 @@ def _replay_words(kernel: Kernel) -> str | None:
     return "Replayed from a cassette: figures as recorded, nothing was sent."
 
 
-def _names(value: Any, keys: Iterable[Secret]) -> str | None:
-    """Return a name, or the names that a mapping has, whose values may be private."""
-    words = ", ".join([value] if isinstance(value, str) else map(str, value or ()))
-    return text.one_line(redacted(words, keys), SHOWN) or None
+def _redacted(names: str, kernel: Kernel) -> str:
+    """Return names on one line, without a key of the kernel's."""
+    return text.one_line(redacted(names, kernel.known_keys()), SHOWN)
 
 
 def _shown(instructions: Value) -> str:
@@ -303,10 +257,3 @@ def _shown(instructions: Value) -> str:
     file = text.one_line(instructions.expression)
     size = f"{text.counted(instructions.size, 'character')}{f' from {file}' if file else ''}"
     return f"{size}: “{text.one_line(instructions.text or '')}”"
-
-
-def _set(value: Any, unset: str) -> str:
-    """Return a setting's value in words."""
-    if value is None or value is False:
-        return unset
-    return "on" if value is True else str(value)

@@ -39,6 +39,7 @@ MOST_LISTED: Final = 100
 """How many turns are listed at most, the newest, where nobody asks for others."""
 # No word, however long, makes the table wider than what the headings take.
 _SAID = "text-align: left; overflow-wrap: anywhere;"
+_FACT = f"{_SAID} vertical-align: top; white-space: nowrap;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 MOST_SAVED: Final = 50
@@ -182,30 +183,40 @@ def _tabulated(rows: Sequence[tuple[str, str, str, str]], end: str) -> tuple[str
     return group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
 
 
-def grid(
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    name: str,
-    *,
-    first: str = '<td style="text-align: left;">',
-    others: str = f'<td dir="auto" style="{_SAID}">',
-) -> str:
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
     """Return a table as HTML.
 
     Args:
         head: the names of its columns.
         rows: the texts of its cells.
         name: what it shows, for a screen reader.
-        first: the tag of each row's first cell.
-        others: the tag of its other cells.
     """
+    cell = f'<td dir="auto" style="{_SAID}">'
     html = "".join(
-        f"<tr>{first}" + f"</td>{others}".join(escape(cell) for cell in cells) + "</td></tr>"
-        for cells in rows
+        f"<tr>{''.join(f'{cell}{escape(words)}</td>' for words in row)}</tr>" for row in rows
     )
     heads = "".join(f'<th scope="col" style="text-align: left;">{each}</th>' for each in head)
     table = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
     return markdown.scrolling(table, name)
+
+
+def facts(rows: Sequence[tuple[str, str]], name: str, below: str = "") -> str:
+    """Return a table of names and words as HTML.
+
+    Args:
+        rows: the names with their words.
+        name: what it shows, for a screen reader.
+        below: safe HTML below the table.
+    """
+    html = "".join(
+        f'<tr><th scope="row" style="{_FACT}">{escape(fact)}</th>'
+        f'<td dir="auto" style="{_SAID}">{escape(words)}</td></tr>'
+        for fact, words in rows
+    )
+    table = markdown.scrolling(f"{markdown.TABLE}><tbody>{html}</tbody></table>", name)
+    return (
+        f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="{name}">{table}{below}</div>'
+    )
 
 
 def whole(
@@ -468,11 +479,10 @@ def _shown(
     heads = ("Part", "Characters", *([] if rate is None else ["Tokens, about"]))
     cut = len(body) - MOST_SHOWN
     shown = body if cut <= 0 else f"{body[:MOST_SHOWN]}\n… and {counted(cut, 'more character')}"
-    tag = '<td dir="auto">'
     html = (
         f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Request">'
         + "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
-        + grid(heads, cells, "Parts of the request", first=tag, others=tag)
+        + grid(heads, cells, "Parts of the request")
         + "".join(f'<p style="{QUIET}">{escape(visible(line))}</p>' for line in end)
         + f"<details><summary>The request, {counted(len(body), 'character')} as JSON</summary>"
         f'<pre dir="auto" style="{PROSE}">{escape(visible(shown))}</pre></details></div>'
@@ -499,19 +509,19 @@ CHANGES: Final = {
 
 
 def undone(change: Change | None) -> str:
-    """Return a line on what an undo did.
+    """Return a line on the change that an undo took back.
 
     Args:
-        change: what was taken back; ``None`` for nothing.
+        change: the change; ``None`` for none.
     """
     return _changed("Took back", change, change.went) if change else "Nothing to take back."
 
 
 def redone(change: Change | None) -> str:
-    """Return a line on what a redo did.
+    """Return a line on the change that a redo did again.
 
     Args:
-        change: what was done again; ``None`` for nothing.
+        change: the change; ``None`` for none.
     """
     return _changed("Redid", change, change.came) if change else "Nothing to do again."
 

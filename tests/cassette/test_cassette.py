@@ -183,7 +183,7 @@ def test_a_cassette_that_cannot_be_read_is_told_and_left(shell: Shell, emulator:
     assert "a merge conflict" in shell.fails(f"%chat_cassette {FILE}").traceback[0]
     shell.fails("%chat echo:one")
     told = shell.do("%chat_cassette").printed
-    assert "Cassette talk.jsonl" in told
+    assert "Cassette: talk.jsonl" in told
     assert "line 1: it is a merge conflict" in told
     assert not emulator.requests
     shell.do("%chat_cassette --off")
@@ -368,7 +368,7 @@ def test_the_state_is_seen_and_not_saved(
     assert "recording talk.jsonl" in repr(ran.messages) or "recording into talk.jsonl" in repr(
         ran.messages
     )
-    assert "record (a person asks)" in shell.do("%chat").printed
+    assert "record (a person asks)" in shell.do("%chat").texts[0]
     assert "Cassette" not in shell.do("%chat_credits").everything
     again = shell.page("%chat echo:one", "a")
     assert "not sent: answered from talk.jsonl" in repr(again.messages)
@@ -377,8 +377,10 @@ def test_the_state_is_seen_and_not_saved(
     assert shell.page(f"%chat_cassette {FILE}", "in").printed == put_in.printed
     replayed = shell.page("%chat echo:one", "a")
     assert "replayed from talk.jsonl: nothing is sent" in repr(replayed.messages)
-    state = shell.do("%chat").printed
-    assert "Cassette talk.jsonl (%chat_cassette), replay (CHATMAGIC_MODE): nothing is sent" in state
+    state = shell.do("%chat").texts[0]
+    assert (
+        "Cassette: talk.jsonl (%chat_cassette), replay (CHATMAGIC_MODE): nothing is sent" in state
+    )
     assert "Connected" not in state
     shown = shell.do("%chat_credits")
     assert "Replayed from a cassette" in shown.texts[0]
@@ -456,7 +458,7 @@ def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.Mon
     shell.do("%chat echo:one")
     assert not Path(FILE).exists()
     assert "No cassette is in use" in shell.do("%chat_cassette").printed
-    assert "assette" not in shell.do("%chat").printed
+    assert "assette" not in shell.do("%chat").texts[0]
     monkeypatch.setenv("CHATMAGIC_MODE", "live")
     shell.do(f"%chat_cassette {FILE} --replay")
     shell.do("%chat echo:two")

@@ -101,13 +101,13 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         ran = bare.machine("%chat hello")
         assert ran.texts == ["Hello"]
         assert ran.records[0]["usage"] == USAGE
-        assert "without a key" in bare.do("%chat").printed
+        assert "without a key" in bare.do("%chat").texts[0]
         assert not [asked for asked in server.asked if KEY.encode() in asked.raw]
         assert not [asked for asked in server.asked if "authorization" in asked.headers]
         before = len(server.asked)
         # Elsewhere nothing of it holds: neither its model nor its way without a key.
         said = bare.do("%chat_connect https://chat.example.org").printed
-        assert "key from CHATMAGIC_API_KEY, sent as x-api-key" in bare.do("%chat").printed
+        assert "key from CHATMAGIC_API_KEY, sent as x-api-key" in bare.do("%chat").texts[0]
         assert "so not used here: model." in said
         assert len(server.asked) == before
     entries = [row.entry for row in current_session().ledger]

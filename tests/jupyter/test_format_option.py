@@ -162,9 +162,9 @@ def test_a_form_is_set_for_every_question_and_taken_back_for_one(
     shell: Shell, emulator: Emulator
 ) -> None:
     """By %config, and by --format markdown."""
-    assert "format" not in shell.do("%chat").printed
+    assert "format" not in shell.do("%chat").texts[0]
     shell.do("%config ChatMagics.format = 'text'")
-    assert "format = text" in shell.do("%chat").printed
+    assert "format = text" in shell.do("%chat").texts[0]
     ran = shell.machine("%chat echo:*one*")
     shell.machine("%chat --no-history --format markdown echo:two")
     assert [messages[-1] for messages in asked(emulator)] == [

@@ -34,7 +34,7 @@ def test_a_configuration_file(
     made = Shell(config={"ChatMagics": {"base_url": emulator.url, "temperature": 0.25}})
     made.machine("%chat echo:a")
     assert bodies(emulator)[0]["temperature"] == 0.25
-    assert "configuration file" in made.do("%chat").printed
+    assert "configuration file" in made.do("%chat").texts[0]
     with Emulator(FIXED) as other:
         made.do(f"%config ChatMagics.base_url = {other.url!r}")
         assert isinstance(made.fails("%chat echo:b").error, AuthenticationError)
@@ -63,7 +63,7 @@ def test_a_model_that_is_configured(
     with Emulator(FIXED) as other:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", other.url)
         shell.machine("%chat echo:b")
-        assert "so not used here: model" in shell.do("%chat").printed
+        assert "so not used here: model" in shell.do("%chat").texts[0]
         # The value is as before, and yet it is set anew, for this address.
         shell.do("%config ChatMagics.model = 'small'")
         shell.machine("%chat echo:c")
@@ -77,10 +77,10 @@ def test_two_models(shell: Shell, emulator: Emulator) -> None:
     shell.machine("%chat echo:a")
     ran = shell.fails(f"%chat_connect {emulator.url} --model large")
     assert "another model" in ran.traceback[0]
-    assert "Model: small." in shell.do("%chat").printed
+    assert "Model: small." in shell.do("%chat").texts[0]
     shell.do("%config ChatMagics.model = 'large'")
     assert "another model" in shell.fails("%chat echo:b").traceback[0]
-    assert "another model" in shell.do("%chat").printed
+    assert "another model" in shell.do("%chat").texts[0]
     shell.do("%config ChatMagics.extra_body = {}")
     shell.machine("%chat echo:c")
     assert models(emulator) == ["small", "large"]

@@ -137,8 +137,8 @@ def test_no_refusal_shows_a_key(
     assert KEY not in shell.do("%chat").everything
     shell.do("%config ChatMagics.extra_body = {os.environ['CHATMAGIC_API_KEY']: 1}")
     shell.do("%config ChatMagics.model = os.environ['CHATMAGIC_API_KEY']")
-    assert "extra_body = [key removed]" in shell.do("%chat").printed
-    assert "Model: [key removed]." in shell.do("%chat").printed
+    assert "extra_body = [key removed]" in shell.do("%chat").texts[0]
+    assert "Model: [key removed]." in shell.do("%chat").texts[0]
     assert "holds your API key" in shell.fails("%chat echo:b").traceback[0]
     assert len(emulator.requests) == 1
 

@@ -54,7 +54,7 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
     """
     parsed = _parsed(kernel, given)
     if given.cell is None and not parsed.question(parsed.prompt):
-        print(Status(kernel).summary())
+        views.show_html(*Status(kernel).summary())
         return None
     body = _body(given, parsed)
     text = parsed.question(parsed.prompt, body)

@@ -69,8 +69,9 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
 
 def _status(kernel: Kernel) -> list[str]:
     """Return the lines on the active cassette, and on exchanges that could not be saved."""
-    session, choice = kernel.session, cassette_words(kernel)
-    if choice is None:
+    session, words = kernel.session, cassette_words(kernel)
+    choice = f"Cassette: {words}"
+    if words is None:
         lines = [f"No cassette is in use: every question is sent to the service. {USAGE}"]
     else:
         try:

@@ -18,7 +18,7 @@ from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter.cells.execution import host_of, running
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.page.messages import PROTOCOL
-from chatmagic.jupyter.status import address_words, service_words
+from chatmagic.jupyter.status import address_rows, service_words
 from chatmagic.protocol.auth import Secret, redacted
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     print(service_words(endpoint, of_key=lacks_key and not kernel.is_replaying()))
     if not endpoint.is_emulator:
         print("Nothing was sent; the first question shows whether it answers.")
-    for words in address_words(kernel):
-        print(words)
+    for name, words in address_rows(kernel):
+        print(f"{name}: {words}")
     if place.server is not None and place.server.needs_model and kernel.model() is None:
         name = place.server.name
         print(

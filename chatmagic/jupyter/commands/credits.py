@@ -120,7 +120,7 @@ def _usage_html(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
     cells = [_cells(row) for row in rows[-MOST_SHOWN:]]
     return (
         f'{begin}{gauge.usage_plot(bars, about)}<p style="{QUIET}">{key}</p>'
-        + transcript.grid(_HEADS, cells, "Requests", first="<td>", others="<td>")
+        + transcript.grid(_HEADS, cells, "Requests")
         + f'<p style="{QUIET}">{escape(_caption(rows))}</p></div>'
     )
 

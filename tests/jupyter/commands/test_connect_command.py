@@ -42,7 +42,7 @@ def test_unconnected(bare: Shell) -> None:
     assert len(ran.traceback) == 2
     assert "CHATMAGIC_BASE_URL" in ran.traceback[0]
     assert "%chat_connect emulator" in ran.traceback[1]
-    state = bare.do("%chat").printed
+    state = bare.do("%chat").texts[0]
     assert "Not connected yet" in state
     assert "Credits: unknown" in state
 
@@ -57,7 +57,7 @@ def test_the_kernels_own_emulator(bare: Shell) -> None:
     assert ran.records[0]["origin"] == "emulator"
     assert ran.records[0]["date"] == "2026-01-01T12:00:00Z"
     assert "ago" not in bare.do("%chat_credits").texts[0]
-    assert "emulator" in bare.do("%chat").printed
+    assert "emulator" in bare.do("%chat").texts[0]
     assert "emulator" in bare.fails("%chat_login").traceback[0]
 
 
@@ -122,7 +122,7 @@ def test_login_for_this_kernel(
     assert "this kernel only" in said
     bare.machine("%chat echo:a")
     assert emulator.requests[0].ways == ("bearer",)
-    assert "key from %chat_login" in bare.do("%chat").printed
+    assert "key from %chat_login" in bare.do("%chat").texts[0]
     with Emulator(FIXED) as other:
         bare.do(f"%chat_connect {other.url}")
         bare.fails("%chat echo:b")
@@ -146,7 +146,7 @@ def test_login_that_is_kept(
     bare.do("%unload_ext chatmagic")
     made = Shell()
     made.do(f"%chat_connect {emulator.url}")
-    assert "key from private file" in made.do("%chat").printed
+    assert "key from private file" in made.do("%chat").texts[0]
     made.machine("%chat echo:a")
     assert "private file" in made.do("%chat_login --forget").printed
     assert KEY not in file.read_text()
@@ -208,7 +208,7 @@ def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> Non
     said = shell.do(f"%chat_connect {emulator.url} --model small").printed
     assert "Model: small." in said
     shell.machine("%chat echo:b")
-    assert "Model: small." in shell.do("%chat").printed
+    assert "Model: small." in shell.do("%chat").texts[0]
     shell.do(f"%chat_connect {emulator.url}/v1")
     shell.machine("%chat echo:c")
     assert models(emulator) == [None, "small", "small"]
@@ -218,7 +218,7 @@ def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> Non
         shell.do("%config ChatMagics.auth = 'none'")
         shell.fails("%chat echo:d")
         assert models(other) == [None]
-        assert "small" not in shell.do("%chat").printed
+        assert "small" not in shell.do("%chat").texts[0]
         shell.do(f"%chat_connect --model=large {other.url}")
         shell.fails("%chat echo:e")
         assert models(other) == [None, "large"]
@@ -255,7 +255,7 @@ def test_a_wrong_line_of_connect(bare: Shell, words: str, said: str) -> None:
     assert f"InputError: {said}" in ran.traceback[0]
     assert "sk-1" not in "".join(ran.traceback)
     assert "--model NAME" in ran.traceback[1]
-    assert "Not connected yet" in bare.do("%chat").printed
+    assert "Not connected yet" in bare.do("%chat").texts[0]
 
 
 def test_a_replay_asks_for_the_model_as_the_recording_did(
@@ -270,7 +270,7 @@ def test_a_replay_asks_for_the_model_as_the_recording_did(
     shell.do(f"%chat_cassette {tape} --replay")
     assert shell.machine("%chat echo:a").records[0]["request"] == recorded
     assert models(emulator) == ["small"]
-    assert "Model: small." in shell.do("%chat").printed
+    assert "Model: small." in shell.do("%chat").texts[0]
 
 
 def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -287,13 +287,13 @@ def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFi
         assert "blue-team" not in ran.everything
         assert "blue-team" not in tape.read_text()
         shell.do("%chat_cassette --off")
-        state = shell.do("%chat").printed
+        state = shell.do("%chat").texts[0]
         assert "extra_headers = X-Team" in state
         assert "blue-team" not in state
         assert "blue-team" not in repr(current_session().clients.__dict__)
         said = shell.do(f"%chat_connect {other.origin}").printed
         assert "so not used here: extra_headers." in said
-        assert "extra_headers =" not in shell.do("%chat").printed
+        assert "extra_headers =" not in shell.do("%chat").texts[0]
         shell.machine("%chat hello")
         shell.do(f"%chat_connect {here.origin}")
         shell.machine("%chat hello")
@@ -312,12 +312,10 @@ def test_the_endpoint_is_shown(
 ) -> None:
     """Where requests are posted to, without the key where that is in the path."""
     shell.do(f"%chat_connect {emulator.url}/api/v4")
-    assert f"Requests are posted to {emulator.url}/api/v4/chat/completions." in (
-        shell.do("%chat").printed
-    )
+    assert f"Posted to: {emulator.url}/api/v4/chat/completions." in (shell.do("%chat").texts[0])
     monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/{KEY}/v1")
     shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
-    assert "/…/v1/chat/completions" in shell.do("%chat").printed
+    assert "/…/v1/chat/completions" in shell.do("%chat").texts[0]
 
 
 def test_a_missing_key_is_told_with_what_to_do(

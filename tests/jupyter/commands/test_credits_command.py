@@ -114,7 +114,7 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
     assert len(current_session().conversation) == 5
     usage = bare.do("%chat_credits --usage").texts[0]
     assert f"Budget of 15 credits (%config ChatMagics.budget): 15 used; {OTHERS}." in usage
-    assert "Budget of 15 credits (%config ChatMagics.budget): 15 used" in bare.do("%chat").printed
+    assert "Budget of 15 credits (%config ChatMagics.budget): 15 used" in bare.do("%chat").texts[0]
     # The panel asks the same session; another budget lets go on.
     bare.do('%config ChatMagics.budget = "6 turns"')
     bare.machine("%chat Hello?")

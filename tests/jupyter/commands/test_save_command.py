@@ -155,7 +155,7 @@ def test_a_value_that_is_kept_is_shown_and_restored(
     """``keep_values`` puts the text into the record and, folded and escaped, into the HTML."""
     shell.do("%config ChatMagics.keep_values = True")
     shell.do("rows = '<b>{{ x }}</b>'")
-    assert "keep_values = True" in shell.do("%chat").printed
+    assert "keep_values = True" in shell.do("%chat").texts[0]
     ran = run(shell, paper, "a", "%%chat\necho:{{ rows }}!")
     assert ran.texts == ["<b>{{ x }}</b>!"]
     assert "<details" in ran.html

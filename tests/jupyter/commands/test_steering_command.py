@@ -82,7 +82,7 @@ def test_a_role_of_their_own_where_the_user_says_so(shell: Shell, emulator: Emul
         {"role": "system", "content": "Be terse."},
         {"role": "user", "content": "echo:a"},
     ]
-    assert "system_role = True" in shell.do("%chat").printed
+    assert "system_role = True" in shell.do("%chat").texts[0]
     with Emulator() as other:
         said = shell.do(f"%chat_connect {other.url}").printed
         assert "Set for another address, so not used here: system_role." in said
@@ -96,13 +96,13 @@ def test_what_is_shown_of_them(shell: Shell) -> None:
     assert ">Be terse.</pre>" in ran.html
     assert "(with instructions of 9 characters)" in shell.do("%chat echo:a").printed
     assert "(with instructions of 9 characters; " in shell.do("%chat_history").texts[0]
-    assert "Instructions: 9 characters: “Be terse.”" in shell.do("%chat").printed
+    assert "Instructions: 9 characters: “Be terse.”" in shell.do("%chat").texts[0]
     shown = shell.do("%chat_instructions").printed
     assert shown == "Questions here are sent with instructions of 9 characters:\n\nBe terse.\n"
     ended = shell.page("%%chat_instructions\n \n", "i")
     assert ended.texts == ["No instructions for the questions below."]
     assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
-    assert "Instructions" not in shell.do("%chat").printed
+    assert "Instructions" not in shell.do("%chat").texts[0]
     assert "stale" in shell.do("%chat_history").texts[0]
 
 
@@ -282,7 +282,7 @@ def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emula
     assert rows[2] == "This cell stands in the thread main."
     assert "the thread sql" in shell.page("%chat_thread", "m").texts[0].splitlines()[2]
     said = "Conversation: 3 turns; this cell is in the thread sql."
-    assert said in shell.page("%chat", "h").printed
+    assert said in shell.page("%chat", "h").texts[0]
     assert "it is asked in the thread sql" in shell.page("%chat --dry x", "h").texts[0]
     assert "<th scope" in shell.page("%chat_thread", "l").html
 

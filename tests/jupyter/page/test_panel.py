@@ -936,7 +936,9 @@ def test_the_state_follows_the_cells(shell: Shell, widgets: Widgets) -> None:
     shell.do("%chat_connect emulator")
     assert view.until("snapshot")["standing"]["state"] == "emulator"
     shell.do("%config ChatMagics.temperature = 0.5")
-    assert ["Temperature", "0.5"] in view.until("snapshot")["standing"]["rows"]
+    assert ["Set for every question", "temperature = 0.5."] in view.until("snapshot")["standing"][
+        "rows"
+    ]
 
 
 def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(
