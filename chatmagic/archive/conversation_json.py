@@ -77,7 +77,7 @@ def load(value: object) -> Conversation:
     listed = value.get("turns")
     if not isinstance(listed, list):
         raise ValueError("its list of turns is damaged")
-    return Conversation.of(_placed([_item(item) for item in listed]))
+    return Conversation.from_items(_placed([_item(item) for item in listed]))
 
 
 def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Record]:
@@ -101,7 +101,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
         record = replace(record, values=turn.values) if keep_values else record.bare
         # What is saved is the turn as it is now, without its earlier replies.
         record = replace(record, in_place_of=(), continues=None, picked=False)
-        records[number] = record.listing(turn.carried, shown)
+        records[number] = replace(record, **turn.carried.listed(shown))
     return records
 
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from chatmagic import _json, text
 from chatmagic._json import shared
 from chatmagic.conversation import attachments, continuation, template
-from chatmagic.conversation.carried import NOTHING, Carried
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import ThreadStart, TurnMark
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
 

@@ -105,10 +105,10 @@ from chatmagic.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from chatmagic.conversation.carried import Carried
     from chatmagic.conversation.cell_order import Layout
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.slots import ChangeKind
+    from chatmagic.conversation.turn import Carried
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 
@@ -131,7 +131,7 @@ class Conversation:
         self._passed: tuple[tuple[Slot, ...], Place] = (), Place()
 
     @classmethod
-    def of(cls, items: Iterable[Item]) -> Self:
+    def from_items(cls, items: Iterable[Item]) -> Self:
         """Return a conversation of these items, of which no change can be taken back.
 
         Args:
@@ -530,18 +530,14 @@ class Conversation:
                 return turn
             return replace(turn, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
 
-        now = self._now
         slots = tuple(
             # The cell has asked nothing yet.
             replace(slot.with_turns(handed), owner=owner, newest=None)
             if any(turn.number == number for turn in slot.turns)
             else slot
-            for slot in now.slots
+            for slot in self._now.slots
         )
-        done, undone = (
-            tuple(step.with_turns(handed) for step in steps) for steps in (now.done, now.undone)
-        )
-        self._now = replace(now, slots=slots, done=done, undone=undone)
+        self._now = replace(self._now, slots=slots)
 
     def follow(self, layout: Layout) -> Change | None:
         """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
@@ -637,7 +633,7 @@ def _brought_back(now: State, owner: str) -> State:
     if index is None or now.done[index].kind != "set aside":
         return now
     step = now.done[index]
-    others = tuple(each for each in step.held if each[0] != slot.key)
-    left = (replace(step, held=others),) if others else ()
+    others = {key: items for key, items in step.before.items() if key != slot.key}
+    left = (replace(step, before=others, after=dict.fromkeys(others, ())),) if others else ()
     then, _ = now.moved(step.kind, {slot.key: step.before[slot.key]})
     return replace(then, done=(*now.done[:index], *left, *now.done[index + 1 :]))

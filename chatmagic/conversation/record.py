@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, replace
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
@@ -36,7 +36,6 @@ from chatmagic.models import Origin, ReplyFacts, State
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chatmagic.conversation.carried import Carried
 
 VERSION: Final = 1
 """The version of records and of saved conversations that this release writes and reads."""
@@ -158,17 +157,6 @@ class Record(ReplyFacts):
     def bare(self) -> Self:
         """The same without the text of any value."""
         return replace(self, values=tuple(value.bare for value in self.values))
-
-    def listing(self, carried: Carried, shown: Collection[str]) -> Self:
-        """Return the same record for an output, in which the newest turns alone are listed.
-
-        Args:
-            carried: the turns that the request carried.
-            shown: digests of the turns that a cell shows; the newest of them that the request
-                carried is the first that is listed.
-        """
-        digests, earlier, chain = carried.listed(shown)
-        return replace(self, carried=digests, earlier=earlier, chain=chain)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as an output's metadata keep it."""

@@ -16,9 +16,9 @@ from chatmagic.conversation.window import Place, Window
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from chatmagic.conversation.carried import Carried
     from chatmagic.conversation.request_facts import Value
     from chatmagic.conversation.steering import SteeringKind
+    from chatmagic.conversation.turn import Carried
 
     _Asking = Literal["ask", "re-run", "retry", "pick"]
     ChangeKind = Literal[_Asking, "reset", "deletion", "set aside", "load", SteeringKind]
@@ -126,7 +126,7 @@ class Slot:
             Replies(tuple(map(change, each.earlier)), tuple(map(change, each.latest)))
             for each in self.replies
         )
-        items = with_turns(self.items, change)
+        items = tuple(change(item) if isinstance(item, Turn) else item for item in self.items)
         return replace(self, items=items, newest=newest, replies=replies)
 
     def renumbered(self, new: Callable[[int], int], known: dict[int, Carried]) -> Slot:
@@ -134,7 +134,7 @@ class Slot:
 
         Args:
             new: returns the number that takes the place of a turn's.
-            known: as :meth:`chatmagic.conversation.carried.Carried.renumbered` has it.
+            known: as :meth:`chatmagic.conversation.turn.Carried.renumbered` has it.
         """
         # The same turn may be live, the newest and among the replies.
         done: dict[int, Turn] = {}
@@ -155,13 +155,6 @@ class Slot:
     def turns(self) -> tuple[Turn, ...]:
         """The turns among its items."""
         return tuple(item for item in self.items if isinstance(item, Turn))
-
-    @property
-    def lacks_newest(self) -> bool:
-        """Whether what its cell put there last is not live here, nor what reads the same."""
-        return self.newest is not None and all(
-            item.reads != self.newest.reads for item in self.items
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,35 +180,15 @@ class Step:
 
     Args:
         kind: the kind of change.
-        held: the keys of the slots that it touched, each with its items before and after it.
+        before: the items before it of the slots that it touched, by their keys.
+        after: the items after it.
         orders: the slots' keys before and after it, of a load, which also changes the order.
     """
 
     kind: ChangeKind
-    held: tuple[tuple[int, tuple[Item, ...], tuple[Item, ...]], ...]
+    before: Mapping[int, tuple[Item, ...]]
+    after: Mapping[int, tuple[Item, ...]]
     orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-
-    @property
-    def before(self) -> dict[int, tuple[Item, ...]]:
-        """The slots' items before it, by key."""
-        return {key: before for key, before, _ in self.held}
-
-    @property
-    def after(self) -> dict[int, tuple[Item, ...]]:
-        """The slots' items after it, by key."""
-        return {key: after for key, _, after in self.held}
-
-    def with_turns(self, change: Callable[[Turn], Turn]) -> Step:
-        """Return the same with each turn changed.
-
-        Args:
-            change: returns what takes the place of a turn.
-        """
-        held = (
-            (key, with_turns(before, change), with_turns(after, change))
-            for key, before, after in self.held
-        )
-        return replace(self, held=tuple(held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +215,9 @@ class State:
         """Yield the live turns in their order, each with the window of its place."""
         place = Place()
         for item in chain.from_iterable(slot.items for slot in self.slots):
-            if isinstance(item, Turn):
-                yield item, place.add(item)
-            else:
-                item.steer(place)
+            window = pass_by(place, item)
+            if isinstance(item, Turn) and window is not None:
+                yield item, window
 
     def known_turns(self) -> dict[int, Turn]:
         """Return by number the turns that are live, and all replies to choose from."""
@@ -254,11 +226,11 @@ class State:
 
     def known_instructions(self) -> dict[str, Value]:
         """Return by digest the instructions that are live, and those of the changes kept."""
-        sides = [side for step in (*self.done, *self.undone) for side in (step.before, step.after)]
-        lists = [*(items for side in sides for items in side.values())]
-        lists += [slot.items for slot in self.slots]
-        given = (each.value for items in lists for each in items if isinstance(each, Instructions))
-        return {value.sha256: value for value in given}
+        lists = [slot.items for slot in self.slots]
+        for step in (*self.done, *self.undone):
+            lists += [*step.before.values(), *step.after.values()]
+        given = (item for item in chain.from_iterable(lists) if isinstance(item, Instructions))
+        return {each.value.sha256: each.value for each in given}
 
     def replies_by_number(self) -> dict[int, tuple[Turn, Replies]]:
         """Return by each reply's number the live turn with its question, and all its replies.
@@ -288,10 +260,9 @@ class State:
             after: the slots' items, by key.
             orders: as :class:`Step` has them.
         """
-        indexes = _indexes(self.slots, after).items()
-        held = tuple((key, self.slots[at].items, after[key]) for key, at in indexes)
+        before = {slot.key: slot.items for slot in self.slots if slot.key in after}
         then, change = self.moved(kind, after)
-        done = (*self.done, Step(kind, held, orders))[-UNDO_DEPTH:]
+        done = (*self.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]
         return replace(then, done=done, undone=(), void=0), change
 
     def moved(
@@ -303,18 +274,17 @@ class State:
             kind: the kind of change.
             items: the slots' items, by key.
         """
-        then = [*self.slots]
-        for key, at in (indexes := _indexes(self.slots, items)).items():
-            then[at] = replace(self.slots[at], items=items[key])
         # Of many turns, few are in slots that a change touches.
-        touched = range(len(then)) if len(indexes) > 1 else [*indexes.values()]
-        old, new = ([each[at] for at in touched] for each in (self.slots, then))
+        old = [slot for slot in self.slots if slot.key in items]
+        new = [replace(slot, items=items[slot.key]) for slot in old]
+        changed = {slot.key: slot for slot in new}
         before, after = live(old), live(new)
         was, now = ({turn.number for turn in each} for each in (before, after))
         went = tuple(turn for turn in before if turn.number not in now)
         came = tuple(turn for turn in after if turn.number not in was)
         steered = tuple(each for each in STEERING if _of(each, old) != _of(each, new))
-        return replace(self, slots=tuple(then)), Change(kind, went, came, steered)
+        slots = tuple(changed.get(slot.key, slot) for slot in self.slots)
+        return replace(self, slots=slots), Change(kind, went, came, steered)
 
     def without(self, kind: ChangeKind, numbers: Collection[int]) -> tuple[State, Change]:
         """Take live turns out, as a change to undo.
@@ -359,16 +329,6 @@ def place_below(slots: Iterable[Slot], above: Place | None = None) -> Place:
     for item in chain.from_iterable(slot.items for slot in slots):
         pass_by(place, item)
     return place
-
-
-def with_turns(items: tuple[Item, ...], change: Callable[[Turn], Turn]) -> tuple[Item, ...]:
-    """Return items with each turn changed.
-
-    Args:
-        items: the items.
-        change: returns what takes the place of a turn.
-    """
-    return tuple(change(item) if isinstance(item, Turn) else item for item in items)
 
 
 def live(slots: Iterable[Slot]) -> tuple[Turn, ...]:
@@ -431,16 +391,6 @@ def _sorted(slots: tuple[Slot, ...], given: Sequence[int | None]) -> tuple[Slot,
     for slot, rank in zip(slots, given, strict=True):
         last = ranks[slot.key] = last if rank is None else rank
     return tuple(sorted(slots, key=lambda slot: ranks[slot.key]))
-
-
-def _indexes(slots: Sequence[Slot], keys: Collection[int]) -> dict[int, int]:
-    """Return where the slots with these keys stand, in their order, by the keys."""
-    if len(keys) == 1:
-        (key,) = keys
-        # Most stand where they came to be.
-        if key < len(slots) and slots[key].key == key:
-            return {key: key}
-    return {slot.key: at for at, slot in enumerate(slots) if slot.key in keys}
 
 
 def _of(kind: str, slots: Sequence[Slot]) -> list[Item]:

@@ -15,7 +15,7 @@ from chatmagic.conversation.turn import Turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from chatmagic.conversation.slots import Replies, Slot, State
+    from chatmagic.conversation.slots import State
     from chatmagic.conversation.window import Window
 
 CauseKind = Literal[
@@ -192,26 +192,15 @@ def marks(now: State, causes: Causes) -> dict[str, str]:
     }
     marks |= {turn.owner: "at its limit" for turn in turns if turn.reply.finish_reason == "length"}
     marks |= dict.fromkeys(causes.by_cell(), "stale")
-    numbers = {turn.number for turn in turns}
-    lacking = [slot for slot in now.slots if _lacks(slot, numbers)]
-    others = now.replies_by_number() if lacking else {}
-    lost = {slot.owner: _lost(slot, others) for slot in lacking}
-    marks |= {owner: mark for owner, mark in lost.items() if mark is not None}
+    live_numbers, others = {turn.number for turn in turns}, now.replies_by_number()
+    for slot in now.slots:
+        newest = slot.newest
+        if newest is None or any(item.reads == newest.reads for item in slot.items):
+            continue
+        if not isinstance(newest, Turn):
+            marks[slot.owner] = f"{newest.kind} taken back"
+        elif newest.number not in live_numbers:
+            other, _ = others.get(newest.number, (None, None))
+            if other is None or other.reads != newest.reads:
+                marks[slot.owner] = "taken back" if other is None else "replaced"
     return {owner: mark for owner, mark in marks.items() if owner is not None}
-
-
-def _lacks(slot: Slot, numbers: set[int]) -> bool:
-    """Return whether what a cell put there last is live neither here nor, a turn, elsewhere."""
-    newest = slot.newest
-    return slot.lacks_newest and not (isinstance(newest, Turn) and newest.number in numbers)
-
-
-def _lost(slot: Slot, others: Mapping[int, tuple[Turn, Replies]]) -> str | None:
-    """Return the mark of a cell whose newest item is not live; ``None`` where its like is."""
-    newest = slot.newest
-    if newest is None or isinstance(newest, Turn):
-        if newest is not None and newest.number in others:
-            other, _ = others[newest.number]
-            return None if other.reads == newest.reads else "replaced"
-        return "taken back"
-    return f"{newest.kind} taken back"

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from chatmagic.conversation.carried import NOTHING, Carried
-from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.conversation.turn import MAIN, NOTHING, Carried, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -211,4 +210,4 @@ class Place:
             return visible
         line = self.lines.get(thread, ())
         turns = (turn for turn in line if turn.number not in self.hidden)
-        return Carried.of((turn.number, turn.recorded_digest) for turn in turns)
+        return Carried.from_turns((turn.number, turn.recorded_digest) for turn in turns)

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from chatmagic.archive import output
-from chatmagic.conversation.carried import NOTHING, Carried
 from chatmagic.conversation.record import Record, check_seal
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.models import Credits, Reply, Usage
 
 TURN = Turn(prompt="p", reply=Reply("*r*", model="m", finish_reason="stop"))
@@ -91,7 +90,12 @@ def test_what_is_particular_about_a_turn() -> None:
     assert output.turn_notes(TURN, None) == []
     reply = replace(TURN.reply, origin="replay", recorded="emulator", by_order=True)
     turn = replace(
-        TURN, reply=reply, max_tokens=7, last=1, carried=Carried.of([(1, "")]), asked_model="big"
+        TURN,
+        reply=reply,
+        max_tokens=7,
+        last=1,
+        carried=Carried.from_turns([(1, "")]),
+        asked_model="big",
     )
     lacking = replace(
         turn, typed="{{ x }}", values=(Value.of("x", "1").bare,), last=0, carried=NOTHING

@@ -15,13 +15,12 @@ from talks import ask, instructions_of, prompts
 from chatmagic._json import chain_digest
 from chatmagic.archive import conversation_json, notebook, restore
 from chatmagic.archive.restore import CarriedTurns, Replay
-from chatmagic.conversation import carried as carried_turns
-from chatmagic.conversation.carried import NOTHING, Carried
+from chatmagic.conversation import turn as carried_turns
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.models import Reply, Usage
 
 if TYPE_CHECKING:
@@ -356,11 +355,11 @@ def test_what_no_digest_tells_is_one_0() -> None:
     talk = Conversation()
     first, second, third = (ask_recorded(talk, prompt) for prompt in "abc")
     assert third.record is not None
-    alone = replace(third, record=third.record.listing(third.carried, {second.digest}))
+    alone = replace(third, record=replace(third.record, **third.carried.listed({second.digest})))
     known = CarriedTurns([alone])
     assert known.carrying(alone, NOTHING).carried == (0, 0)
     both = CarriedTurns([first, third])
-    turn = both.carrying(third, Carried.of([(1, first.digest)]))
+    turn = both.carrying(third, Carried.from_turns([(1, first.digest)]))
     assert turn.carried == (1, 0)
 
 

@@ -24,9 +24,8 @@ from rows import OURS, Row, by_turns, cpu
 
 from chatmagic import Client, Session
 from chatmagic.archive import conversation_json
-from chatmagic.conversation.carried import NOTHING
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import NOTHING, Turn
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def talk(count: int, letters: int = len(PROMPT + REPLY)) -> Conversation:
         )
         turns.append(replace(turn, record=turn.to_record("0" * 64)))
         carried = carried.followed_by(number, turn.digest)
-    return Conversation.of(turns)
+    return Conversation.from_items(turns)
 
 
 def asking(url: str, count: int) -> Row:

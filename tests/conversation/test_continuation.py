@@ -12,8 +12,7 @@ from talks import abc, ask, carries, go_on, prompts
 
 from chatmagic._json import digest
 from chatmagic.conversation import continuation
-from chatmagic.conversation.carried import Carried
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Reply, Usage
 
 WORDS = "The mean of an empty list is not defined.\n\n"
@@ -116,7 +115,7 @@ def test_the_turn_with_both_parts() -> None:
         prompt="p",
         reply=Reply("a", usage=Usage(1, 2, 3), took=4, model="m", finish_reason="length"),
         owner="a",
-        carried=Carried.of([(7, digest("above"))]),
+        carried=Carried.from_turns([(7, digest("above"))]),
         asker="cell [1]",
     )
     first = replace(first, record=first.to_record(digest("first")))

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from chatmagic.archive import output
 from chatmagic.audit import audit
 from chatmagic.conversation import chat_cell, record, template
-from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
 
@@ -82,7 +81,7 @@ def books(draw: st.DrawFn) -> dict[str, Any]:
         if draw(st.booleans()):
             texts = draw(st.lists(TEXTS, min_size=1, max_size=2))
             turn = valued(turn, texts, kept=draw(st.booleans()))  # noqa: PLW2901 - the same one
-        carried = Carried.of((0, other.digest) for other in held).newest(turn.last)
+        carried = Carried.from_turns((0, other.digest) for other in held).newest(turn.last)
         asked = Request((Message("user", "x"),)).digest()
         told = replace(turn, carried=carried).to_record(asked, set(carried.digests))
         data, metadata = output.of_turn(turn.reply, told)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from chatmagic._json import digest
 from chatmagic.conversation import continuation
-from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def go_on(
 
 def carrying(*numbers: int) -> Carried:
     """Give turns that a request carried, by their numbers."""
-    return Carried.of((number, "") for number in numbers)
+    return Carried.from_turns((number, "") for number in numbers)
 
 
 def instructions_of(talk: Conversation) -> list[Value | None]:

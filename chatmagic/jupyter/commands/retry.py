@@ -164,9 +164,15 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     if picked.record is not None:
         above = kernel.session.conversation.window_of(picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
-        record = replace(record, owner=execution.cell, in_place_of=tuple(digests), picked=True)
-        record = replace(record, continues=None)
-        views.show(*output.of_turn(picked.reply, record.listing(picked.carried, above.shown)))
+        record = replace(
+            record,
+            owner=execution.cell,
+            in_place_of=tuple(digests),
+            picked=True,
+            continues=None,
+            **picked.carried.listed(above.shown),
+        )
+        views.show(*output.of_turn(picked.reply, record))
     kernel.shown = (execution.id, picked.reply)
     return picked.reply
 

@@ -243,7 +243,7 @@ def cells_of(
         ids[turn.owner] = own
         record = turn.record
         if record is not None:
-            record = replace(record, owner=owner_of(own)).listing(turn.carried, shown)
+            record = replace(record, owner=owner_of(own), **turn.carried.listed(shown))
         cell: messages.NewCell = {"turn": turn.number, "cell": _cell(turn, own, record)}
         if above:
             cell["after"] = above[-1]

@@ -11,12 +11,11 @@ from loopback import document
 from panel_views import HOSTILE, NOON, Service, View, turn
 
 from chatmagic.archive.output import HIDDEN
-from chatmagic.conversation.carried import Carried
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding, Instructions
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.transcript import saved
 from chatmagic.models import Credits, Reply
@@ -182,7 +181,7 @@ def test_the_records_of_cells_do_not_grow_with_the_panel() -> None:
     turns = [
         replace(one, carried=carried, record=replace(one, carried=carried).to_record("0" * 64))
         for number, one in enumerate(turns)
-        for carried in [Carried.of(enumerate(digests[:number]))]
+        for carried in [Carried.from_turns(enumerate(digests[:number]))]
     ]
     for wanted, expected in (
         (None, [[], *([digest] for digest in digests[:4])]),
