@@ -10,8 +10,7 @@ folder                                         third-party packages
 top level: errors, models, text, …
 protocol
 client, conversation, render, emulator         client: platformdirs, requests, urllib3;
-                                               render: markdown-it-py, nh3, pygments;
-                                               emulator: tornado
+                                               render: markdown-it-py, nh3, pygments
 archive                                        nbformat
 cassette, batch
 audit, session                                 session: jsonschema, pydantic, referencing

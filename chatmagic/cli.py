@@ -267,7 +267,6 @@ _HELP: Final = {
     "cost": "credits a request takes",
     "delay": "pause between fragments",
     "now": "stop the clock at this time, with its zone",
-    "rate_limit_status": "HTTP status of the rate-limit error",
     "fault": "what goes wrong with each accepted request",
     "fault_after": "fragments before the fault; -1 is before the headers",
 }
@@ -304,7 +303,7 @@ def _add_emulator(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
 
 def _emulator(arguments: Mapping[str, Any]) -> int:
     settings = emulator_settings(arguments)
-    # Loads tornado, which the demo and the help do without.
+    # Loads the server, which the demo and the help do without.
     from chatmagic.emulator.server import serve  # noqa: PLC0415
 
     # A shell may have told a background process to ignore Ctrl-C, which is how to end this one.

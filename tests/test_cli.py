@@ -47,7 +47,6 @@ def settings(*words: str) -> Settings:
         (["emulator", "--delay", "nan"], "delay"),
         (["emulator", "--now", "noon"], "2026-01-31T12:00Z"),
         (["emulator", "--now", "2026-01-31"], "a zone"),
-        (["emulator", "--rate-limit-status", "200"], "from 400 to 599"),
         (["emulator", "--fault", "fire"], "--fault"),
         (["emulator", "--cred", "5"], "--cred"),
     ],
@@ -87,7 +86,6 @@ EVERY_OPTION = {
     "cost": (["--cost", "2"], 2),
     "delay": (["--delay", "0.5"], 0.5),
     "now": (["--now", "2026-01-31T12:00Z"], datetime(2026, 1, 31, 12, tzinfo=UTC)),
-    "rate_limit_status": (["--rate-limit-status", "403"], 403),
     "fault": (["--fault", "cut"], "cut"),
     "fault_after": (["--fault-after", "-1"], -1),
 }

@@ -52,7 +52,6 @@ MAY_IMPORT = {
 PACKAGES = {
     "client": {"platformdirs", "requests", "urllib3"},
     "render": {"markdown_it", "nh3", "pygments"},
-    "emulator": {"tornado"},
     "archive": {"nbformat"},
     "session": {"jsonschema", "pydantic", "referencing"},
     "doctor": {"platformdirs", "requests"},

@@ -2,61 +2,53 @@
 
 Its ``Server`` header, its model name and its replies say that it is an emulator.
 :mod:`chatmagic.emulator.service` has the rules of its answers and its faults on demand,
-:mod:`chatmagic.emulator.replies` the replies. This module has only the server, in a thread with an
-event loop of its own.
+:mod:`chatmagic.emulator.replies` the replies. This module has only the server, with a thread for
+each connection.
 """
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextlib
-import json
 import os
+import selectors
 import socket
 import threading
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Self, cast
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urlsplit
 
-from tornado.httpserver import HTTPServer
-from tornado.iostream import StreamClosedError
-from tornado.web import Application, RequestHandler
-
+from chatmagic._json import whole_number
 from chatmagic.emulator.service import (
     FRESH,
     Account,
-    Action,
     HttpRequest,
     HttpResponse,
     Settings,
-    common_headers,
     respond,
-    response_steps,
 )
 from chatmagic.errors import InputError
-from chatmagic.protocol.wire import ErrorBody
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from tornado.http1connection import HTTP1Connection
-
-    from chatmagic.emulator.service import ResponseStep
     from chatmagic.protocol.auth import Secret
 
 __all__ = ["FRESH", "HOST", "Emulator", "Settings", "serve"]
 
 HOST: Final = "127.0.0.1"
-_SECONDS_TO_STOP: Final = 5.0
+_SECONDS_TO_NOTICE: Final = 0.05
+"""How long the server takes at most to notice that it is to stop."""
 # On Windows Ctrl-C does not wake a waiting thread, so the thread wakes once a second there.
 _NAP: Final = 1.0 if os.name == "nt" else None
 
 
 class Emulator:
-    """A server on loopback, in a daemon thread with an event loop of its own.
+    """A server on loopback, in daemon threads.
 
-    It does not touch the loop of the thread that starts it, so it can run in a kernel. ``settings``
-    may be replaced at any time; the next request is answered by the new ones.
+    ``settings`` may be replaced at any time; the next request is answered by the new ones.
 
     Args:
         settings: its behaviour; ``None`` is the default.
@@ -69,9 +61,8 @@ class Emulator:
         self.url = ""
         self.accounts: Mapping[Secret, Account] = {}
         self._port = port
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping = asyncio.Event()
+        self._lock = threading.Lock()
+        self._running: tuple[_Server, threading.Thread] | None = None
 
     def start(self) -> str:
         """Start to listen, and return the base URL; a running emulator only returns it.
@@ -79,42 +70,39 @@ class Emulator:
         Raises:
             InputError: the port cannot be listened on.
         """
-        if self._thread is not None:
+        if self._running is not None:
             return self.url
         try:
-            listener = socket.create_server((HOST, self._port))
+            server = _Server(self, self._port)
         except OSError as error:
             raise InputError(
                 f"The emulator cannot listen on port {self._port} ({error}).",
                 hint="Choose another port, or 0 for any that is free.",
             ) from None
-        listener.setblocking(False)
-        self.url = f"http://{HOST}:{listener.getsockname()[1]}"
-        self._stopping = asyncio.Event()
-        listening = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(listener, listening), name="chatmagic-emulator", daemon=True
+        self.url = f"http://{HOST}:{server.server_address[1]}"
+        thread = threading.Thread(
+            target=server.serve_forever,
+            args=(_SECONDS_TO_NOTICE,),
+            name="chatmagic-emulator",
+            daemon=True,
         )
-        self._thread.start()
-        listening.wait()
+        self._running = server, thread
+        thread.start()
         atexit.register(self.stop)
         return self.url
 
     def stop(self) -> None:
         """Close every connection and end the thread; do nothing if it does not run."""
-        thread, self._thread = self._thread, None
+        running, self._running = self._running, None
         atexit.unregister(self.stop)
-        # In a forked child the thread does not exist, and the loop is the parent's.
-        if thread is None or self._loop is None or not thread.is_alive():
-            return
-        self._loop.call_soon_threadsafe(self._stopping.set)
-        thread.join(_SECONDS_TO_STOP)
+        # In a forked child the thread does not exist, and the connections are the parent's.
+        if running is not None and running[1].is_alive():
+            running[0].end()
 
     def wait(self) -> None:
         """Block until the emulator is stopped, by another thread or by Ctrl-C."""
-        thread = self._thread
-        while thread is not None and thread.is_alive():
-            thread.join(_NAP)
+        while self._running is not None and self._running[1].is_alive():
+            self._running[1].join(_NAP)
 
     def __enter__(self) -> Self:
         """Start."""
@@ -125,107 +113,118 @@ class Emulator:
         """Stop."""
         self.stop()
 
-    def now(self) -> datetime:
-        """Return the emulator's time."""
-        return self.settings.now or datetime.now(UTC)
-
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Return the response to one request, which may cost credits.
 
         Args:
             request: the request as it came.
         """
-        response, self.accounts = respond(request, self.accounts, self.settings, self.now())
+        with self._lock:
+            now = self.settings.now or datetime.now(UTC)
+            response, self.accounts = respond(request, self.accounts, self.settings, now)
         return response
 
-    def _run(self, listener: socket.socket, listening: threading.Event) -> None:
-        # Tornado needs a selector loop, which is the default everywhere but on Windows.
-        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            runner.run(self._serve(listener, listening))
 
-    async def _serve(self, listener: socket.socket, listening: threading.Event) -> None:
-        self._loop = asyncio.get_running_loop()
-        # Tornado's access log would be shown in a notebook.
-        application = Application([(r".*", _Handler)], emulator=self, log_function=lambda _: None)
-        server = HTTPServer(application)
-        server.add_socket(listener)
-        listening.set()
-        await self._stopping.wait()
-        server.stop()
-        await server.close_all_connections()
+class _Server(ThreadingTCPServer):
+    """Server that knows its open connections; none of them delays the end of the process."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, emulator: Emulator, port: int) -> None:
+        self.emulator = emulator
+        self._connections: set[socket.socket] = set()
+        super().__init__((HOST, port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of a client that is gone: a notebook would show it."""
+
+    def end(self) -> None:
+        self.shutdown()
+        self.server_close()
+        for connection in [*self._connections]:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
-class _Handler(RequestHandler):
-    """Handler of one request: it sends the response of :meth:`Emulator.respond`."""
+class _Handler(BaseHTTPRequestHandler):
+    """Handler of one connection: it sends the responses of :meth:`Emulator.respond`."""
 
-    def initialize(self) -> None:
-        self._emulator: Emulator = self.settings["emulator"]
-        self._gone = asyncio.Event()
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    error_content_type = "application/json"
+    error_message_format = '{"error": "bad_request", "message": "This is no request."}'
 
-    def set_default_headers(self) -> None:
-        self._put(common_headers(self.settings["emulator"].now()))
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        """Return what answers a request, whatever its method is."""
+        if name.startswith("do_"):
+            return self._answer
+        raise AttributeError(name)
 
-    async def prepare(self) -> None:
-        connection = cast("HTTP1Connection", self.request.connection)
+    def log_message(self, *_: object) -> None:
+        """Log nothing: a notebook would show it."""
+
+    def _answer(self) -> None:
+        url = urlsplit(self.path)
         request = HttpRequest(
-            method=self.request.method or "",
-            path=self.request.path,
-            query=self.request.query,
-            headers={name.lower(): value for name, value in self.request.headers.items()},
-            body=self.request.body,
-            port=connection.context.address[1],  # type: ignore[attr-defined]
+            method=self.command,
+            path=url.path,
+            query=url.query,
+            headers={name.lower(): value for name, value in self.headers.items()},
+            body=self.rfile.read(whole_number(self.headers.get("Content-Length")) or 0),
+            port=self.client_address[1],
         )
-        settings = self._emulator.settings
-        response = self._emulator.respond(request)
-        self.set_status(response.status)
-        self._put(response.headers)
-        connection.stream.set_nodelay(True)
-        with (
-            contextlib.suppress(StreamClosedError),
-            contextlib.closing(response_steps(response, settings)) as steps,
-        ):
-            await self._send(steps, response.pause)
-        self.finish()
+        self.close_connection = True  # unless all of it is sent
+        with contextlib.suppress(ConnectionError):
+            self._send(self.server.emulator.respond(request))
 
-    async def _send(self, steps: Iterator[ResponseStep], pause: float) -> None:
+    def _send(self, response: HttpResponse) -> None:
         """Send the response piece by piece, as long as the client is connected."""
-        has_sent = False
-        for step in steps:
-            if has_sent or step is Action.WAIT:
-                await self._rest(pause)
-            if step is Action.HOLD:
-                await self._gone.wait()
-            if step is Action.CUT:
-                cast("HTTP1Connection", self.request.connection).stream.close()
-            if self._gone.is_set():
+        is_stream = "Content-Length" not in response.headers
+        has_headers, pause = False, response.wait
+        for piece in response.pieces:
+            # Some time passes, or the client goes; without a piece, until it goes.
+            if self._is_gone(None if piece is None else pause) or piece is None:
                 return
-            if isinstance(step, bytes):
-                self.write(step)
-                await self.flush()
-                has_sent = has_sent or step != b""
+            if not has_headers:
+                has_headers = True
+                self._send_headers(response, is_stream=is_stream)
+            if piece:
+                pause = response.pause
+                if self.command != "HEAD":
+                    framed = b"%x\r\n%b\r\n" % (len(piece), piece)
+                    self.wfile.write(framed if is_stream else piece)
+        if is_stream:
+            self.wfile.write(b"0\r\n\r\n")
+        self.close_connection = self.headers.get("Connection", "").lower() == "close"
 
-    async def _rest(self, seconds: float) -> None:
-        """Wait until a time has passed or the client is gone; with 0 s only yield to others."""
-        if not seconds:
-            await asyncio.sleep(0)
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._gone.wait()
+    def _send_headers(self, response: HttpResponse, *, is_stream: bool) -> None:
+        self.send_response_only(response.status)
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        if is_stream:
+            self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
 
-    def on_connection_close(self) -> None:
-        self._gone.set()
+    def _is_gone(self, seconds: float | None) -> bool:
+        """Wait until a time has passed or the client is gone, and return whether it is gone.
 
-    def write_error(self, status_code: int, **_: object) -> None:
-        """Send an error body for a request that did not reach :meth:`prepare`."""
-        self.set_header("Content-Type", "application/json")
-        name = self._reason.lower().replace(" ", "_")
-        body = ErrorBody(name, f"The request ended with status {status_code}.")
-        self.finish(json.dumps(body.to_json()))
-
-    def _put(self, headers: Mapping[str, str]) -> None:
-        for name, value in headers.items():
-            self.set_header(name, value)
+        Args:
+            seconds: the time; ``None`` waits for the client.
+        """
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.connection, selectors.EVENT_READ)
+            return bool(selector.select(seconds))
 
 
 def serve(settings: Settings, port: int = 0) -> None:

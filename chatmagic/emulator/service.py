@@ -5,7 +5,7 @@ and the accounts after it; :mod:`chatmagic.emulator.server` only sends the bytes
 the interface calls *not shown* the emulator chooses as follows; the field of :class:`Settings` in
 parentheses changes the choice:
 
-- The rate-limit error has status 429 (``rate_limit_status``).
+- The rate-limit error has status 429.
 - Errors carry the rate-limit headers wherever the account is known.
 - A blank line follows each event; lines end in LF.
 - Every chunk names the model, and the last one before ``[DONE]`` carries ``finish_reason``
@@ -31,10 +31,9 @@ import math
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from enum import Enum
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import parse_qs
 
 from chatmagic._json import iso
@@ -45,7 +44,7 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from chatmagic.protocol.auth import Auth
 
@@ -79,7 +78,6 @@ class Settings:
         cost: the cost of a request in credits.
         delay: seconds between two fragments of a stream.
         now: a fixed time for the clock, aware; ``None`` is the real clock.
-        rate_limit_status: HTTP status of the rate-limit error.
         fault: the fault of accepted requests; ``None`` for none. ``cut`` closes the connection,
             ``hold`` sends no more and keeps it open, ``garbage`` sends bytes that are not JSON and
             goes on, ``error`` is a server failure (status 500, or an error object inside a
@@ -95,7 +93,6 @@ class Settings:
     cost: int = 1
     delay: float = 0.0
     now: datetime | None = None
-    rate_limit_status: int = 429
     fault: Fault | None = None
     fault_after: int = 0
 
@@ -106,7 +103,6 @@ class Settings:
             (self.cost >= 0, "cost is 0 or more"),
             (0 <= self.delay < math.inf, "delay is a number of seconds, 0 or more"),
             (self.now is None or self.now.tzinfo is not None, "now is a time with a zone"),
-            (400 <= self.rate_limit_status <= 599, "rate_limit_status is from 400 to 599"),  # noqa: PLR2004 - the statuses of errors
             (self.fault is None or self.fault in FAULTS, f"fault is one of {', '.join(FAULTS)}"),
             (self.fault_after >= -1, "fault_after is -1 or more"),
         ):
@@ -159,14 +155,18 @@ class HttpResponse:
     Args:
         status: the HTTP status.
         headers: all headers but those of the connection.
-        pieces: the body in pieces that are sent one by one; a stream's can be iterated once.
+        pieces: the body in pieces that are sent one by one; a stream's can be iterated once. The
+            headers go with the first piece, which may be empty. ``None`` sends no more and keeps
+            the connection; a :exc:`ConnectionAbortedError` closes it.
         pause: seconds between two pieces.
+        wait: seconds before the first piece.
     """
 
     status: int
     headers: Mapping[str, str]
-    pieces: Iterable[bytes]
+    pieces: Iterable[bytes | None]
     pause: float = 0.0
+    wait: float = 0.0
 
 
 class _ErrorResponse(Exception):  # noqa: N818 - no error of this program, but a response
@@ -204,10 +204,10 @@ def respond(
         _fail_on_demand(asked, settings)
         if account.used < settings.credits:
             account = replace(account, used=account.used + settings.cost)
-            response = _accepted(asked, settings)
+            response = _with_fault(_accepted(asked, settings), settings)
         else:
             body = _used_up(account, settings)
-            response = _json(settings.rate_limit_status, body.to_json())
+            response = _json(HTTPStatus.TOO_MANY_REQUESTS, body.to_json())
     except _ErrorResponse as error:
         response = _json(error.status, error.body.to_json(), error.headers)
     headers = {**common_headers(now), **response.headers}
@@ -346,55 +346,36 @@ _GARBAGE: Final = b'data: {"choices": \xff\n\n'
 """Event of a stream that is neither UTF-8 nor JSON."""
 
 
-class Action(Enum):
-    """Action of the server between two pieces of a response."""
+def _with_fault(response: HttpResponse, settings: Settings) -> HttpResponse:
+    """Return an accepted response with the fault that the settings demand."""
+    if settings.fault is None:
+        return response
+    is_stream = "Content-Length" not in response.headers
+    if settings.fault == "buffer":
+        held = [piece or b"" for piece in response.pieces]
+        return replace(response, pieces=(b"".join(held),), wait=response.pause * len(held))
+    pieces = response.pieces if is_stream else _slices(b"".join(filter(None, response.pieces)))
+    return replace(response, pieces=_faulty(iter(pieces), settings, is_stream=is_stream))
 
-    WAIT = "let the pause pass"
-    CUT = "close the connection"
-    HOLD = "send no more, and keep the connection"
 
-
-ResponseStep: TypeAlias = bytes | Action
-"""A piece of the body, or an action."""
-
-
-def response_steps(
-    response: HttpResponse, settings: Settings
-) -> Generator[ResponseStep, None, None]:
-    """Yield the server's steps for a response, with the fault that the settings demand.
-
-    An empty piece sends the headers alone. Only an accepted request has a fault.
-
-    Args:
-        response: the response without a fault.
-        settings: they name the fault and its place.
-    """
-    fault = settings.fault if response.status == HTTPStatus.OK else None
-    if fault is None:
-        yield from response.pieces
-    elif fault == "buffer":
-        held = []
-        for piece in response.pieces:
-            held.append(piece)
-            yield Action.WAIT
-        yield b"".join(held)
-    else:
-        is_stream = "Content-Length" not in response.headers
-        pieces = iter(response.pieces) if is_stream else _slices(b"".join(response.pieces))
-        if settings.fault_after >= 0:
-            yield b""
-        yield from islice(pieces, max(0, settings.fault_after))
-        if fault == "garbage":
-            yield _GARBAGE if is_stream else b"\xff" * len(next(pieces, b""))
+def _faulty(
+    pieces: Iterator[bytes | None], settings: Settings, *, is_stream: bool
+) -> Iterator[bytes | None]:
+    """Yield the pieces of a response up to its fault, and what comes then."""
+    if settings.fault_after >= 0:
+        yield b""
+    yield from islice(pieces, max(0, settings.fault_after))
+    match settings.fault:
+        case "garbage":
+            yield _GARBAGE if is_stream else b"\xff" * len(next(pieces, None) or b"")
             yield from pieces
-        else:
-            ends: dict[str, ResponseStep] = {
-                "cut": Action.CUT,
-                "hold": Action.HOLD,
-                "error": sse.encode_event(_ErrorResponse(FAILURE).body.to_json()),
-            }
-            yield ends[fault]
+        case "error":
+            yield sse.encode_event(_ErrorResponse(FAILURE).body.to_json())
+        case "hold":
+            yield None
+        case _:
+            raise ConnectionAbortedError
 
 
-def _slices(body: bytes) -> Iterator[bytes]:
+def _slices(body: bytes) -> Iterator[bytes | None]:
     return (body[start : start + _SLICE] for start in range(0, len(body), _SLICE))

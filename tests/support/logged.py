@@ -69,12 +69,12 @@ class Emulator(server.Emulator):
             status=response.status,
         )
         self.requests.append(logged)
-        pieces = _watched(logged, response.pieces, is_cut=self.settings.fault == "cut")
+        pieces = _watched(logged, response.pieces)
         next(pieces)
         return replace(response, pieces=pieces)
 
 
-def _watched(logged: LoggedRequest, pieces: Iterable[bytes], *, is_cut: bool) -> Iterator[bytes]:
+def _watched(logged: LoggedRequest, pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
     """Give the pieces of a body, and log how many were sent; the first one is for no one."""
     try:
         yield b""
@@ -82,8 +82,11 @@ def _watched(logged: LoggedRequest, pieces: Iterable[bytes], *, is_cut: bool) ->
             yield piece
             logged.sent += 1
         logged.outcome = "complete"
+    except ConnectionAbortedError:
+        logged.outcome = "cut"
+        raise
     except GeneratorExit:
-        logged.outcome = "cut" if is_cut else "hung up"
+        logged.outcome = "hung up"
         raise
 
 
