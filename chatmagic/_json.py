@@ -12,21 +12,18 @@ import re
 import sys
 from dataclasses import field, fields
 from datetime import UTC, datetime
-from functools import lru_cache, reduce
-from itertools import chain
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
-from chatmagic.text import is_json_escaped, json_escaped, without_lone_surrogates
+from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _Value = TypeVar("_Value")
 
 _DIGEST: Final = "[0-9a-f]{64}"
 _TIMESTAMP: Final = r"(?a)\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{8}T\d{4}"
-_LONGEST_TIME: Final = 40
-"""The most characters of a time that is cached: many answers of a day name the same reset."""
 
 
 def whole_number(value: object) -> int | None:
@@ -67,11 +64,6 @@ def timestamp(value: object) -> datetime | None:
     """
     if not isinstance(value, str) or not re.match(_TIMESTAMP, text := value.strip().upper()):
         return None
-    return _time(text) if len(text) <= _LONGEST_TIME else _time.__wrapped__(text)
-
-
-@lru_cache(maxsize=64)
-def _time(text: str) -> datetime | None:
     try:
         when = datetime.fromisoformat(text)
         return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
@@ -88,7 +80,7 @@ def iso(when: datetime | None) -> str | None:
     return None if when is None else when.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def text(value: object) -> str | None:
+def text_or_none(value: object) -> str | None:
     """Return a text that is not empty; ``None`` for any other value.
 
     Args:
@@ -97,27 +89,27 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def word(value: object) -> str | None:
+def whole_text(value: object) -> str | None:
     """Return a whole text that is not empty, without lone surrogates; else ``None``.
 
     Args:
         value: any JSON value.
     """
-    string = text(value)
+    string = text_or_none(value)
     return None if string is None else without_lone_surrogates(string)
 
 
-def name(value: object) -> str | None:
-    """Return the text of :func:`word`, interned, because many replies have the same one.
+def interned_text(value: object) -> str | None:
+    """Return the text of :func:`whole_text`, interned, because many replies have the same one.
 
     Args:
         value: any JSON value.
     """
-    string = word(value)
+    string = whole_text(value)
     return None if string is None else sys.intern(string)
 
 
-def known(**items: Any) -> dict[str, Any]:
+def known_items(**items: Any) -> dict[str, Any]:
     """Return the items that are not ``None``."""
     return {name: item for name, item in items.items() if item is not None}
 
@@ -223,10 +215,10 @@ def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:
     declared = [item for item in fields(kind or value) if "write" in item.metadata]
     kept = {item.name: getattr(value, item.name) for item in declared}
     writers = {item.name: item.metadata["write"] for item in declared}
-    return known(**{n: writers[n](item) for n, item in kept.items() if item is not None})
+    return known_items(**{n: writers[n](item) for n, item in kept.items() if item is not None})
 
 
-def shared(value: Any, kind: type) -> dict[str, Any]:
+def shared_fields(value: Any, kind: type) -> dict[str, Any]:
     """Return the fields that a value has from a base class, as arguments for another value.
 
     Args:
@@ -236,8 +228,10 @@ def shared(value: Any, kind: type) -> dict[str, Any]:
     return {item.name: getattr(value, item.name) for item in fields(kind)}
 
 
-_HASHED_AT_ONCE: Final = 100_000
-"""Characters that are hashed at once: a digest must not copy a reply of 100 MB."""
+canonical: Final = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":")
+).encode
+"""Writer of a JSON value's canonical form: sorted names, no spaces."""
 
 
 def digest(value: object) -> str:
@@ -247,23 +241,17 @@ def digest(value: object) -> str:
         value: a JSON value; a text is hashed as it is.
     """
     text = value if isinstance(value, str) else canonical(value)
-    return _sha256(part.encode("utf-8", "surrogatepass") for part in _parts(text))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def turn_digest(prompt: str, reply: str) -> str:
     """Return the digest by which a later request's record names a turn that it carried.
 
-    It is the digest of the JSON array of both texts.
-
     Args:
         prompt: the turn's prompt.
         reply: the text of its reply.
     """
-    if len(prompt) + len(reply) <= _HASHED_AT_ONCE:
-        whole = b'["%b","%b"]' % (_quoted(prompt), _quoted(reply))
-        return hashlib.sha256(whole).hexdigest()
-    quoted, replied = (map(_quoted, _parts(text)) for text in (prompt, reply))
-    return _sha256(chain([b'["'], quoted, [b'","'], replied, [b'"]']))
+    return digest([prompt, reply])
 
 
 def chain_digest(before: str | None, turn: str) -> str:
@@ -286,34 +274,3 @@ def chain_of(turns: Iterable[str], before: str | None = None) -> str | None:
         before: chain digest of the turns before them in the list; ``None`` for none.
     """
     return reduce(chain_digest, turns, before)
-
-
-def canonical(value: object) -> str:
-    """Return a JSON value's canonical form: sorted names, no spaces.
-
-    Args:
-        value: a JSON value.
-    """
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Return a text in parts, so that a long text is not copied as a whole."""
-    return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
-
-
-def _quoted(text: str) -> bytes:
-    """Return a text as it stands between quotes in canonical JSON."""
-    written = json_escaped(text).encode("utf-8", "surrogatepass")
-    return (
-        written
-        if is_json_escaped(written)
-        else canonical(text)[1:-1].encode("utf-8", "surrogatepass")
-    )
-
-
-def _sha256(parts: Iterable[bytes]) -> str:
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(part)
-    return made.hexdigest()

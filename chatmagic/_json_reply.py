@@ -18,9 +18,6 @@ INDENT: Final = 2
 
 _LONGEST: Final = 1_000
 _BETWEEN: Final = r"\s*"
-# A string, which may hold such a word, or the word itself. A string without an end matches to the
-# end of the text: a search from each of its quotation marks would take a minute.
-_NO_JSON: Final = r'(?s)"(?:[^"\\]|\\.)*"?|NaN|-?Infinity'
 _HALF: Final = "[\ud800-\udfff]"
 
 
@@ -90,7 +87,7 @@ def _value(text: str, start: int, end: int) -> Any:
     except RecursionError:
         raise NotJSONError(_TOO_DEEP) from None
     except ValueError as error:
-        raise _at_the_word(text, start, str(error)) from None
+        raise NotJSONError(str(error)) from None
     if (rest := _after_space(text, at)) < end:
         where = json.JSONDecodeError("", text, rest)
         raise NotJSONError("more text after the JSON", where.lineno, where.colno)
@@ -103,27 +100,9 @@ def _after_space(text: str, at: int) -> int:
     return re.compile(_BETWEEN).match(text, at).end()  # type: ignore[union-attr] # it always matches
 
 
-def _at_the_word(text: str, start: int, reason: str) -> NotJSONError:
-    """Return the error for a word or a number that Python reads, but that is no JSON."""
-    for match in re.compile(_NO_JSON).finditer(text, start):
-        if not match[0].startswith('"'):
-            at = json.JSONDecodeError("", text, match.start())
-            return NotJSONError(reason, at.lineno, at.colno)
-    return NotJSONError(reason)
-
-
 def _is_deeper(value: Any, most: int) -> bool:
-    level = [value]
-    for _ in range(most + 1):
-        level = [
-            item
-            for parent in level
-            if isinstance(parent, dict | list)
-            for item in (parent.values() if isinstance(parent, dict) else parent)
-        ]
-        if not level:
-            return False
-    return True
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(_is_deeper(item, most - 1) for item in inner)
 
 
 def _constant(word: str) -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 
@@ -15,8 +14,6 @@ from chatmagic.text import (
     columns,
     counted,
     fence,
-    is_json_escaped,
-    json_escaped,
     numbered,
     one_line,
     to_terminal,
@@ -154,14 +151,3 @@ def test_the_places_of_a_noun() -> None:
 def test_no_text_closes_its_fence(text: str, marks: int) -> None:
     """It is as long as a fence is, and longer than any backquotes in it."""
     assert fence(text) == "`" * marks
-
-
-@pytest.mark.parametrize(
-    ("text", "is_whole"),
-    [('a\\b "c"\r\n\t\x7fé\u2028', True), ("", True), ("a\x00", False), ("\x1b[1m", False)],
-)
-def test_text_is_escaped_as_json_has_it(text: str, is_whole: bool) -> None:
-    """What is left as it was is known by its control characters."""
-    written = json_escaped(text)
-    assert is_json_escaped(written.encode()) is is_whole
-    assert (written == json.dumps(text, ensure_ascii=False)[1:-1]) is is_whole

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json, text
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic.conversation import attachments, continuation, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import ThreadStart, TurnMark
@@ -183,7 +183,7 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
     values = tuple(map(attachments.with_known_text, record.values))
     return Turn(
         prompt=template.refill(record.prompt, values),
-        reply=Reply(text, **shared(record, ReplyFacts)),
+        reply=Reply(text, **shared_fields(record, ReplyFacts)),
         typed=record.prompt if values else None,
         values=values,
         **record.parameters,

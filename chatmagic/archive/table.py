@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic.archive import notebook, restore
 from chatmagic.archive.conversation_json import records_of
 from chatmagic.conversation.record import Record
@@ -112,7 +112,7 @@ class TurnRow:
             **more: what no record keeps.
         """
         known = {
-            **shared(record, Record),
+            **shared_fields(record, Record),
             **figures(record),
             "history": True,
             "format": "markdown",
@@ -132,8 +132,8 @@ def figures(facts: ReplyFacts) -> dict[str, Any]:
     """
     credits = facts.credits
     return {
-        **shared(facts, ReplyFacts),
-        **shared(facts.usage or Usage(), Usage),
+        **shared_fields(facts, ReplyFacts),
+        **shared_fields(facts.usage or Usage(), Usage),
         "credits_left": None if credits is None else credits.remaining,
         "credits_limit": None if credits is None else credits.limit,
     }

@@ -13,7 +13,7 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic.archive import notebook, output, restore
 from chatmagic.audit.findings import Audit, Row
 from chatmagic.cassette.file import CassetteFile
@@ -333,7 +333,7 @@ def _exchanges(held: Sequence[Interaction]) -> tuple[Row, ...]:
     for place, interaction in enumerate(held):
         date = crediting.date(interaction.headers)
         facts = ReplyFacts(
-            **shared(interaction, BodyFacts),
+            **shared_fields(interaction, BodyFacts),
             took=interaction.took,
             credits=None if date is None else crediting.from_headers(interaction.headers, date),
             date=date,

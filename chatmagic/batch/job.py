@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chatmagic._json import digest, shared
+from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.batch.job_file import RowReply, replay_key
 from chatmagic.batch.pace import Pace, waiting_words
@@ -414,7 +414,7 @@ class Job:
             text=None if reply is None else reply.text,
             error=None if problem is None else problem.message,
             ended_at=datetime.now(UTC),
-            **({} if reply is None else shared(reply, BodyFacts)),
+            **({} if reply is None else shared_fields(reply, BodyFacts)),
         )
         with self._lock:
             self._file.append(line)

@@ -30,8 +30,8 @@ from chatmagic._json import (
     fields_from_json,
     fields_to_json,
     json_field,
-    known,
-    shared,
+    known_items,
+    shared_fields,
     word_of,
 )
 from chatmagic._log import swallowed
@@ -265,7 +265,7 @@ def _written(item: Interaction, after: str | None, before: tuple[str, ...]) -> s
         after: name of the exchange that it continues; ``None`` for none.
         before: names of the turns that it carried after that exchange.
     """
-    facts = fields_to_json(replace(item, before=before)) | known(after=after)
+    facts = fields_to_json(replace(item, before=before)) | known_items(after=after)
     facts["check"] = _check(facts, item.prompt, item.text or "")
     lines = [facts, *({"you": line} for line in _lines(item.prompt) or [""])]
     return "".join(map(_line, [*lines, *({"reply": line} for line in _lines(item.text or ""))]))
@@ -556,7 +556,7 @@ def _interaction(record: Record, text: str, before: tuple[str, ...]) -> Interact
         owner=record.owner,
         headers=headers_for(record.credits, record.date),
         text=text,
-        **shared(record, BodyFacts),
+        **shared_fields(record, BodyFacts),
         took=record.took,
         origin=record.recorded or ("live" if record.origin == "replay" else record.origin),
     )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.cassette.file import KEPT_HEADERS, Interaction
 from chatmagic.errors import ChatInterrupted
@@ -188,7 +188,11 @@ def recorded(
     error = None if reply.state == "complete" else _error(bytes(exchange.body), key)
     if reply.state != "complete" and error is None:
         return None
-    facts = shared(reply, BodyFacts) | {"text": reply.text} if error is None else {"error": error}
+    facts = (
+        shared_fields(reply, BodyFacts) | {"text": reply.text}
+        if error is None
+        else {"error": error}
+    )
     interaction = replace(
         asked,
         status=exchange.status,
@@ -227,12 +231,12 @@ def _stream(interaction: Interaction) -> Iterator[bytes]:
     """Return a reply as a stream, with an event for each of its lines (facts 6, 7)."""
     for line in (interaction.text or "").splitlines(keepends=True):
         yield sse.encode_event(Chunk(line).to_json())
-    yield sse.encode_event(Chunk(**shared(interaction, BodyFacts)).to_json())
+    yield sse.encode_event(Chunk(**shared_fields(interaction, BodyFacts)).to_json())
     yield sse.encode_done()
 
 
 def _document(interaction: Interaction) -> Iterator[bytes]:
     """Return a reply, or an error, as one JSON document (facts 4, 8)."""
     text = interaction.text
-    reply = Chunk(text or "", whole=True, **shared(interaction, BodyFacts)).to_json()
+    reply = Chunk(text or "", whole=True, **shared_fields(interaction, BodyFacts)).to_json()
     yield json.dumps(interaction.error if text is None else reply).encode()

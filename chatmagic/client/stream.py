@@ -14,7 +14,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.client import config
 from chatmagic.client.endpoint import SET_AUTH
@@ -122,7 +122,7 @@ class ReplyStream:
         key = self._endpoint.key
         if key is None:
             return reply
-        facts = shared(reply, BodyFacts)
+        facts = shared_fields(reply, BodyFacts)
         texts = {name: fact for name, fact in facts.items() if isinstance(fact, str)}
         safe: dict[str, Any] = {name: key.redact(text) for name, text in texts.items()}
         return replace(reply, **safe)

@@ -11,7 +11,7 @@ import re
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from chatmagic._json import digest, shared
+from chatmagic._json import digest, shared_fields
 from chatmagic.models import ReplyFacts, Usage
 from chatmagic.text import FENCE, open_fence
 
@@ -112,7 +112,7 @@ def joined(first: Turn, part: Turn) -> Turn:
     )
     record = replace(
         first.record or record,
-        **shared(reply, ReplyFacts),
+        **shared_fields(reply, ReplyFacts),
         owner=record.owner,
         reply=digest(text),
         turn=record.turn if first.missing else turn.digest,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._json import chain_digest, digest, shared, turn_digest
+from chatmagic._json import chain_digest, digest, shared_fields, turn_digest
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import NO_PARAMETERS, RequestFacts, Value
 from chatmagic.models import Message, ReplyFacts
@@ -290,7 +290,7 @@ class Turn(RequestFacts):
             shown: digests of the turns that a cell shows.
         """
         return Record(
-            **shared(self.reply, ReplyFacts),
+            **shared_fields(self.reply, ReplyFacts),
             prompt=self.as_typed,
             values=self.values,
             owner=self.owner,

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic import text
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import CASSETTE
 from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.conversation import options
@@ -78,7 +78,7 @@ class Status:
     def defaults(self) -> dict[str, Any]:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
         settings = self.kernel.settings
-        parameters = shared(options.parse_line("", settings.trait_values()), Parameters)
+        parameters = shared_fields(options.parse_line("", settings.trait_values()), Parameters)
         return {**parameters, "fit": settings.fit}
 
     def streams(self) -> bool:

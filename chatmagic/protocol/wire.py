@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 from chatmagic import _json
-from chatmagic._json import canonical, digest, finite_number, shared, whole_number
+from chatmagic._json import canonical, digest, finite_number, shared_fields, whole_number
 from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
 from chatmagic.text import without_lone_surrogates
 
@@ -178,27 +178,27 @@ class Chunk(BodyFacts):
         usage = Usage.from_json(value["usage"]) if value.get("usage") else None
         if usage is None and choice.get("usage"):
             usage = Usage.from_json(choice["usage"])
-        finish_reason = _json.name(choice.get("finish_reason"))
+        finish_reason = _json.interned_text(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=None if finish_reason == "null" else finish_reason,
-            model=_json.name(value.get("model")),
+            model=_json.interned_text(value.get("model")),
             usage=usage,
-            refusal=_json.text(part.get("refusal")),
+            refusal=_json.text_or_none(part.get("refusal")),
             whole=whole,
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the chunk as the interface writes it: in a stream, or as a whole reply."""
-        part = _json.known(content=self.content, refusal=self.refusal)
+        part = _json.known_items(content=self.content, refusal=self.refusal)
         choice: dict[str, Any] = (
             {"message": {"role": "assistant", **part}} if self.whole else {"delta": part}
         )
         if self.finish_reason is not None:
             choice["finish_reason"] = self.finish_reason
         usage = None if self.usage is None else self.usage.to_json()
-        return {**_json.known(model=self.model, usage=usage), "choices": [choice]}
+        return {**_json.known_items(model=self.model, usage=usage), "choices": [choice]}
 
 
 def _content(value: object) -> str:
@@ -215,7 +215,7 @@ def _part(part: object) -> str:
         return part
     if not isinstance(part, dict) or part.get("type", "text") not in ("text", "output_text"):
         return ""
-    return _json.text(part.get("text")) or ""
+    return _json.text_or_none(part.get("text")) or ""
 
 
 def _tells_a_count(usage: object) -> bool:
@@ -312,8 +312,8 @@ class ErrorBody:
         if isinstance(inner, list):
             inner = next((item for item in inner if isinstance(item, Mapping | str)), None)
         outer = inner if isinstance(inner, Mapping) else value
-        code, reset = _json.text(outer.get("code")), outer.get("resetAt")
-        name = _json.text(inner) or _json.text(outer.get("type")) or code
+        code, reset = _json.text_or_none(outer.get("code")), outer.get("resetAt")
+        name = _json.text_or_none(inner) or _json.text_or_none(outer.get("type")) or code
         words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
         message = next(filter(None, words), None)
         if name is None and message is None:
@@ -360,7 +360,7 @@ class ErrorBody:
 
     def to_json(self) -> dict[str, Any]:
         """Return the body as the interface writes it."""
-        return _json.known(
+        return _json.known_items(
             error=self.error,
             message=self.message,
             limit=self.limit,
@@ -389,7 +389,7 @@ def _words(value: object, depth: int = 3) -> str | None:
             _words(value.get(name), depth - 1) for name in ("msg", "message", "detail", "error")
         )
         return next(filter(None, inner), None)
-    return _json.text(value)
+    return _json.text_or_none(value)
 
 
 def _as_written(value: object) -> str:
@@ -623,7 +623,7 @@ class ReplyBuilder:
         """
         return Reply(
             text=self.text,
-            **shared(self.facts, BodyFacts),
+            **shared_fields(self.facts, BodyFacts),
             **self.header_facts,
             state=state,
             origin=self.origin,

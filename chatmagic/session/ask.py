@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from chatmagic import _json
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.cassette import transports
 from chatmagic.cassette.cassette import CASSETTE, request_warnings
@@ -247,7 +247,7 @@ class AskRun:
     def _ask_for_form(self, above: tuple[Turn, ...]) -> None:
         """Put what asks for the form of the reply in front of the prompt."""
         ask = self.ask
-        parameters = Parameters(**shared(ask, Parameters))
+        parameters = Parameters(**shared_fields(ask, Parameters))
         value, name, schema = forms.asked_for(
             parameters, ask.form, above, self.window.turns, self.session.environment.named
         )
@@ -469,8 +469,8 @@ class AskRun:
 
     def _turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came."""
-        facts = shared(self.ask, RequestFacts)
-        facts["asked_model"] = _json.word(self.request.extra.get("model"))
+        facts = shared_fields(self.ask, RequestFacts)
+        facts["asked_model"] = _json.whole_text(self.request.extra.get("model"))
         instructions = self.window.instructions
         if self.left_out:
             # It stands in the conversation as a turn that was asked with --last.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._json import digest, shared
+from chatmagic._json import digest, shared_fields
 from chatmagic.batch.handle import MapHandle
 from chatmagic.batch.job import Job, Tasks
 from chatmagic.batch.job_file import JobFile
@@ -66,7 +66,11 @@ class RowAsker:
         """Read the schema; send nothing yet."""
         ask.refuse_empty()
         value, _, self._schema = forms.asked_for(
-            Parameters(**shared(ask, Parameters)), ask.form, (), (), session.environment.named
+            Parameters(**shared_fields(ask, Parameters)),
+            ask.form,
+            (),
+            (),
+            session.environment.named,
         )
         self.session = session
         self._client = client

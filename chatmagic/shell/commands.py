@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic.archive import output
 from chatmagic.archive.files import folder_lock
 from chatmagic.conversation import options
@@ -146,7 +146,7 @@ def _question(environment: ShellEnvironment, arguments: Mapping[str, Any], text:
     parsed = replace(parsed, **{name: arguments[name] for name in fields & set(arguments)})
     return Ask(
         text,
-        **shared(parsed, Parameters),
+        **shared_fields(parsed, Parameters),
         allow_secrets=parsed.allow_secrets,
         fit=settings.fit,
         asker="the shell",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic.archive import restore
 from chatmagic.cassette.file import Interaction, from_text, to_text
 from chatmagic.conversation.record import Record
@@ -32,7 +32,7 @@ def test_the_facts_of_a_body_cross_the_wire(*, whole: bool) -> None:
     assert read == chunk
     builder = ReplyBuilder()
     builder.add(read)
-    assert shared(builder.reply("complete"), BodyFacts) == FACTS
+    assert shared_fields(builder.reply("complete"), BodyFacts) == FACTS
 
 
 def test_a_record_and_a_cassette_keep_them() -> None:
@@ -45,7 +45,7 @@ def test_a_record_and_a_cassette_keep_them() -> None:
     interaction = Interaction.asked(request, text="text", took=3, **FACTS)
     kept = from_text(to_text([interaction]), "talk.jsonl")
     assert kept == (interaction,)
-    assert shared(kept[0], BodyFacts) == FACTS
+    assert shared_fields(kept[0], BodyFacts) == FACTS
 
 
 def test_what_is_asked_goes_into_the_turn() -> None:

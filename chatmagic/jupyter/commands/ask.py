@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic.conversation import attachments, options, template
 from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -210,7 +210,7 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
     sent, values = template.fill(text, None if descriptions is None else descriptions.text, front)
     return Ask(
         sent,
-        **shared(parsed, Parameters),
+        **shared_fields(parsed, Parameters),
         typed=text if values else None,
         values=values,
         notes=() if descriptions is None else descriptions.notes,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from chatmagic._json import shared
+from chatmagic._json import shared_fields
 from chatmagic.archive import output
 from chatmagic.conversation import continuation
 from chatmagic.conversation.conversation import IN_NOTEBOOK
@@ -127,7 +127,7 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
         )
     execution = running(kernel.shell)
     facts = {
-        **shared(turn, RequestFacts),
+        **shared_fields(turn, RequestFacts),
         "owner": execution.cell,
         "execution": execution.id,
         "entry": "cell",
