@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.request_facts import Part, Value
+    from chatmagic.conversation.request_facts import Part
     from chatmagic.conversation.slots import Change
     from chatmagic.conversation.turn import Turn
     from chatmagic.conversation.window import Window
@@ -43,7 +43,7 @@ _FACT = f"{_SAID} vertical-align: top; white-space: nowrap;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
 MOST_SAVED: Final = 50
-"""How many of the panel's turns, the newest, are saved in full, and how many others by a line."""
+"""How many turns, the newest, are saved: the panel's in full, the others by a line."""
 MOST_TEXT_SAVED: Final = 100_000
 """How many characters of the panel's replies are saved at most, the newest reply apart."""
 
@@ -304,17 +304,20 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     """Return what a saved notebook shows of the panel, as HTML and as text.
 
     The panel's own turns are there in full, those of cells, which have outputs of their
-    own, by a line; of a long conversation the newest of either, and how many more there are.
+    own, by a line; of a long conversation the newest, and how many more there are.
 
     Args:
         conversation: the kernel's.
     """
-    turns = conversation.turns
-    kept = _kept(turns)
-    parts = [_turn(*each) for each in conversation.windows if each[0].number in kept]
-    if more := len(turns) - len(parts):
-        what = "turn is" if more == 1 else "turns are"
-        line = f"{more:,} earlier {what} not saved here; %chat_save keeps all of them."
+    parts: list[tuple[str, str]] = []
+    length = 0
+    for turn, window in reversed(conversation.windows[-MOST_SAVED:]):
+        length += len(turn.reply.text) if turn.entry == "panel" else 0
+        if parts and length > MOST_TEXT_SAVED:
+            break
+        parts.insert(0, _turn(turn, window))
+    if more := len(conversation) - len(parts):
+        line = f"{counted(more, 'earlier turn')} not saved here; %chat_save keeps all of them."
         parts.insert(0, (f"<p>{escape(line)}</p>", line))
     html = "".join(part for part, _ in parts)
     words = AS_SAVED if parts else NOTHING_SAVED
@@ -323,19 +326,6 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     kinds = f"chatmagic chatmagic-saved {UNTYPESET}"
     box = f'class="{kinds}" role="group" aria-label="Saved conversation"'
     return f"<div {box}>{line}{html}</div>", text
-
-
-def _kept(turns: Sequence[Turn]) -> frozenset[int]:
-    """Return the numbers of the turns that are saved."""
-    mine = [turn for turn in turns if turn.entry == "panel"][-MOST_SAVED:]
-    length = 0
-    for count, turn in enumerate(reversed(mine)):
-        length += len(turn.reply.text)
-        if count and length > MOST_TEXT_SAVED:
-            mine = mine[-count:]
-            break
-    others = [turn for turn in turns if turn.entry != "panel"][-MOST_SAVED:]
-    return frozenset(turn.number for turn in mine + others)
 
 
 def _turn(turn: Turn, window: Window) -> tuple[str, str]:
@@ -374,8 +364,7 @@ def dry_run(preview: Preview, credits: Credits | None) -> tuple[str, str]:
             f"{counted(rate.characters, 'character')} and {counted(rate.tokens, 'token')}."
         )
     before = f"Before it: {crediting.words(credits)}."
-    body = json.dumps(preview.request.to_json(), ensure_ascii=False, indent=2)
-    return _shown(lines, preview.parts, rate, [estimate, before], body)
+    return _shown(lines, preview.parts, rate, [estimate, before], preview.request)
 
 
 def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
@@ -385,56 +374,37 @@ def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
         conversation: whose turn it is.
         place: its place among the live turns, from 1.
     """
-    turns = conversation.turns
-    turn, known = turns[place - 1], conversation.known_turns()
-    places = {turn.number: place for place, turn in enumerate(turns, 1)}
-    sizes: list[tuple[int, int]] = []
-    before: list[Message] = []
-    for number in turn.carried:
-        carried = known.get(number)
-        messages = _LOST if carried is None else carried.messages
-        before += messages
-        size = 0 if carried is None else sum(len(message.content) for message in messages)
-        sizes.append((places.get(number, 0), size))
+    turns, known = conversation.turns, conversation.known_turns()
+    turn, places = turns[place - 1], {each.number: at for at, each in enumerate(turns, 1)}
+    carried = [(number, known.get(number)) for number in turn.carried]
+    sizes = [
+        (places.get(number, 0), sum(len(message.content) for message in each.messages))
+        for number, each in carried
+        if each is not None
+    ]
+    before = [message for _, each in carried for message in (each.messages if each else _LOST)]
     extra = {} if turn.asked_model is None else {"model": turn.asked_model}
-    request = turn.request(before, extra)
-    notes = [f"What went with turn {place:,}:"]
-    if turn.instructions is not None:
-        given = conversation.known_instructions().get(turn.instructions.sha256)
-        if given is not None:
-            request = _instructed(request, given, turn)
-        else:
-            name = turn.instructions.name
-            notes.append(f"Its {name} went in front; the text below is without them.")
-    if turn.missing:
-        notes.append("The values whose text was not kept are named in their place.")
-    is_whole = turn.record is not None and request.digest() == turn.record.request
-    end = ["By its digest, this is the request as it was sent."] if is_whole else []
-    usage = turn.reply.usage
-    tokens = None if usage is None else usage.prompt_tokens
+    requests = [turn.request(before, extra)]
+    instructions = turn.instructions and turn.instructions.sha256
+    if given := conversation.known_instructions().get(instructions or ""):
+        requests = [
+            replace(requests[0], messages=instructed(requests[0].messages, given, system_role=role))
+            for role in (False, True)
+        ]
+    sent = None if turn.record is None else turn.record.request
+    request = next((each for each in requests if each.digest() == sent), requests[0])
+    if request.digest() == sent:
+        end = ["By its digest, this is the request as it was sent."]
+    else:
+        end = ["Not all of it is kept: names stand for values, and instructions may be missing."]
     if turn.record is not None and turn.record.continues is not None:
-        end.append("Its reply was continued: later requests carried what had come, and more.")
-    elif tokens is not None:
-        end.append(f"The service counted {counted(tokens, 'token')} for it.")
+        end.append("Its reply was continued: later requests carried the text so far, and more.")
+    elif turn.reply.usage is not None and turn.reply.usage.prompt_tokens is not None:
+        end.append(
+            f"The service counted {counted(turn.reply.usage.prompt_tokens, 'token')} for it."
+        )
     parts = parts_of(sizes, turn.instructions, turn)
-    body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)
-    return _shown(notes, parts, None, end, body)
-
-
-def _instructed(request: Request, given: Value, turn: Turn) -> Request:
-    """Return a turn's request with its instructions, in the role in which they went along.
-
-    Args:
-        request: without them.
-        given: the instructions, with their text.
-        turn: the turn, whose record tells the request's digest.
-    """
-    in_user, in_system = (
-        replace(request, messages=instructed(request.messages, given, system_role=role))
-        for role in (False, True)
-    )
-    is_system = turn.record is not None and in_system.digest() == turn.record.request
-    return in_system if is_system else in_user
+    return _shown([f"Turn {place:,} was sent with:"], parts, None, end, request)
 
 
 _LOST: Final = (
@@ -467,9 +437,10 @@ def _shown(
     parts: Sequence[Part],
     rate: TokenRate | None,
     end: Sequence[str],
-    body: str,
+    request: Request,
 ) -> tuple[str, str]:
-    """Return lines, a table of the parts, more lines and a body, as HTML and as text."""
+    """Return lines, a table of the parts, more lines and the body, as HTML and as text."""
+    body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)
     rows = [(one_line(part.name), part.size) for part in parts]
     rows.append(("all of it", sum(part.size for part in parts)))
     cells = [
