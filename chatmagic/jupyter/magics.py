@@ -11,10 +11,10 @@ from traitlets import TraitError
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter import commands, input_transformers
 from chatmagic.jupyter.cells.notes import CellNotes
-from chatmagic.jupyter.cells.shell_hooks import ShellHooks
 from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.settings import KernelSettings
+from chatmagic.jupyter.views import ReplyOnce
 from chatmagic.session import current
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ChatMagics(KernelSettings, Magics):
         }
         self._shell = shell
         self._kernel: Kernel | None = None
-        self._hooks: ShellHooks | None = None
+        self._reply_once: ReplyOnce | None = None
         self._completions: Completions | None = None
         self._is_made = True
 
@@ -88,15 +88,15 @@ class ChatMagics(KernelSettings, Magics):
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
         self.notes = CellNotes(self._shell, self._has_run_again)
-        self._hooks = ShellHooks(self._shell, self._has_shown)
+        self._reply_once = ReplyOnce(self._shell, self._has_shown)
         self._completions = Completions(self._shell, commands.COMMANDS, self, self._conversation)
         current.use_environment(lambda: self.kernel)
 
     def leave(self) -> None:
         """Close what was opened for the shell; the session's conversation stays."""
         current.use_environment(None)
-        if self._hooks is not None:
-            self._hooks.close()
+        if self._reply_once is not None:
+            self._reply_once.close()
         if self._completions is not None:
             self._completions.close()
         if self.notes is not None:

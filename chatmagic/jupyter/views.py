@@ -9,6 +9,7 @@ the same, letter for letter.
 from __future__ import annotations
 
 import contextvars
+import sys
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,8 @@ from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.jupyter.page.drawing import DrawingLoop
     from chatmagic.session.events import Answer, Ask, Event
@@ -196,6 +199,42 @@ class Printed(View):
         safe = unlinked(shown, self._printed) if self._in_page else shown
         self._printed = (self._printed + shown)[-50:]
         return safe
+
+
+class ReplyOnce:
+    """Hook into a shell's display of a cell's value: a reply is not shown a second time.
+
+    A formatter cannot do that: a terminal prints ``Out[n]:`` before it calls one.
+
+    Args:
+        shell: the shell.
+        has_shown: returns whether the running cell has shown this value as a reply.
+    """
+
+    def __init__(self, shell: InteractiveShell, has_shown: Callable[[object], bool]) -> None:
+        """Install the hook, also for the running cell."""
+        self._trap = trap = shell.display_trap
+        self._has_shown = has_shown
+        self._display: Callable[[object], object] = trap.hook
+        if sys.displayhook is trap.hook:
+            sys.displayhook = self.display
+        trap.hook = self.display
+
+    def close(self) -> None:
+        """Remove the hook."""
+        if self._trap.hook == self.display:
+            self._trap.hook = self._display
+        if sys.displayhook == self.display:
+            sys.displayhook = self._display
+
+    def display(self, value: object) -> None:
+        """Display a cell's value as the shell does, except a reply that the cell has shown.
+
+        Args:
+            value: the value of the cell's last expression.
+        """
+        if not self._has_shown(value):
+            self._display(value)
 
 
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
