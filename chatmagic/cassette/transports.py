@@ -24,7 +24,8 @@ from chatmagic.protocol.wire import Chunk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from chatmagic.cassette.cassette import Cassette, Lookup
+    from chatmagic.cassette.cassette import Lookup
+    from chatmagic.cassette.match import Query
     from chatmagic.client.halt import Halt
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Origin, Reply
@@ -35,13 +36,15 @@ LONGEST_ERROR: Final = 65_536
 
 
 def through(
-    lookup: Lookup, cassette: Cassette, outcome: Callable[[], tuple[Reply, Secret | None]]
+    lookup: Lookup,
+    keep: Callable[[Interaction, Query], object],
+    outcome: Callable[[], tuple[Reply, Secret | None]],
 ) -> Callable[[Transport], Transport]:
     """Return a function that puts a replaying or recording transport before a client's own.
 
     Args:
         lookup: the source of the answer.
-        cassette: the active cassette.
+        keep: records an interaction for a request, as :meth:`Cassette.record` does.
         outcome: called at the end of an answer; returns the reply that the client read from it,
             and the key that was sent.
     """
@@ -53,7 +56,7 @@ def through(
     def record(exchange: RecordedExchange) -> None:
         new = recorded(lookup.query.asked, exchange, *outcome())
         if new is not None:
-            cassette.record(new, lookup.query)
+            keep(new, lookup.query)
 
     return lambda transport: RecordingTransport(transport, record)
 

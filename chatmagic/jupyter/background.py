@@ -26,11 +26,38 @@ if TYPE_CHECKING:
 HINT: Final = "Run that cell again; or this one, which then goes on with what there is."
 
 
+@dataclass(frozen=True, slots=True)
+class AskingCell:
+    """Cell that asks, and the questions that come before its own.
+
+    Args:
+        owner: hash of the cell; ``None`` if it is unknown.
+        order: hashes of the page's cells from top to bottom; empty if they are unknown.
+        threads: name of the conversation's thread that it asks in, and behind it those that share
+            turns with it; ``None`` are all threads.
+    """
+
+    owner: str | None = None
+    order: Sequence[str] = ()
+    threads: Sequence[str] | None = None
+
+    def is_behind(self, task: _Task) -> bool:
+        """Return whether a question comes before this cell's own."""
+        return self.threads is None or task.cell.threads is None or task.thread in self.threads
+
+    def is_above(self, other: str | None) -> bool:
+        """Return whether it stands above another cell on its page."""
+        owner, order = self.owner, self.order
+        return owner in order and other in order and order.index(owner) < order.index(other)
+
+
 @dataclass(slots=True, eq=False)
 class _Task:
     """One question, and how far it has come."""
 
     ask: Ask
+    cell: AskingCell
+    halt: Halt = field(default_factory=Halt)
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when its thread is done; an interrupted ``join`` takes a thread for ended that is not."""
     ready: threading.Event = field(default_factory=threading.Event)
@@ -42,11 +69,35 @@ class _Task:
     cause: _Task | None = None
     """The one that failed, where this one was not asked for that."""
 
+    @property
+    def thread(self) -> str:
+        """Name of the conversation's thread that it is asked in."""
+        return (self.cell.threads or ("",))[0]
+
+    def run(self, view: Live, send: Callable[[], Reply | None]) -> None:
+        """Ask, and keep what comes of it; a cell that has ended shows why nothing did.
+
+        Args:
+            view: what shows it.
+            send: asks.
+        """
+        try:
+            self.reply = send()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the next one tells it
+            log_swallowed(error)
+            self.error = error
+            if self.is_released and getattr(error, "reply", None) is None:
+                view.explain(error)
+        finally:
+            self.ready.set()
+            self.ended.set()
+
 
 class Background:
-    """Questions of a kernel in the background, each in a thread of its own, one after the other.
+    """Questions of a kernel in the background: at once where their threads share no turns.
 
-    The session's lock ends with the reply; here others wait until a variable has it, too.
+    Those of one thread are asked one after the other. The session's lock ends with the reply; here
+    others wait until a variable has it, too.
     """
 
     def __init__(self) -> None:
@@ -60,7 +111,7 @@ class Background:
         view: Live,
         send: Callable[..., Reply | None],
         forget: Callable[[], object],
-        order: Sequence[str] = (),
+        cell: AskingCell,
     ) -> None:
         """Ask in a thread; return when the request goes out, or at once where others come first.
 
@@ -69,13 +120,12 @@ class Background:
             view: what shows it, in the output of its cell.
             send: sends it and shows its reply; takes a ``halt``.
             forget: called just before the cell ends.
-            order: hashes of the page's cells from top to bottom, as far as they are known.
+            cell: the cell, with the conversation's threads.
 
         Raises:
             BaseException: what ended it before that.
         """
-        halt, task = Halt(), _Task(ask)
-        before = [each for each in (*self._tasks,) if not each.ended.is_set()]
+        task, before = _Task(ask, cell), self._under_way(cell)
 
         def release() -> None:
             if not task.is_released:
@@ -83,26 +133,18 @@ class Background:
                 forget()
                 task.ready.set()
 
-        def run() -> None:
-            try:
-                for each in before:
-                    each.ended.wait()
-                self._ask(task, partial(send, halt=halt), order, is_queued=bool(before))
-            except BaseException as error:  # noqa: BLE001 - whatever it is, the next one tells it
-                log_swallowed(error)
-                task.error = error
-                if task.is_released and getattr(error, "reply", None) is None:
-                    view.explain(error)
-            finally:
-                task.ready.set()
-                task.ended.set()
+        def queued() -> Reply | None:
+            for each in before:
+                each.ended.wait()
+            task.cause = self._failed(cell) if before else None
+            if task.cause is not None:
+                raise _not_asked(task.cause)
+            return send(halt=task.halt)
 
         view.release = release
         self._tasks.append(task)
-        in_context = contextvars.copy_context().run
-        thread = threading.Thread(
-            target=in_context, args=[run], name="chatmagic-background", daemon=True
-        )
+        run = partial(contextvars.copy_context().run, task.run, view, queued)
+        thread = threading.Thread(target=run, name="chatmagic-background", daemon=True)
         try:
             if before:
                 view.waiting(before[-1].ask.asker)
@@ -110,7 +152,7 @@ class Background:
             thread.start()
             _until(lambda: task.ready.wait(NAP))
         except KeyboardInterrupt:
-            halt.stop()
+            task.halt.stop()
             self._forget([task])
             _until(lambda: thread.ident is None or task.ended.wait(NAP))
             raise (task.error or interrupted(task.reply)) from None
@@ -118,31 +160,17 @@ class Background:
             self._forget([task])
             raise task.error
 
-    def _ask(
-        self,
-        task: _Task,
-        send: Callable[[], Reply | None],
-        order: Sequence[str],
-        *,
-        is_queued: bool,
-    ) -> None:
-        """Send a question, unless one that it waited for has failed."""
-        task.cause = self._failed(task.ask.owner, order) if is_queued else None
-        if task.cause is not None:
-            raise _not_asked(task.cause)
-        task.reply = send()
-
-    def wait(self, view: View | None = None) -> bool:
+    def wait(self, view: View | None = None, cell: AskingCell | None = None) -> bool:
         """Wait until no question is under way, and return whether one was.
 
         Args:
             view: what shows that it is waited for; ``None`` shows nothing.
+            cell: the cell that is about to ask; ``None`` waits for all.
 
         Raises:
             ChatInterrupted: an interrupt ended the wait.
         """
-        under_way = [task for task in (*self._tasks,) if not task.ended.is_set()]
-        if not under_way:
+        if not (under_way := self._under_way(cell or AskingCell())):
             return False
         view, asker = view or View(), under_way[-1].ask.asker
         try:
@@ -156,16 +184,13 @@ class Background:
             view.failed()
         return True
 
-    def settle(
-        self, cell: str | None, order: Sequence[str], view: View, *, waits: bool = True
-    ) -> None:
+    def settle(self, cell: AskingCell, view: View, *, waits: bool = True) -> None:
         """Wait until no question is under way; tell once, below its cell, of one that failed.
 
         One that a person stopped has failed for the question that waited for it, alone.
 
         Args:
-            cell: hash of the cell that is about to ask.
-            order: hashes of the page's cells from top to bottom, as far as they are known.
+            cell: the cell that is about to ask.
             view: what shows that it is waited for.
             waits: whether those under way are waited for.
 
@@ -173,23 +198,25 @@ class Background:
             ChatError: it failed; nothing was sent.
             ChatInterrupted: an interrupt ended the wait.
         """
-        waited = waits and self.wait(view)
-        if (failed := self._failed(cell, order, waited=waited)) is not None:
+        waited = waits and self.wait(view, cell)
+        if (failed := self._failed(cell, waited=waited)) is not None:
             raise _not_asked(failed)
 
-    def _failed(
-        self, cell: str | None, order: Sequence[str], *, waited: bool = True
-    ) -> _Task | None:
+    def _under_way(self, cell: AskingCell) -> list[_Task]:
+        """Return the questions under way that come before a cell's own."""
+        return [t for t in (*self._tasks,) if not t.ended.is_set() and cell.is_behind(t)]
+
+    def _failed(self, cell: AskingCell, *, waited: bool = True) -> _Task | None:
         """Return the question that failed above a cell, if one did; each is returned once."""
         heard = [
             task
             for task in (*self._tasks,)
-            if task.ended.is_set() and not _is_above(cell, task.ask.owner, order)
+            if task.ended.is_set() and cell.is_behind(task) and not cell.is_above(task.ask.owner)
         ]
         self._forget(heard)
         for task in heard:
             is_told = waited or not isinstance(task.error, ChatInterrupted)
-            if task.error is not None and is_told and task.ask.owner != cell:
+            if task.error is not None and is_told and task.ask.owner != cell.owner:
                 return task.cause or task
         return None
 
@@ -209,8 +236,3 @@ def _until(check: Callable[[], bool]) -> None:
     """Check until it is so; not every system can interrupt a wait without an end."""
     while not check():
         pass
-
-
-def _is_above(cell: str | None, other: str | None, order: Sequence[str]) -> bool:
-    """Return whether a cell stands above another on its page."""
-    return cell in order and other in order and order.index(cell) < order.index(other)

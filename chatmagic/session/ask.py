@@ -99,6 +99,8 @@ class AskRun:
         self.sent_to: Endpoint | None = None
         """Where the request goes; ``None`` where the cassette answers it."""
         self.stream: ReplyStream
+        self.reservation: Reservation | None = None
+        """Its request in the ledger; ``None`` where none was sent."""
         self.problem: BaseException | None = None
         """What ended the reply early."""
         self.answer: Answer | None = None
@@ -153,7 +155,7 @@ class AskRun:
             view.ended(self.answer)
 
     def _work(self, view: View, worker: Worker[None]) -> None:
-        """Do all of the ask, in a worker, under the lock."""
+        """Do all of the ask, in a worker, while its thread of the conversation has no other."""
         session = self.session
 
         def waiting(holder: str) -> None:
@@ -161,8 +163,10 @@ class AskRun:
 
         try:
             self.ask.refuse_empty()
-            with session.lock.held(self.ask.asker, worker.caller, self.halt, waiting):
-                notes = self._prepare()
+            threads = partial(session.threads_of, self.ask)
+            with session.lock.held(self.ask.asker, worker.caller, self.halt, waiting, threads):
+                with session.state_lock:
+                    notes = self._prepare()
                 worker.tell_first(partial(view.began, notes))
                 turns, thread = session.conversation.turns, self.window.thread
                 session.followers.tell(Began(self.asked, tuple(notes), turns, self.halt, thread))
@@ -233,13 +237,8 @@ class AskRun:
 
     def _follow_page(self, conversation: Conversation) -> Change | None:
         """Put the turns in the order of the page's cells, by which the ask goes."""
-        ask = self.ask
-        self.order = ask.order
-        if not ask.history or ask.order is not None:
-            return None
-        # The panel is in no page's list; the page that reported last counts.
-        layout = self.session.environment.layout(None if ask.entry == "panel" else ask.owner)
-        if layout is None:
+        self.order = self.ask.order
+        if (layout := self.session.layout_of(self.ask)) is None:
             return None
         self.order = layout.order
         return conversation.follow(layout)
@@ -347,16 +346,23 @@ class AskRun:
         session, source = self.session, self._source
         if self.halt.reason is not None:
             raise ChatInterrupted("Interrupted before it was sent.")
-        client = session.clients.client(
-            source, lambda: self.service or setup_for(source, session.environment, self.cassette)
-        )
+        with session.state_lock:
+            client = session.clients.client(
+                source,
+                lambda: self.service or setup_for(source, session.environment, self.cassette),
+            )
         through, cassette = None, session.cassette.current
         if self.lookup is not None and cassette is not None:
+
+            def keep(interaction: Interaction, query: Query) -> None:
+                with session.state_lock:
+                    cassette.record(interaction, query)
+
             through = transports.through(
                 self.lookup,
-                cassette,
+                keep,
                 lambda: (
-                    session.ledger.settled(session.request, stream.reply),
+                    session.ledger.settled(self.reservation, stream.reply),
                     client.endpoint.key,
                 ),
             )
@@ -369,22 +375,24 @@ class AskRun:
         if self._may_be_shortened() and not self.stream.reply.text:
             with self._sending_again():
                 self._shorten()
-                self._make_request()
-                self._look_up()
+                with self.session.state_lock:
+                    self._make_request()
+                    self._look_up()
                 self._send()
                 self._read(worker, view)
         if self.problem is not None and not self.stream.reply.text:
             raise self.problem
-        self._keep(self.stream.reply)
+        with self.session.state_lock:
+            self._keep(self.stream.reply)
 
     def _read(self, worker: Worker[None], view: View) -> None:
         """Send the request within the budgets, and hand its reply on; note what ended it early."""
         session, stream, ledger = self.session, self.stream, self.session.ledger
-        session.request = self.problem = None
+        self.reservation = self.problem = None
         try:
             if (to := self.sent_to) is not None:
-                session.request = Reservation(to, self.ask.entry, self.ask.owner, self.digest)
-                ledger.begin(session.request)
+                self.reservation = Reservation(to, self.ask.entry, self.ask.owner, self.digest)
+                ledger.begin(self.reservation)
             worker.tell(view.sent)
             session.followers.tell(Sent(self.asked))
             with stream as fragments:
@@ -400,7 +408,7 @@ class AskRun:
         except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it
             self.problem = error
         finally:
-            ledger.end(session.request, stream.reply, self.problem)
+            ledger.end(self.reservation, stream.reply, self.problem)
 
     # --- A request that is too long ----------------------------------------------------------
 
@@ -443,7 +451,7 @@ class AskRun:
 
     def _keep(self, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, as the last step."""
-        ask, session, request = self.ask, self.session, self.session.request
+        ask, session, request = self.ask, self.session, self.reservation
         session.took = None if request is None else request.took
         if self.lookup is not None and (recorded := self.lookup.interaction) is not None:
             session.took = recorded.took

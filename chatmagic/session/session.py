@@ -1,6 +1,7 @@
 """One conversation with one service: ask, stream, store the turn, account for it.
 
-Python, magic and panel all come through :meth:`Session.run`, one at a time.
+Python, magic and panel all come through :meth:`Session.run`, one at a time in each thread of the
+conversation.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from chatmagic.session.ask import AskRun
 from chatmagic.session.events import Answer, Ask, Changed, Listener
 from chatmagic.session.ledger import Reservation
 from chatmagic.session.state import SessionState
+from chatmagic.session.worker import Worker, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -324,26 +326,29 @@ class Session(SessionState):
         return change
 
     def steer(self, item: Steering) -> Change | None:
-        """Put what steers the questions below into its place, while no ask is under way.
+        """Put what steers the questions below into its place; asks under way go on without it.
 
         Args:
             item: instructions, the start of a thread, or a hiding, with its place.
 
         Raises:
-            InputError: a fork cannot begin there, or an ask of this very thread is under way.
+            InputError: a fork cannot begin there.
         """
 
-        def add(conversation: Conversation) -> Change:
-            layout = self.environment.layout(item.owner)
+        def add(_: Worker[Change]) -> Change:
+            conversation, layout = self.conversation, self.environment.layout(item.owner)
             order = None if layout is None else layout.order
-            if layout is not None:
-                conversation.follow(layout)
-            if isinstance(item, ThreadStart):
-                where = partial(conversation.window, item.owner, item.execution, order=order)
-                refuse_fork(item, where(), where(thread=item.name))
-            return conversation.add(item, order=order)
+            with self.state_lock:
+                if layout is not None:
+                    conversation.follow(layout)
+                if isinstance(item, ThreadStart):
+                    where = partial(conversation.window, item.owner, item.execution, order=order)
+                    refuse_fork(item, where(), where(thread=item.name))
+                return conversation.add(item, order=order)
 
-        return self.change(add)
+        change = whole(add)
+        self.followers.tell(Changed())
+        return change
 
     def change_cassette(self, *, again: bool = True, off: bool = False) -> str | None:
         """Put in the cassette that is chosen now, while no ask is under way.

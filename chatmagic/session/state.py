@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from chatmagic.cassette.cassette import ActiveCassette
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
     from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.client.endpoint import ServiceSetup
+    from chatmagic.conversation.cell_order import Layout
     from chatmagic.models import Reply
     from chatmagic.protocol.wire import Request
     from chatmagic.session.environment import Environment
-    from chatmagic.session.ledger import Reservation
+    from chatmagic.session.events import Ask
 
 
 class ClientPool:
@@ -104,13 +106,47 @@ class SessionState:
         self.clients = ClientPool(client)
         self.took: int | None = None
         """About how many credits the latest turn took; ``None`` is unknown."""
-        self.request: Reservation | None = None
-        """The latest request of an ask; ``None`` where none was sent."""
         self.token_rate: TokenRate | None = None
         """Tokens of the latest request whose service told them; ``None`` before the first."""
         self.followers = Followers()
         self.lock = AskLock()
+        self.state_lock = threading.RLock()
+        """Held for a moment where an ask reads or changes what others under way share; in
+        workers alone, as an interrupt could leave it taken."""
         self.secret_check = SecretCheck()
+
+    def threads_of(self, ask: Ask) -> list[str]:
+        """Return the name of the thread that a question is asked in, then those that share turns.
+
+        What is asked in these, a question carries, or would carry, so they are not asked at once.
+
+        Args:
+            ask: the question.
+
+        Raises:
+            InputError: it asks a turn again that is not in the conversation any more.
+        """
+        conversation, layout = self.conversation, self.layout_of(ask)
+        order = ask.order if layout is None else layout.order
+        name, threads = ask.window_in(conversation, order).thread, conversation.threads
+        own = {turn.number for turn in threads.get(name, ())}
+        others = (
+            other
+            for other, turns in threads.items()
+            if other != name and any(turn.number in own for turn in turns)
+        )
+        return [name, *others]
+
+    def layout_of(self, ask: Ask) -> Layout | None:
+        """Return the order of the cells that an ask goes by; ``None`` where it brings its own.
+
+        Args:
+            ask: the ask.
+        """
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is in no page's list; the page that reported last counts.
+        return self.environment.layout(None if ask.entry == "panel" else ask.owner)
 
 
 def note_tokens(session: SessionState, request: Request, reply: Reply) -> None:

@@ -1,4 +1,4 @@
-"""Work in a thread of its own while its caller waits, and the lock by which it is one at a time.
+"""Work in a thread of its own while its caller waits, and the lock by which asks go in order.
 
 Python raises an interrupt in the main thread alone. So what sends, receives and keeps runs in a
 worker, where it is done whole; the thread that called only waits, shows what it is handed, and
@@ -11,6 +11,7 @@ import contextvars
 import queue
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -19,7 +20,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 _T = TypeVar("_T")
 
@@ -129,18 +130,41 @@ class Worker(Generic[_T]):
         self._calls.put(None)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Holding:
+    """Work that is under way.
+
+    Args:
+        asker: what is done, in words.
+        worker: the thread that does it.
+        thread: name of the conversation's thread that it is in; ``None`` holds all.
+    """
+
+    asker: str
+    worker: int
+    thread: str | None
+
+
 class AskLock:
-    """Lock of a session: one piece of work at a time; one that waits is told for which."""
+    """Lock of a session: one ask at a time in a thread of the conversation.
+
+    Asks of threads that carry nothing of each other are under way at once; a change of the
+    conversation has it for itself. What waits is told for which.
+    """
 
     def __init__(self) -> None:
         """Start free."""
-        self._lock = threading.Lock()
-        self._holder = ""
-        self._thread: int | None = None
+        self._held: list[_Holding] = []
+        self._changed = threading.Condition()
 
     @contextmanager
     def held(
-        self, asker: str, caller: int, halt: Halt, waiting: Callable[[str], object] = str
+        self,
+        asker: str,
+        caller: int,
+        halt: Halt,
+        waiting: Callable[[str], object] = str,
+        threads: Callable[[], Sequence[str]] | None = None,
     ) -> Iterator[None]:
         """Return a context that holds the lock; entered in a worker.
 
@@ -149,27 +173,50 @@ class AskLock:
             caller: the thread that waits for the worker.
             halt: ends the wait for the lock.
             waiting: called with the words of what holds the lock, before a wait.
+            threads: returns the name of the conversation's thread that is asked in, and behind
+                it those that share turns with it; ``None`` waits for all that is under way.
 
         Raises:
-            InputError: the caller is the worker that holds it, in a follower of its events.
+            InputError: the caller is a worker that holds it, in a follower of its events.
             ChatInterrupted: the halt was stopped.
         """
-        if caller == self._thread:
-            raise InputError("A reply is still streaming here; ask again when it has ended.")
-        if not self._lock.acquire(blocking=False):
-            waiting(self._holder)
-            while not self._lock.acquire(timeout=NAP):
+        with self._changed:
+            if any(holding.worker == caller for holding in self._held):
+                raise InputError("A reply is still streaming here; ask again when it has ended.")
+            told = None
+            while True:
+                names = None if threads is None else threads()
+                before = self._before(names)
+                if before is None:
+                    break
+                if before is not told:
+                    waiting(before.asker)
+                    told = before
+                self._changed.wait(NAP)
                 if halt.reason is not None:
                     raise ChatInterrupted("Interrupted while waiting for its turn.")
-        self._holder, self._thread = asker, threading.get_ident()
+            holding = _Holding(asker, threading.get_ident(), None if names is None else names[0])
+            self._held.append(holding)
         try:
             yield
         finally:
-            self._thread = None
-            self._lock.release()
+            with self._changed:
+                self._held.remove(holding)
+                self._changed.notify_all()
+
+    def _before(self, names: Sequence[str] | None) -> _Holding | None:
+        """Return what is to end before an ask in threads of these names; ``None`` for nothing."""
+        return next(
+            (
+                holding
+                for holding in self._held
+                if names is None or holding.thread is None or holding.thread in names
+            ),
+            None,
+        )
 
     def alone(self, asker: str, action: Callable[[], _T], halt: Halt | None = None) -> _T:
-        """Return what an action returns that a worker does under the lock.
+        """Return what an action returns that a worker does while nothing else is under way.
 
         Args:
             asker: what is done, in words, for an ask that has to wait.
@@ -187,11 +234,24 @@ class AskLock:
             with self.held(asker, worker.caller, stopped):
                 return action()
 
-        worker = Worker(work, stopped)
-        if (raised := worker.wait()) is not None:
-            raise raised
-        return worker.result
+        return whole(work, stopped)
 
     def is_free(self) -> bool:
         """Return whether nothing is under way."""
-        return not self._lock.locked()
+        return not self._held
+
+
+def whole(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:
+    """Return what a worker returns whose work is done whole, also where an interrupt comes.
+
+    Args:
+        work: what is done.
+        halt: stopped by an interrupt; the end is waited for all the same.
+
+    Raises:
+        KeyboardInterrupt: an interrupt; what was begun is done.
+    """
+    worker = Worker(work, halt or Halt())
+    if (raised := worker.wait()) is not None:
+        raise raised
+    return worker.result

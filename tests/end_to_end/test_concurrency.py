@@ -11,6 +11,8 @@ from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, 
 
 import chatmagic
 from chatmagic.client.halt import Halt
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.steering import ThreadStart
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Message
 from chatmagic.session.events import Answer, Ask, Event, Fragment, View
@@ -140,6 +142,51 @@ class Waits(View):
     def failed(self) -> None:
         """There is none."""
         self.told.append("failed")
+
+
+def test_threads_of_a_conversation_are_asked_at_once(server: Server) -> None:
+    """Unless one begins with turns of the other; a change of the conversation waits for all."""
+    inside, go_on = threading.Semaphore(0), threading.Event()
+    ended: list[str] = []
+
+    def hold(event: Event) -> None:
+        if isinstance(event, Fragment) and event.ask.live not in ended:
+            ended.append(event.ask.live)
+            inside.release()
+            assert go_on.wait(PATIENCE)
+
+    def begin(text: str, thread: str, act: Callable[[], object]) -> None:
+        view, ask = Waits(act), Ask(text, thread=thread, asker=text)
+        views.append(view)
+        run = threading.Thread(target=lambda: session.run(ask, view), daemon=True)
+        runs.append(run)
+        run.start()
+
+    with chatmagic.Client(server.origin, "k") as client:
+        session = Session(client)
+        session.ask("a")
+        session.steer(ThreadStart("fork", 1, owner="o"))
+        session.follow(hold)
+        views: list[Waits] = []
+        runs: list[threading.Thread] = []
+        waits = threading.Event()
+        begin("main two", "main", str)
+        begin("other", "other", str)
+        assert inside.acquire(timeout=PATIENCE)
+        assert inside.acquire(timeout=PATIENCE)
+        begin("in the fork", "fork", waits.set)
+        assert waits.wait(PATIENCE)
+        undo = threading.Thread(target=lambda: session.change(Conversation.undo), daemon=True)
+        undo.start()
+        assert len(server.asked) == 3
+        go_on.set()
+        for run in (*runs, undo):
+            run.join(PATIENCE)
+    assert [view.told[0] for view in views] == ["began", "began", "waiting for main two"]
+    sent = {one.body["messages"][-1]["content"]: len(one.body["messages"]) for one in server.asked}
+    assert sent == {"a": 1, "main two": 3, "other": 1, "in the fork": 3}
+    assert session.conversation.added == 4
+    assert len(session.conversation) in {3, 4}  # the undo came behind one of them
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to a thread")

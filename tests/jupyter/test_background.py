@@ -14,7 +14,7 @@ from shells import FIXED, Page, Shell, asked, left
 
 from chatmagic.errors import ChatError, ChatInterrupted, CutOffError
 from chatmagic.jupyter import views
-from chatmagic.jupyter.background import Background
+from chatmagic.jupyter.background import AskingCell, Background
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
@@ -35,6 +35,7 @@ class Gate:
     def __init__(self) -> None:
         """Follow the session."""
         self.is_open, self.has_come = threading.Event(), threading.Event()
+        self.words = threading.Semaphore(0)
         self.began: Began | None = None
         self.stop = current_session().follow(self._hear)
 
@@ -43,6 +44,7 @@ class Gate:
             self.began = event
         elif isinstance(event, Fragment):
             self.has_come.set()
+            self.words.release()
             self.is_open.wait(PATIENCE)
 
 
@@ -119,6 +121,32 @@ def test_several_queue_without_holding_the_kernel(
     assert asked(emulator)[2] == ["echo:one", "one", "echo:two", "two", "echo:three"]
     assert [shell[word].text for word in ("one", "two", "three")] == ["one", "two", "three"]
     assert [output["data"]["text/plain"] for output in outputs(shell)] == ["one", "two", "three"]
+
+
+def test_threads_of_the_conversation_are_asked_at_once(
+    shell: Shell, emulator: Emulator, gate: Gate
+) -> None:
+    """In the background and in the foreground; one behind waits, and fails with its own alone."""
+    for thread in ("a", "b"):
+        shell.page(f"%%chat --background --thread {thread}\necho:{thread} one", thread)
+    shell.page("%%chat --background --thread a\necho:a two", "c")
+    shell.page("%chat_thread d", "d")
+    shell.page("%%chat --background\necho:d", "e")
+    assert all(gate.words.acquire(timeout=PATIENCE) for _ in range(3))
+    assert sorted(asked(emulator)) == [["echo:a one"], ["echo:b one"], ["echo:d"]]
+    emulator.settings = replace(FIXED, fault="error", fault_after=-1)
+    gate.is_open.set()
+    ended(shell)
+    assert asked(emulator)[3] == ["echo:a one", "a one", "echo:a two"]
+    threads = current_session().conversation.threads
+    assert [(name, len(turns)) for name, turns in sorted(threads.items())] == [
+        ("a", 1), ("b", 1), ("d", 1), ("main", 0),
+    ]  # fmt: skip
+    emulator.settings = FIXED
+    shell.page("%%chat --thread b\necho:b two", "f")
+    error = shell.fails("%%chat --thread a\necho:a three", cell="g").error
+    assert isinstance(error, ChatError)
+    assert error.message.startswith("Nothing was sent, as cell [4] failed in the background: ")
 
 
 def test_a_question_with_a_value_waits_for_those_before(
@@ -279,7 +307,7 @@ def test_an_interrupt_after_the_reply_says_that_it_is_kept() -> None:
         return Reply("one two")
 
     with pytest.raises(ChatInterrupted, match=r"after the reply's end; it is kept\."):
-        background.start(Ask("x", asker="cell [1]"), live, send, str)
+        background.start(Ask("x", asker="cell [1]"), live, send, str, AskingCell())
 
 
 @contextmanager
@@ -386,12 +414,12 @@ def test_a_cell_above_is_told_nothing(cells: list[str], fails: bool) -> None:
         live.sent()
         raise CutOffError("It broke off.")
 
-    background.start(Ask("x", owner="b", asker="cell [1]"), live, send, str)
+    background.start(Ask("x", owner="b", asker="cell [1]"), live, send, str, AskingCell("b", "abc"))
     for cell in cells[:-1]:
-        background.settle(cell, "abc", View())
+        background.settle(AskingCell(cell, "abc"), View())
     for is_told in (fails, False):
         if is_told:
             with pytest.raises(ChatError, match=r"as cell \[1\] failed in the background: It"):
-                background.settle("c", "abc", View())
+                background.settle(AskingCell("c", "abc"), View())
         else:
-            background.settle("c", "abc", View())
+            background.settle(AskingCell("c", "abc"), View())

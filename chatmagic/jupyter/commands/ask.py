@@ -12,7 +12,7 @@ from chatmagic.conversation import attachments, options, template
 from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.background import Background
+from chatmagic.jupyter.background import AskingCell, Background
 from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.status import Status
@@ -21,6 +21,8 @@ from chatmagic.session.events import EMPTY, Ask, View
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chatmagic.client.halt import Halt
     from chatmagic.conversation.options import ParsedLine
     from chatmagic.jupyter.cells.execution import Execution
@@ -100,10 +102,12 @@ def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     """Return the reply to a question; ``None`` if the request is only shown."""
     options.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
-    # A value of this prompt may be the reply to a question in the background.
-    has_values = not parsed.raw and template.OPEN in text
-    waits = has_values or parsed.dry or not _may_end(kernel, parsed, execution)
-    settle(kernel, execution, shown=not parsed.quiet, waits=waits)
+    # A value of this prompt may be the reply to a question in the background, in any thread.
+    waits_for_all = parsed.dry or (not parsed.raw and template.OPEN in text)
+    asked = Ask("", owner=execution.cell, execution=execution.id, thread=parsed.thread)
+    threads = None if waits_for_all else kernel.session.threads_of(asked)
+    waits = waits_for_all or not _may_end(kernel, parsed, execution)
+    settle(kernel, execution, threads, shown=not parsed.quiet, waits=waits)
     ask = _composed(kernel, parsed, text, execution)
     if parsed.dry:
         preview = kernel.session.preview(ask)
@@ -112,12 +116,20 @@ def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
     return send(kernel, ask, execution, output=parsed.output)
 
 
-def settle(kernel: Kernel, execution: Execution, *, shown: bool = True, waits: bool = True) -> None:
+def settle(
+    kernel: Kernel,
+    execution: Execution,
+    threads: Sequence[str] | None = None,
+    *,
+    shown: bool = True,
+    waits: bool = True,
+) -> None:
     """Wait for the questions in the background, and report their failure once.
 
     Args:
         kernel: the kernel.
         execution: the execution of the cell that waits.
+        threads: names of the conversation's threads that count; ``None`` is all of them.
         shown: whether the cell shows that it waits.
         waits: whether to wait for the questions under way; otherwise they only come before this
             cell's question.
@@ -128,14 +140,13 @@ def settle(kernel: Kernel, execution: Execution, *, shown: bool = True, waits: b
     """
     if kernel.background is not None:
         view = _view(kernel, Ask("", shown=shown), execution)
-        order = _order(kernel, execution)
-        kernel.background.settle(execution.cell, order, view, waits=waits)
+        kernel.background.settle(_cell(kernel, execution, threads), view, waits=waits)
 
 
-def _order(kernel: Kernel, execution: Execution) -> tuple[str, ...]:
-    """Return the hashes of the page's cells from top to bottom; empty if they are unknown."""
+def _cell(kernel: Kernel, execution: Execution, threads: Sequence[str] | None) -> AskingCell:
+    """Return the cell that asks, with its page's cells from top to bottom."""
     layout = kernel.layout(execution.cell)
-    return (layout and layout.order) or ()
+    return AskingCell(execution.cell, (layout and layout.order) or (), threads)
 
 
 def send(
@@ -164,7 +175,8 @@ def send(
     work = partial(_send, kernel, ask, execution, view, output=output)
     # The value of an earlier run would be mistaken for the new reply.
     forget = partial(kernel.shell.user_ns.pop, output, None)
-    kernel.background.start(ask, view, work, forget, _order(kernel, execution))
+    cell = _cell(kernel, execution, kernel.session.threads_of(ask))
+    kernel.background.start(ask, view, work, forget, cell)
     return None
 
 

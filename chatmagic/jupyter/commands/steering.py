@@ -135,9 +135,13 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
             f"%chat_thread begins a thread or deletes one. {_UNCHANGED}", hint=THREAD.hint
         )
     if not given.words and not given.options:
+        kernel.wait()
         _list(kernel)
         return
     name = _name(kernel, given.words)
+    if given.options:
+        # A fork begins with the replies that come in the background.
+        kernel.wait()
     if "--delete" in given.options:
         _delete(kernel, name)
         return
@@ -266,6 +270,7 @@ THREAD: Final = Command(
         Option(("--delete",), "set the turns of a thread aside"),
     ),
     words=("THREAD",),
+    waits=False,
     hint="%chat_thread sql; %chat_thread --fork 2 sql; %chat_thread --delete sql.",
 )
 HIDE: Final = Command(
