@@ -26,7 +26,7 @@ from chatmagic.client.endpoint import (
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import ReplyStream, ResponseReader, advised, time_of
 from chatmagic.client.transport import HttpTransport
-from chatmagic.errors import AuthenticationError, InputError, NotRecordedError, NotUnderstoodError
+from chatmagic.errors import InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Message, Reply
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import url
@@ -344,9 +344,7 @@ def ask_for_models(
         raise NotRecordedError(f"{why}, and no cassette holds a list of models. Nothing was sent.")
     if not isinstance(transport, HttpTransport):
         raise InputError("The transport of this client sends questions alone. Nothing was sent.")
-    if endpoint.key is None and endpoint.auth != "none":
-        what, hint = endpoint.no_key_message()
-        raise AuthenticationError(what, hint=hint)
+    endpoint.refuse_no_key()
     sent, asked = monotonic(), datetime.now(UTC)
     exchange = transport.get_models(halt)
     ended = False

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from chatmagic.errors import InputError
+from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.protocol.auth import is_secret_name, redacted
 from chatmagic.protocol.url import EMULATOR, origin, shown_url
 from chatmagic.text import one_line
@@ -104,15 +104,22 @@ class Endpoint:
         """
         return self.account == other.account
 
-    def no_key_message(self) -> tuple[str, str]:
-        """Return that there is no key for the address, and what to do, as two lines."""
+    def refuse_no_key(self) -> None:
+        """Raise an error where requests need a key and there is none for the address.
+
+        Raises:
+            AuthenticationError: it says so, and what to do.
+        """
+        if self.key is not None or self.auth == "none":
+            return
         what = f"There is no API key for {self.origin}. Nothing was sent."
         if self.elsewhere is not None:
             what += f" The environment's key belongs to {self.elsewhere}."
         keyless = SET_AUTH.format("none")
-        return what, (
-            "%chat_login asks for one, Client(api_key=…) takes one; "
-            f"for a server without keys: {keyless}"
+        raise AuthenticationError(
+            what,
+            hint="%chat_login asks for one, Client(api_key=…) takes one; "
+            f"for a server without keys: {keyless}",
         )
 
     def posted_to(self) -> str:

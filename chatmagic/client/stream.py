@@ -163,9 +163,7 @@ class ReplyStream:
             InputError: the request cannot be sent as it stands.
         """
         endpoint = self._endpoint
-        if endpoint.key is None and endpoint.auth != "none":
-            what, hint = endpoint.no_key_message()
-            raise AuthenticationError(what, hint=hint)
+        endpoint.refuse_no_key()
         try:
             body = self._request.encode()
         except ValueError as error:

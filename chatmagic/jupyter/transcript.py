@@ -342,6 +342,7 @@ def _turn(turn: Turn, window: Window) -> tuple[str, str]:
 MOST_SHOWN: Final = 100_000
 """How many characters of a body are shown at most."""
 _KEY_AS: Final[dict[Auth, str]] = {
+    "none": "no key",
     "bearer": "Authorization: Bearer …",
     "x-api-key": "X-API-Key: …",
     "query": "api_key=… in the address",
@@ -427,7 +428,7 @@ def _where(preview: Preview) -> list[str]:
 
 
 def _headers(preview: Preview, endpoint: Endpoint) -> str:
-    key = "no key" if endpoint.auth == "none" else _KEY_AS[endpoint.auth]
+    key = "no key" if endpoint.key is None else _KEY_AS[endpoint.auth]
     others = (f"{one_line(name)}: …" for name in preview.extra_headers)
     return ", ".join([key, *others])
 

@@ -197,6 +197,11 @@ class AskRun:
         conversation = copy(session.conversation)
         self._compose(conversation)
         self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
+        # What a cassette answers needs neither; whether it holds the reply is not looked up.
+        if endpoint is not None and (setup is None or setup.config.mode == "refresh"):
+            to = Reservation(endpoint, self.ask.entry, self.ask.owner, self.digest)
+            session.ledger.refuse(to)
+            endpoint.refuse_no_key()
         return Preview.of(self, endpoint, session.token_rate)
 
     # --- Before it is sent -------------------------------------------------------------------

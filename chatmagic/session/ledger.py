@@ -426,6 +426,20 @@ class Ledger:
 
     # --- Requests ------------------------------------------------------------------------------
 
+    def refuse(self, reservation: Reservation) -> None:
+        """Raise an error for a request that does not go into a budget; nothing is reserved.
+
+        Args:
+            reservation: the request.
+
+        Raises:
+            BudgetError: it does not go into a budget.
+            InputError: a budget cannot be read.
+        """
+        with self._lock:
+            if reservation.counts:
+                self._needed(reservation.service)
+
     def begin(self, reservation: Reservation) -> None:
         """Reserve the estimated cost of a request; called just before it is sent.
 

@@ -336,7 +336,8 @@ def everything(environ: Mapping[str, str], url: str) -> list[object]:
             found = resolve(environ, chosen=chosen, typed={origin(AWAY): Secret(KEY)})
             seen += [found, told(found)[1], vars_of(found)]
             if found.base_url != EMULATOR:
-                seen += [found.no_key_message(), usable_url(found.base_url)]
+                seen.append(usable_url(found.base_url))
+                found.refuse_no_key()
         except ChatError as error:
             seen += [error, error.hint, in_ipython(error), chain(error)]
     return seen

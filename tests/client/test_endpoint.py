@@ -14,7 +14,7 @@ from loopback import document, playing
 from chatmagic.client import network_errors
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, Server, Timeout, request_fields, request_headers
-from chatmagic.errors import InputError
+from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.url import EMULATOR
@@ -79,14 +79,18 @@ def test_a_missing_key_says_where_there_is_one(
     environ: dict[str, str], given: dict[str, Any], more: str
 ) -> None:
     """The message names the origin and that of the environment's key; the hint, what to do."""
-    what, hint = resolved_in_kernel(environ, **given).no_key_message()
+    with pytest.raises(AuthenticationError) as raised:
+        resolved_in_kernel(environ, **given).refuse_no_key()
+    what, hint = raised.value.message, raised.value.hint
     assert what == f"There is no API key for https://away.example:443. Nothing was sent.{more}"
     assert hint == (
         "%chat_login asks for one, Client(api_key=…) takes one; for a server without keys: "
         'CHATMAGIC_AUTH=none, Client(auth="none") or %config ChatMagics.auth = "none"'
     )
     given = {"base_url": given.get("chosen")}
-    assert resolved_in_client(environ, **given).no_key_message() == (what, hint)
+    with pytest.raises(AuthenticationError) as raised:
+        resolved_in_client(environ, **given).refuse_no_key()
+    assert (raised.value.message, raised.value.hint) == (what, hint)
 
 
 def test_what_a_server_by_name_calls_for() -> None:

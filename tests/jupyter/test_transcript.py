@@ -282,6 +282,30 @@ def test_a_dry_run_fails_as_the_question_would(
     shell.fails("%%chat --dry\n\n")
 
 
+def test_a_dry_run_fails_as_the_question_without_key_or_budget(
+    shell: Shell, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the same words; no header is shown that cannot be sent."""
+
+    def fails_alike(words: str) -> None:
+        asked = shell.fails("%chat echo:a").traceback
+        dry = shell.fails("%chat --dry echo:a")
+        assert words in asked[0]
+        assert dry.traceback == asked
+        assert dry.outputs == []
+
+    shell.do("%config ChatMagics.budget = '0'")
+    fails_alike("budget of 0 credits")
+    shell.do("%config ChatMagics.budget = None")
+    monkeypatch.delenv("CHATMAGIC_API_KEY")
+    fails_alike("There is no API key")
+    shell.do(f"%chat_cassette {tmp_path / 'a.jsonl'} --record")
+    text = shell.page("%%chat --dry\necho:a", "A").texts[0]
+    assert "\nno key\n" in text
+    assert "Authorization" not in text
+    assert emulator.requests == []
+
+
 def test_a_long_body_is_cut(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says how much of it is not shown."""
     monkeypatch.setattr(transcript, "MOST_SHOWN", 20)
