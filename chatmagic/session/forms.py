@@ -16,7 +16,7 @@ from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from chatmagic.conversation.request_facts import Parameters, Value
     from chatmagic.conversation.turn import Turn
@@ -159,10 +159,19 @@ def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
     from jsonschema.exceptions import best_match  # noqa: PLC0415 - as nbformat, which brings it
     from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
     from referencing import Registry  # noqa: PLC0415
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415
+    from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
 
     document: dict[str, Any] = json.loads(json.dumps(value))
     kind = validator_for(document, default=Draft202012Validator)
     kind.check_schema(document)
+    own = Registry().with_resource("", DRAFT202012.create_resource(document)).resolver()
+    for reference in _references(document):
+        try:
+            own.lookup(reference)
+        except Unresolvable:
+            words = f"it refers to {one_line(reference)}, which it does not hold"
+            raise ValueError(words) from None
     # A registry of our own, as the library's fetches what a schema refers to.
     validator = kind(document, registry=Registry())
 
@@ -172,7 +181,16 @@ def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
             raise error
         return item
 
-    return Schema(name, schema_text.write(document, name), read)
+    return Schema(name, schema_text.whole_text(document, name), read)
+
+
+def _references(value: object) -> Iterator[str]:
+    """Yield what a JSON schema refers to, wherever in it."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict) and isinstance(reference := value.get("$ref"), str):
+        yield reference
+    for item in items:
+        yield from _references(item)
 
 
 def _from_type(value: Any, name: str) -> Schema:
@@ -194,4 +212,4 @@ def _from_type(value: Any, name: str) -> Schema:
         # From JSON, which a strict type reads otherwise than Python's values.
         return validate(json.dumps(item), strict=strict)
 
-    return Schema(name, schema_text.write(document, name, whole=False), read)
+    return Schema(name, schema_text.type_text(document, name), read)

@@ -199,8 +199,10 @@ def test_a_json_schema_checks_and_gives_the_value() -> None:
 
 
 def test_a_json_schema_fetches_nothing() -> None:
-    """What it refers to elsewhere is not looked for, where its text has no words for it either."""
-    schema = schema_of({"not": {"$ref": "http://127.0.0.1:9/x.json"}}, "S")
+    """What it refers to elsewhere is refused; what the check alone finds is not looked for."""
+    with pytest.raises(InputError, match="which it does not hold"):
+        schema_of({"anyOf": [{"$ref": "http://127.0.0.1:9/x.json"}]}, "S")
+    schema = schema_of({"$dynamicRef": "http://127.0.0.1:9/x.json"}, "S")
     with pytest.raises(Exception, match="Unresolvable"):
         schema.read(1)
 
@@ -228,7 +230,7 @@ def test_a_pydantic_model_reads_by_its_own_rules() -> None:
         ({"type": object()}, "Object of type object is not JSON serializable"),
         ({"type": "any"}, "type: 'any' is not valid"),
         ({"minimum": "1"}, "minimum: '1' is not of type 'number'"),
-        ({"$ref": "https://x.example"}, "it refers to https://x.example, outside of itself"),
+        ({"$ref": "https://x.example"}, "it refers to https://x.example, which it does not hold"),
     ],
 )
 def test_what_is_no_schema_is_refused(value: object, reason: str) -> None:
