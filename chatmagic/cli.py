@@ -171,9 +171,9 @@ def _add_doctor(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add_parser(
         "doctor",
         help="say what is set, what works and what to do, as lines to paste into a report",
-        description="Look at versions, address, key, network, clock, files and cassette. "
+        description="Look at what is set, at the network, the clock, files and the cassette. "
         "Connections are tried; no request is sent without --ask. No key is shown. The exit "
-        "status is 1 if something is wrong.",
+        "status is 1 if something keeps a question from its answer.",
     )
     _add_place(parser)
     parser.add_argument(

@@ -73,10 +73,7 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
     (
         (ssl.SSLCertVerificationError,),
         "No secure connection to {at}{why}",
-        (
-            "Connect by a name that its certificate holds. One that is not valid today is for the "
-            "service's operator to renew, if the date of this machine is right."
-        ),
+        f"Its certificate cannot be trusted. {_SETTINGS}",
     ),
     (
         (requests.exceptions.SSLError, urllib3.exceptions.SSLError, ssl.SSLError),
@@ -87,8 +84,15 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
 )
 """Classes of a cause, what is said of it, and what to do; the first one that is there counts."""
 
-_UNKNOWN_AUTHORITY: Final = {18, 19, 20, 21}
-"""OpenSSL's codes of what is wrong with a certificate, where another authority helps."""
+_CERTIFICATE_HINTS: Final[Mapping[int | None, str]] = {
+    9: "Is the date of this machine right? The certificate is not valid yet.",
+    10: "Is the date of this machine right? Else the service's operator has to renew it.",
+    **dict.fromkeys((62, 64), f"Connect by a name that the certificate holds. {_SETTINGS}"),
+    **dict.fromkeys(
+        (18, 19, 20, 21), "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
+    ),
+}
+"""What to do, by OpenSSL's code of what is wrong with a certificate."""
 
 _WAITED: Final[dict[Which | Literal["handshake"], str]] = {
     "connect": "No connection to {at} within the connect time-out of {seconds} s. "
@@ -154,8 +158,8 @@ def connect_error(error: BaseException, at: str) -> ChatError:
             hint=f"{_SETTINGS} {PROXY_NAMED}",
         )
     what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
-    if any(getattr(cause, "verify_code", None) in _UNKNOWN_AUTHORITY for cause in causes):
-        hint = "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
+    codes = (getattr(cause, "verify_code", None) for cause in causes)
+    hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
     return ConnectError(f"{what.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
 
 

@@ -1,6 +1,7 @@
 """The doctor: a list of looks, each of which makes lines of what it sees, with what to do.
 
-The lines are a block to read, and to paste where help is asked for: no key is in them.
+The lines are a block to read, and to paste where help is asked for: no key is in them. With
+``ask`` one question is put, and its answer is watched.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ import contextlib
 import os
 import platform
 import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import platformdirs
@@ -19,15 +23,18 @@ from requests.utils import get_environ_proxies, select_proxy
 
 from chatmagic import _log
 from chatmagic._version import __version__
-from chatmagic.cassette.cassette import Cassette
+from chatmagic.cassette.cassette import MODES, Cassette
 from chatmagic.client import config, keys, network_errors
 from chatmagic.client.endpoint import SET_AUTH, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
-from chatmagic.doctor import one_question
-from chatmagic.errors import ChatError
+from chatmagic.errors import ChatError, NotRecordedError
+from chatmagic.models import Message
+from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import redacted
 from chatmagic.protocol.url import EMULATOR, is_loopback, origin, origin_or_none
+from chatmagic.protocol.wire import Request
+from chatmagic.session.ledger import Reservation
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -35,15 +42,18 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from chatmagic.cassette.cassette import CassetteConfig
+    from chatmagic.client.connections import AtRest
     from chatmagic.client.endpoint import Endpoint
-    from chatmagic.doctor.one_question import Answered
+    from chatmagic.client.transport import Exchange, Transport
     from chatmagic.protocol.auth import Secret
     from chatmagic.session.session import Session
 
-Mark = Literal["ok", "!!", "?"]
-"""Well, wrong, and what cannot be told."""
+Mark = Literal["ok", "!!", "!", "?"]
+"""It is well; it keeps a question from its answer; it is unwise or slow; it cannot be told."""
 
 PACKAGES: Final = ("ipython", "ipykernel", "ipywidgets", "requests", "urllib3")
+QUESTION: Final = "Count from 1 to 20, in digits with spaces between them."
+MOST_TOKENS: Final = 100
 ENOUGH: Final = 5
 """Fewest fragments by which it can be told whether they come as they are made."""
 LONG_WAIT: Final = 1.0
@@ -89,21 +99,58 @@ class Place(Protocol):
     def choice(self) -> CassetteConfig | None:
         """Return the cassette that is chosen; raises :exc:`ChatError`."""
 
+    def model(self) -> str | None:
+        """Return the model that requests name; raises :exc:`ChatError`."""
+
     def known_keys(self) -> tuple[Secret, ...]:
         """Return the keys that are known, for whichever address."""
 
 
 @dataclass(slots=True)
+class Answered:
+    """What became of the one question.
+
+    Args:
+        error: why no whole reply came.
+        is_sent: whether the question may have been sent.
+        first: seconds to the first word.
+        last: seconds to the last one.
+        fragments: how many fragments the reply has.
+        connection: what became of the connection; ``None`` is unknown.
+        took: about how many credits it took; ``None`` is unknown.
+        remaining: how many credits are left; ``None`` is unknown.
+        has_date: whether the answer told the service's time.
+        clock_off: how far the clock here is ahead at least (below 0: behind); ``None`` while it
+            may be right.
+    """
+
+    error: ChatError | None = None
+    is_sent: bool = True
+    first: float = 0.0
+    last: float = 0.0
+    fragments: int = 0
+    connection: AtRest | None = None
+    took: int | None = None
+    remaining: int | None = None
+    has_date: bool = False
+    clock_off: timedelta | None = None
+
+
+@dataclass(slots=True)
 class Examination:
-    """What the looks have in common.
+    """What the looks have in common, and what shows their lines.
 
     Args:
         place: what is set.
         session: its session, whose answers so far told the time.
         front_end: the line on what shows replies.
+        show: takes each line of text: no known key is in it, nor the path of the user's home
+            folder, which tells a name.
         is_asking: whether the question is to be sent.
+        is_shell: whether a question keeps its conversation in a file.
         address: the address, without a key; ``None`` while none is known.
-        is_hindered: whether what is seen keeps a question from being answered.
+        faults: how many lines say what keeps a question from its answer.
+        remarks: how many lines say what is unwise or slow.
         answered: what became of the question; ``None`` where none was put.
         errors: what was set aside before the first look.
     """
@@ -111,9 +158,12 @@ class Examination:
     place: Place
     session: Session
     front_end: Line
+    show: Callable[[str], object]
     is_asking: bool = False
+    is_shell: bool = False
     address: Endpoint | None = None
-    is_hindered: bool = False
+    faults: int = 0
+    remarks: int = 0
     answered: Answered | None = None
     errors: Sequence[str] = field(default_factory=lambda: tuple(_log.LAST))
 
@@ -122,16 +172,22 @@ class Examination:
         """Whether the address is the emulator of this process."""
         return self.address is not None and self.address.base_url == EMULATOR
 
-    def hindered(self, name: str, error: ChatError, todo: str = "") -> Line:
-        """Return the line on an error, because of which no question is sent.
+    def tell(self, line: Line) -> None:
+        """Show a line, and count it.
 
         Args:
-            name: what was looked at.
-            error: what is wrong.
-            todo: what to do where the error does not say.
+            line: what was looked at and seen.
         """
-        self.is_hindered = True
-        return _failed(name, error, todo)
+        self.faults += line.mark == "!!"
+        self.remarks += line.mark == "!"
+        self.show(f"[{line.mark:>2}] {line.name}: {self._safe(line.seen)}")
+        if line.todo:
+            self.show(f"     -> {self._safe(line.todo)}")
+
+    def _safe(self, words: str) -> str:
+        # Before it is cut, which could leave a part of a key.
+        words, home = redacted(words, self.place.known_keys()), str(Path.home())
+        return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
 
 
 def examine(
@@ -141,8 +197,9 @@ def examine(
     show: Callable[[str], object],
     *,
     ask: bool = False,
+    is_shell: bool = False,
 ) -> bool:
-    """Show the block, each line as soon as it is known, and return whether nothing is wrong.
+    """Show the block, each line as soon as it is known, and return whether a question can be asked.
 
     Connections are tried; no request is sent unless ``ask`` is set.
 
@@ -150,29 +207,20 @@ def examine(
         place: what is set.
         session: its session.
         front_end: the line on what shows replies.
-        show: takes each line of text: no known key is in it, nor the path of the user's home
-            folder, which tells a name.
+        show: as for :class:`Examination`.
         ask: whether one short question is sent, where what is seen lets it be answered.
+        is_shell: whether a question keeps its conversation in a file.
     """
-    examination = Examination(place, session, front_end, ask)
-    known, home = place.known_keys(), str(Path.home())
-
-    def safe(words: str) -> str:
-        # Before it is cut, which could leave a part of a key.
-        words = redacted(words, known)
-        return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
-
-    wrong = 0
+    examination = Examination(place, session, front_end, show, ask, is_shell)
     for look in LOOKS:
         for line in look(examination):
-            wrong += line.mark == "!!"
-            show(f"[{line.mark:>2}] {line.name}: {safe(line.seen)}")
-            if line.todo:
-                show(f"     -> {safe(line.todo)}")
+            examination.tell(line)
+    faults, remarks = examination.faults, examination.remarks
+    told = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
+    told += f", {counted(remarks, 'thing')} to mind" if remarks else ""
     is_sent = examination.answered is not None and examination.answered.is_sent
-    sent = "One question was sent." if is_sent else "No request was sent."
-    show(f"{counted(wrong, 'thing') if wrong else 'Nothing'} wrong. {sent}")
-    return not wrong
+    show(f"{told}. {'One question was sent.' if is_sent else 'No request was sent.'}")
+    return not faults
 
 
 def versions(_: Examination) -> Iterator[Line]:
@@ -197,7 +245,7 @@ def address(examination: Examination) -> Iterator[Line]:
     try:
         at = examination.address = examination.place.address()
     except ChatError as error:
-        yield examination.hindered("address", error)
+        yield _failed("address", error)
         return
     if examination.is_emulator:
         yield Line("ok", "address", f"the emulator of this process ({at.url_from})")
@@ -205,7 +253,7 @@ def address(examination: Examination) -> Iterator[Line]:
     words = f"requests are posted to {at.posted_to()} ({at.url_from})"
     if at.warnings:
         todo = "Give its https address, without a name or a password."
-        yield Line("!!", "address", f"{words}. {' '.join(at.warnings).rstrip('.')}", todo)
+        yield Line("!", "address", f"{words}. {' '.join(at.warnings).rstrip('.')}", todo)
     else:
         yield Line("ok", "address", words)
 
@@ -218,14 +266,13 @@ def key(examination: Examination) -> Iterator[Line]:
     try:
         endpoint = examination.place.endpoint()
     except ChatError as error:
-        yield examination.hindered("key", error)
+        yield _failed("key", error)
         return
     if examination.is_emulator or endpoint.auth == "none":
         yield Line("ok", "key", "none is sent, and none is needed")
     elif endpoint.key is not None:
         yield Line("ok", "key", f"found in {endpoint.key_from}, sent as {endpoint.auth}")
     else:
-        examination.is_hindered = True
         yield _no_key(endpoint)
 
 
@@ -239,6 +286,37 @@ def _no_key(endpoint: Endpoint) -> Line:
         )
     todo = f"%chat_login asks for one; for a server without keys: {SET_AUTH.format('none')}."
     return Line("!!", "key", "none for this address", todo)
+
+
+def model(examination: Examination) -> Iterator[Line]:
+    """Yield the line on the model, where an address is known."""
+    server = None if examination.address is None else examination.address.server
+    try:
+        named = examination.place.model()
+    except ChatError as error:
+        yield _failed("model", error)
+        return
+    if named is not None:
+        yield Line("ok", "model", named)
+    elif server is not None and server.needs_model:
+        words = f"none is named, and {server.name} answers only what names one"
+        yield Line("!!", "model", words, f"%chat_connect {server.name} --model NAME")
+    elif examination.address is not None:
+        yield Line("ok", "model", "none is named: the service chooses")
+
+
+def budget(examination: Examination) -> Iterator[Line]:
+    """Yield the line on the budgets."""
+    ledger = examination.session.ledger
+    try:
+        budgets = ledger.budgets()
+        for item in budgets:
+            item.reserve(ledger.used(item), None)
+    except ChatError as error:
+        yield _failed("budget", error, "Set it anew, or unset it.")
+    else:
+        told = (f"{item}, {ledger.used(item):,} used ({item.setting})" for item in budgets)
+        yield Line("ok", "budget", "; ".join(told) or "none")
 
 
 def network(examination: Examination) -> Iterator[Line]:
@@ -257,7 +335,7 @@ def network(examination: Examination) -> Iterator[Line]:
     try:
         reached = HttpTransport(setup).connect(Halt())
     except ChatError as error:
-        yield examination.hindered("connection", error)
+        yield _failed("connection", error)
         return
     whose = "the proxy at " if proxy else ""
     yield Line("ok", "connection", f"made to {whose}{reached.peer}, and closed again")
@@ -277,7 +355,7 @@ def _proxy(url: str) -> str | None:
     return origin_or_none(named if "://" in named else f"http://{named}") or "one without a URL"
 
 
-def files(_: Examination) -> Iterator[Line]:
+def files(examination: Examination) -> Iterator[Line]:
     """Yield the line on the folder of what is kept, and on the rights of private files."""
     state = platformdirs.user_state_path("chatmagic", appauthor=False)
     try:
@@ -286,7 +364,7 @@ def files(_: Examination) -> Iterator[Line]:
             file.write(bytes(_LEAST))
     except OSError as error:
         yield Line(
-            "!!",
+            "!!" if examination.is_shell else "!",
             "files",
             f"nothing can be written to {state}: {error.strerror}",
             "The shell keeps conversations in it: free it, or set XDG_STATE_HOME.",
@@ -296,7 +374,7 @@ def files(_: Examination) -> Iterator[Line]:
     wrong = [f"{path} ({mode:03o})" for path, mode in modes.items() if mode & _OPEN]
     if wrong:
         todo = "chmod 600 lets you alone read it."
-        yield Line("!!", "files", f"others can read {', '.join(wrong)}", todo)
+        yield Line("!", "files", f"others can read {', '.join(wrong)}", todo)
     elif modes:
         yield Line("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
     else:
@@ -319,12 +397,13 @@ def _modes(state: Path) -> dict[Path, int]:
 
 def cassette(examination: Examination) -> Iterator[Line]:
     """Yield the line on the cassette, which is read anew."""
+    todo = f"The mode is one of {', '.join(MODES)}: CHATMAGIC_MODE, or %config ChatMagics.mode."
     try:
         choice = examination.place.choice()
+        todo = "Put back a whole copy of the file, or choose another one."
         count = 0 if choice is None else len(Cassette(choice).interactions)
     except ChatError as error:
-        todo = "Put back a whole copy of the file, or choose another one."
-        yield examination.hindered("cassette", error, todo)
+        yield _failed("cassette", error, todo)
         return
     if choice is None:
         yield Line("ok", "cassette", "none")
@@ -342,30 +421,25 @@ def answer(examination: Examination) -> Iterator[Line]:
     """Yield the lines on the one question, where it is to be sent."""
     if not examination.is_asking:
         return
-    if examination.is_hindered:
+    if examination.faults:
         yield Line("?", "answer", "not asked: what is wrong above comes first")
         return
     try:
-        seen = examination.answered = one_question.ask(examination.session)
+        seen = examination.answered = ask_one_question(examination)
     except ChatError as error:
         yield _failed("answer", error)
         return
     if seen.error is not None:
-        line = _failed("answer", seen.error)
-        is_told = seen.status is None or "HTTP" in line.seen
-        yield line if is_told else replace(line, seen=f"{line.seen} (HTTP {seen.status})")
+        yield _failed("answer", seen.error)
         return
-    cost = (
-        "what it took is not told"
-        if seen.took is None
-        else f"it took {counted(seen.took, 'credit')}"
-    )
-    if seen.remaining is not None:
-        cost += f", {seen.remaining:,} are left"
+    took, left = seen.took, seen.remaining
+    cost = "what it took is not told" if took is None else f"it took {counted(took, 'credit')}"
+    cost += "" if left is None else f", {left:,} are left"
     yield Line("ok", "answer", f"a whole reply came; {cost}")
-    yield Line("ok", "first word", f"after {seen.first:.2f} s")
     yield streaming(seen)
-    yield _CONNECTION_KEPT[seen.connection]
+    yield Line(
+        "ok" if seen.connection else "?", "connection kept", _CONNECTION_KEPT[seen.connection]
+    )
 
 
 def streaming(seen: Answered) -> Line:
@@ -377,7 +451,7 @@ def streaming(seen: Answered) -> Line:
         return Line("ok", "streaming", f"{count} as they are made, up to {seen.last:.2f} s")
     if seen.first >= LONG_WAIT:
         return Line(
-            "!!",
+            "!",
             "streaming",
             f"{count} all at once, after {seen.first:.2f} s",
             "A proxy on the way may hold replies back: its operator can turn buffering off.",
@@ -386,16 +460,98 @@ def streaming(seen: Answered) -> Line:
 
 
 _CONNECTION_KEPT: Final = {
-    None: Line("?", "connection kept", "not told"),
-    "kept": Line("ok", "connection kept", "the next question can use it"),
-    "ended": Line("ok", "connection kept", "no: each question connects anew, as the answer says"),
-    "dropped": Line(
-        "!!",
-        "connection kept",
-        "the server, or a proxy, closes it after an answer that does not say so",
-        "Its operator can turn keep-alive on, or have the answers say Connection: close.",
-    ),
+    None: "not told",
+    "kept": "the next question can use it",
+    "ended": "no: each question connects anew, as the answer says",
+    "dropped": "no: the server, or a proxy, closes it, so each question connects anew",
 }
+
+
+def ask_one_question(examination: Examination) -> Answered:
+    """Ask the question, beside the conversation; budgets and ledger count it.
+
+    Args:
+        examination: the session that asks, and what shows the first lines of what is seen.
+
+    Returns:
+        What was seen.
+
+    Raises:
+        ChatError: what is set cannot be used, or a cassette is replayed; nothing was sent.
+    """
+    session = examination.session
+    cassette = session.environment.cassette()
+    if cassette is not None and cassette.config.mode == "replay":
+        raise NotRecordedError(f"{cassette.config.name} is replayed here. Nothing was sent.")
+    halt = Halt()
+    return session.lock.alone("the doctor's question", partial(_ask, examination, halt), halt)
+
+
+def _ask(examination: Examination, halt: Halt) -> Answered:
+    session, tell = examination.session, examination.tell
+    client = session.clients.client("service", session.environment.service)
+    extra = client.setup.extra_body or {}
+    request = Request((Message("user", QUESTION),), max_tokens=MOST_TOKENS, extra=extra)
+    cell = session.environment.cell()[0]
+    reservation = Reservation(client.endpoint, "doctor", cell, request.digest())
+    seen, watched = Answered(), _Watched(tell)
+    stream = client.send(request, halt, watched.over)
+    problem: BaseException | None = None
+    try:
+        session.ledger.begin(reservation)
+        watched.began = datetime.now(UTC), monotonic()
+        with stream:
+            for _ in stream:
+                seen.last = monotonic() - watched.began[1]
+                if not seen.fragments:
+                    seen.first = seen.last
+                    tell(Line("ok", "first word", f"after {seen.first:.2f} s"))
+                seen.fragments += 1
+    except ChatError as error:
+        problem = seen.error = error
+    except BaseException as error:
+        problem = error
+        raise
+    finally:
+        session.ledger.end(reservation, stream.reply, problem)
+    credits = stream.reply.credits
+    seen.is_sent, seen.took = reservation.was_sent(problem), reservation.took
+    seen.remaining = None if credits is None else credits.remaining
+    if watched.exchange is not None:
+        written = crediting.date(watched.exchange.headers)
+        seen.has_date = written is not None
+        seen.clock_off = crediting.clock_off(written, watched.began[0], watched.arrived)
+    if problem is None and isinstance(watched.inner, HttpTransport):
+        seen.connection = watched.inner.at_rest()
+    return seen
+
+
+class _Watched:
+    """Transport that lets another one send, and tells the answer's status as it comes."""
+
+    inner: Transport
+    began: tuple[datetime, float]
+    arrived: datetime
+    exchange: Exchange | None = None
+
+    def __init__(self, tell: Callable[[Line], None]) -> None:
+        self._tell = tell
+
+    def over(self, inner: Transport) -> Transport:
+        """Return it, over the transport that sends."""
+        self.inner = inner
+        return self
+
+    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
+        """Send a request; see :class:`chatmagic.client.transport.Transport`."""
+        self.exchange = self.inner.send(body, stream=stream, halt=halt)
+        self.arrived = datetime.now(UTC)
+        seconds = monotonic() - self.began[1]
+        self._tell(Line("ok", "headers", f"HTTP {self.exchange.status} after {seconds:.2f} s"))
+        return self.exchange
+
+    def close(self) -> None:
+        """Leave the other transport as it is."""
 
 
 def clock(examination: Examination) -> Iterator[Line]:
@@ -420,7 +576,7 @@ def _clock_off(off: timedelta) -> Line:
     minutes = round(abs(off).total_seconds() / 60)
     way = "ahead of" if off.total_seconds() > 0 else "behind"
     return Line(
-        "!!",
+        "!",
         "clock",
         f"about {counted(minutes, 'minute')} {way} the service's",
         "Set this machine's clock: certificates and resets are judged by it.",
@@ -436,6 +592,8 @@ LOOKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     front_end,
     address,
     key,
+    model,
+    budget,
     network,
     files,
     cassette,

@@ -245,7 +245,9 @@ def examine(arguments: Mapping[str, Any]) -> int:
     shows = f"a shell: a reply goes to standard output, in {sys.stdout.encoding}"
     with session_in_shell(arguments) as (session, environment):
         front_end = Line("ok", "front end", shows)
-        is_well = doctor.examine(environment, session, front_end, _print_line, ask=arguments["ask"])
+        is_well = doctor.examine(
+            environment, session, front_end, _print_line, ask=arguments["ask"], is_shell=True
+        )
     return 0 if is_well else 1
 
 

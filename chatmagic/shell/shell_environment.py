@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,9 @@ _HERE: Final = (
     ("%chat_connect ", "--connect "),
     ("%chat_history shows it", "--continue goes on with it"),
     ("or %chat_reset", "or leave out --continue"),
+    (", or run %chat_cassette FILE;", ";"),
+    ("%chat_cassette FILE makes a new one", "CHATMAGIC_CASSETTE=FILE makes a new one"),
+    ("%chat_cassette FILE --record, or CHATMAGIC_MODE=record", "CHATMAGIC_MODE=record"),
     ("%chat shows that", "--dry shows that"),
     ("%chat shows", "chatmagic doctor shows"),
     ("allow_secrets=True sends it", "--allow-secrets sends it"),
@@ -31,6 +35,10 @@ _HERE: Final = (
     ("%chat_login", "%chat_login in a notebook"),
 )
 """What a message says for a notebook, and for a shell; the longer ones first."""
+_CONFIGURED: Final = (
+    r"(?:Client\([^)]*\) or )?%config (ChatMagics\.\w+(?: = (?:\{[^}]*\}|[\w\"]+))?)"
+)
+"""A setting of a kernel, which a file sets for a shell."""
 
 
 def words_for_shell(words: str) -> str:
@@ -41,7 +49,7 @@ def words_for_shell(words: str) -> str:
     """
     for there, here in _HERE:
         words = words.replace(there, here)
-    return words
+    return re.sub(_CONFIGURED, r"c.\1 in ipython_config.py", words)
 
 
 class ShellEnvironment(ConfiguredEnvironment, PlainPython):

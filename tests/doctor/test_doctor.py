@@ -5,18 +5,34 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
-from loopback import Server, answer, playing, unanswering
+from loopback import (
+    DONE,
+    EVENTS,
+    PATIENCE,
+    Peer,
+    Server,
+    answer,
+    event,
+    head,
+    playing,
+    stream,
+    unanswering,
+)
+from served import Played, left
 from shells import KEY, alone
 
+from chatmagic import _startup
 from chatmagic._log import log_swallowed
+from chatmagic.client import connections
+from chatmagic.client.client import Client
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.keys import open_store
 from chatmagic.doctor import doctor
-from chatmagic.doctor.doctor import Examination, Line
-from chatmagic.doctor.one_question import Answered
-from chatmagic.errors import ServiceError
+from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Answered, Examination, Line
+from chatmagic.errors import NotRecordedError, ServiceError
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.session import Session
 from chatmagic.shell.shell_environment import ShellEnvironment
@@ -25,6 +41,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator
     from pathlib import Path
+
+    from logged import Emulator
 
 WELL = Line("ok", "front end", "a shell: prints")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -50,7 +68,7 @@ def block(place: ShellEnvironment, front_end: Line = WELL, *, ask: bool = False)
 
 def look(name: str, place: ShellEnvironment, **known: Any) -> list[Line]:
     """Return the lines of one look."""
-    examination = Examination(place, Session(environment=place), WELL, **known)
+    examination = Examination(place, Session(environment=place), WELL, print, **known)
     if name in {"key", "network"}:
         list(doctor.address(examination))
     lines: list[Line] = list(getattr(doctor, name)(examination))
@@ -69,7 +87,7 @@ def test_each_line_is_shown_as_soon_as_it_is_known(
     monkeypatch.setattr("chatmagic.client.transport.HttpTransport.connect", connect)
     place.chosen = "http://127.0.0.1:9"
     doctor.examine(place, Session(environment=place), WELL, shown.append)
-    assert "[!!] connection: 6 lines were shown." in shown
+    assert "[!!] connection: 8 lines were shown." in shown
 
 
 def test_where_nothing_is_set(place: ShellEnvironment) -> None:
@@ -80,6 +98,7 @@ def test_where_nothing_is_set(place: ShellEnvironment) -> None:
         "[ok]front end",
         "[!!]address",
         "[ ?]key",
+        "[ok]budget",
         "[ ?]network",
         "[ok]files",
         "[ok]cassette",
@@ -140,7 +159,7 @@ def test_an_address_that_is_unwise(place: ShellEnvironment) -> None:
     """It is said, and hinders nothing."""
     place.chosen = "http://chat.example.org"
     [line] = look("address", place)
-    assert line.mark == "!!"
+    assert line.mark == "!"
     assert "https address" in line.todo
 
 
@@ -176,7 +195,8 @@ def test_a_folder_that_takes_nothing(place: ShellEnvironment, tmp_path: Path) ->
     assert not state.exists()
     state.touch()
     [line] = look("files", place)
-    assert (line.mark, str(state / "chatmagic") in line.seen) == ("!!", True)
+    assert (line.mark, str(state / "chatmagic") in line.seen) == ("!", True)
+    assert look("files", place, is_shell=True)[0].mark == "!!"
     assert "XDG_STATE_HOME" in line.todo
 
 
@@ -205,7 +225,7 @@ def test_the_last_errors(place: ShellEnvironment) -> None:
 def test_the_way_to_the_emulator(place: ShellEnvironment) -> None:
     """It is not started to be looked at, and its clock stands still."""
     place.chosen = "emulator"
-    examination = Examination(place, Session(environment=place), WELL)
+    examination = Examination(place, Session(environment=place), WELL, print)
     found = [line for each in doctor.LOOKS for line in each(examination)]
     lines = {line.name: line for line in found}
     assert lines["address"].seen.startswith("the emulator of this process")
@@ -260,7 +280,7 @@ def test_a_proxy_that_is_set_wrongly(
     assert "secret-word" not in repr([first, last])
 
 
-REPLY = {"status": 200, "fragments": 9, "first": 0.1, "last": 0.9, "connection": "kept"}
+REPLY = {"fragments": 9, "first": 0.1, "last": 0.9, "connection": "kept"}
 
 
 @pytest.mark.parametrize(
@@ -268,28 +288,30 @@ REPLY = {"status": 200, "fragments": 9, "first": 0.1, "last": 0.9, "connection":
     [
         ({}, "answer", "[ok] a whole reply came; what it took is not told"),
         ({"took": 1, "remaining": 98}, "answer", "[ok] a whole reply came; it took 1 credit, 98"),
-        ({"error": ServiceError("no")}, "answer", "[!!] no (HTTP 200)"),
-        ({"error": ServiceError("no (HTTP 500)")}, "answer", "[!!] no (HTTP 500)"),
-        ({}, "first word", "[ok] after 0.10 s"),
+        ({"error": ServiceError("no")}, "answer", "[!!] no"),
         ({}, "streaming", "[ok] 9 fragments as they are made, up to 0.90 s"),
         ({"fragments": 4}, "streaming", "[?] 4 fragments: too few to tell"),
-        ({"first": 1.0, "last": 1.005}, "streaming", "[!!] 9 fragments all at once, after 1.00 s"),
+        ({"first": 1.0, "last": 1.005}, "streaming", "[!] 9 fragments all at once, after 1.00 s"),
         ({"first": 0.9}, "streaming", "[?] 9 fragments at once, too soon to tell: 0.90 s"),
         ({}, "connection kept", "[ok] the next question can use it"),
         ({"connection": "ended"}, "connection kept", "[ok] no: each question connects anew"),
-        ({"connection": "dropped"}, "connection kept", "[!!] the server, or a proxy, closes it"),
+        (
+            {"connection": "dropped"},
+            "connection kept",
+            "[ok] no: the server, or a proxy, closes it",
+        ),
         ({"connection": None}, "connection kept", "[?] not told"),
         ({}, "clock", "[?] not compared: no answer told the service's time"),
         ({"has_date": True}, "clock", "[ok] right within a minute"),
         (
             {"has_date": True, "clock_off": timedelta(minutes=5)},
             "clock",
-            "[!!] about 5 minutes ahead of the service's",
+            "[!] about 5 minutes ahead of the service's",
         ),
         (
             {"has_date": True, "clock_off": -timedelta(minutes=1)},
             "clock",
-            "[!!] about 1 minute behind the service's",
+            "[!] about 1 minute behind the service's",
         ),
     ],
 )
@@ -302,12 +324,12 @@ def test_what_became_of_the_question(
 ) -> None:
     """What is wrong says one thing to do; what is well, none."""
     answered = Answered(**{**REPLY, **seen})
-    monkeypatch.setattr("chatmagic.doctor.one_question.ask", lambda _: answered)
-    examination = Examination(place, Session(environment=place), WELL, is_asking=True)
+    monkeypatch.setattr(doctor, "ask_one_question", lambda _: answered)
+    examination = Examination(place, Session(environment=place), WELL, print, is_asking=True)
     lines = [*doctor.answer(examination), *doctor.clock(examination)]
     [line] = [line for line in lines if line.name == name]
     assert f"[{line.mark}] {line.seen}".startswith(words)
-    assert (line.todo != "") is (line.mark == "!!")
+    assert (line.todo != "") is line.mark.startswith("!")
 
 
 def test_an_earlier_answer_told_the_time(
@@ -315,10 +337,113 @@ def test_an_earlier_answer_told_the_time(
 ) -> None:
     """Then the clock is compared without a question; else what to do is said."""
     session = Session(environment=place)
-    examination = Examination(place, session, WELL)
+    examination = Examination(place, session, WELL, print)
     [line] = doctor.clock(examination)
     assert (line.mark, line.todo[:5]) == ("?", "--ask")
     told = CreditState(clock_off=timedelta(minutes=5))
     monkeypatch.setattr(Session, "credit_state", told)
     [line] = doctor.clock(examination)
-    assert (line.mark, line.seen) == ("!!", "about 5 minutes ahead of the service's")
+    assert (line.mark, line.seen) == ("!", "about 5 minutes ahead of the service's")
+
+
+COUNTED = [event(f"{number} ") for number in range(9)] + [event("", finish_reason="stop"), DONE]
+NOW = {"Date": "Sun, 01 Mar 2026 12:00:00 GMT"}
+
+
+def asked_by(session: Session) -> Answered:
+    """Have a session ask the one question."""
+    place = Mock(known_keys=lambda: ())
+    return doctor.ask_one_question(Examination(place, session, WELL, print))
+
+
+def test_one_request_beside_the_conversation() -> None:
+    """The ledger has it, budgets count it, and the conversation does not."""
+    told = [stream(*COUNTED, headers=left(count)) for count in (9, 7)]
+    with Server(playing(*told)) as server, Client(server.origin, "k", model="small") as client:
+        session = Session(client)
+        asked_by(session)
+        seen = asked_by(session)
+        body = server.asked[0].body
+    assert body["messages"] == [{"role": "user", "content": QUESTION}]
+    assert (body["max_tokens"], body["model"], body["stream"]) == (MOST_TOKENS, "small", True)
+    assert (seen.error, seen.fragments) == (None, 9)
+    assert (seen.took, seen.remaining) == (2, 7)
+    assert seen.clock_off is not None
+    assert seen.clock_off > timedelta(days=1)
+    assert [row.entry for row in session.ledger] == ["doctor", "doctor"]
+    assert len(session.conversation) == 0
+
+
+def test_an_answer_of_a_transport_that_was_given() -> None:
+    """It tells no time, and nothing of a connection."""
+    exchange = Played(200, *COUNTED)
+    exchange.headers = [("Content-Type", "text/event-stream")]
+    with Client(transport=exchange) as client:
+        seen = asked_by(Session(client))
+    assert (seen.fragments, seen.connection, seen.has_date) == (9, None, False)
+    assert 0 < seen.first <= seen.last < PATIENCE
+
+
+@pytest.mark.parametrize(
+    ("reply", "becomes"),
+    [
+        (stream(*COUNTED), "kept"),
+        (stream(*COUNTED), "dropped"),
+        (stream(*COUNTED, headers={"Connection": "close"}), "ended"),
+        (head(headers=EVENTS).replace(b"1.1", b"1.0") + b"".join(COUNTED), "ended"),
+    ],
+    ids=["kept", "dropped", "close", "HTTP/1.0"],
+)
+def test_whether_the_connection_is_kept(
+    reply: bytes, becomes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that closes it without a word is told from one that says so."""
+    if becomes == "dropped":
+        monkeypatch.setattr(connections, "WATCH", PATIENCE)
+
+    def script(peer: Peer) -> None:
+        while peer.request():
+            peer.send(reply)
+            if becomes != "kept":
+                peer.close()
+                return
+
+    with Server(script) as server, Client(server.origin, "k") as client:
+        seen = asked_by(Session(client))
+    assert (seen.error, seen.connection) == (None, becomes)
+
+
+def test_what_answers_is_no_chat_service() -> None:
+    """The error is told as for a question."""
+    page = answer(b"<html>Sign in</html>", headers={"Content-Type": "text/html", **NOW})
+    with Server(playing(page)) as server, Client(server.origin, "k") as client:
+        session = Session(client)
+        seen = asked_by(session)
+        assert len(server.asked) == 1
+    assert "What answered is not the chat service" in str(seen.error)
+    assert seen.connection is None
+    assert seen.has_date
+    assert [row.error for row in session.ledger] == ["NotUnderstoodError"]
+
+
+def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nothing is sent."""
+    monkeypatch.setattr(_startup, "BUDGET", "1 turn")
+    with Server(playing(stream(*COUNTED))) as server, Client(server.origin, "k") as client:
+        session = Session(client)
+        asked_by(session)
+        seen = asked_by(session)
+        assert len(server.asked) == 1
+    assert not seen.is_sent
+    assert "budget of 1 turn" in str(seen.error)
+
+
+def test_a_replay_never_sends(
+    session: Session, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cassette in replay refuses."""
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "tape.jsonl"))
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    with pytest.raises(NotRecordedError, match="Nothing was sent"):
+        asked_by(session)
+    assert emulator.requests == []

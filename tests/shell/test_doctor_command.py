@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import threading
+import tomllib
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from logged import Emulator
-from loopback import DONE, Server, answer, event, playing, serving, stream
+from loopback import (
+    DONE,
+    EVENTS,
+    Peer,
+    Server,
+    answer,
+    event,
+    head,
+    once,
+    playing,
+    serving,
+    stream,
+    wait_for,
+)
+from project import ROOT
 from shells import FIXED, KEY, alone
 
-from chatmagic import cli
+from chatmagic import _startup, cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +38,7 @@ if TYPE_CHECKING:
 
     Doctor = Callable[..., tuple[int, str]]
 
+SAMPLES = ROOT / "tests" / "samples"
 REPLY = [event(f"{number} ") for number in range(9)] + [event("", finish_reason="stop"), DONE]
 LATE = {"Date": "Sun, 01 Mar 2026 12:00:00 GMT"}
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -85,18 +104,6 @@ def test_a_key_for_another_place(doctor: Doctor, monkeypatch: pytest.MonkeyPatch
     assert "(--connect)" in text
 
 
-def test_a_port_that_is_closed(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error of a question is told, and no question is sent."""
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", closed())
-    code, text = doctor("--ask")
-    assert code == 1
-    found = marks(text)
-    assert (found["connection"], found["answer"]) == ("!!", "?")
-    assert "refused the connection" in text
-    assert "this block shows what is set" in text
-    assert text.endswith("1 thing wrong. No request was sent.\n")
-
-
 def test_a_name_that_is_not_known(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host is named."""
 
@@ -108,29 +115,6 @@ def test_a_name_that_is_not_known(doctor: Doctor, monkeypatch: pytest.MonkeyPatc
     _, text = doctor()
     assert marks(text)["connection"] == "!!"
     assert "The host name of https://chat.exmple.org:443 was not found" in text
-
-
-def test_tls_that_is_not_trusted(
-    doctor: Doctor,
-    authority: trustme.CA,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The variable that names an authority is told."""
-    tls = serving(authority.issue_cert("127.0.0.1"))
-    with Server(playing(b""), tls, handshakes_fail=True) as server:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
-        _, text = doctor()
-    assert marks(text)["connection"] == "!!"
-    assert "For a certificate authority of your own, set REQUESTS_CA_BUNDLE." in text
-
-
-def test_a_clock_that_is_off(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The date of the answer tells."""
-    with Server(playing(stream(*REPLY, headers=LATE))) as server:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
-        _, text = doctor("--ask")
-    assert marks(text)["clock"] == "!!"
-    assert "ahead of the service's" in text
 
 
 def test_a_cassette_that_is_damaged(
@@ -151,16 +135,6 @@ def test_a_cassette_that_is_damaged(
     assert text.endswith("1 thing wrong. No request was sent.\n")
 
 
-def test_what_answers_is_a_web_page(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """HTML is no answer of the chat service."""
-    page = answer(f"<html>Sign in {KEY}</html>".encode(), headers={"Content-Type": "text/html"})
-    with Server(playing(page)) as server:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
-        _, text = doctor("--ask")
-    assert marks(text)["answer"] == "!!"
-    assert "What answered is not the chat service" in text
-
-
 def test_a_key_that_was_refused(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said by the service alone, which may say the key back."""
     refusal = answer(f'{{"error": "bad {KEY}"}}'.encode(), "401 No")
@@ -169,3 +143,168 @@ def test_a_key_that_was_refused(doctor: Doctor, monkeypatch: pytest.MonkeyPatch)
         _, text = doctor("--ask")
     assert marks(text)["answer"] == "!!"
     assert "did not accept the key" in text or "holds your API key" in text
+
+
+def silent(peer: Peer) -> None:
+    """Take what comes, and say nothing."""
+    peer.gone()
+
+
+def http_port(peer: Peer) -> None:
+    """Answer TLS as a port of plain HTTP does."""
+    peer.piece()
+    peer.send(answer(b"", "400 No"))
+
+
+def tunnel_to_http(peer: Peer) -> None:
+    """Open a tunnel to what speaks no TLS."""
+    peer.request()
+    peer.send(head())
+    http_port(peer)
+
+
+def tunnel_to_nothing(peer: Peer) -> None:
+    """Open a tunnel, and close it."""
+    peer.request()
+    peer.send(head())
+
+
+def headers_alone(peer: Peer) -> None:
+    """Answer with headers, and nothing more."""
+    if peer.request():
+        peer.send(head(headers=EVENTS))
+        peer.gone()
+
+
+SCRIPTS: dict[str, Callable[[Peer], object]] = {
+    "silent": silent,
+    "shut": lambda peer: peer.close(),
+    "http_port": http_port,
+    "https_port": once(b"\x15\x03\x01\x00\x02\x02\x46"),  # a TLS alert
+    "tunnel_to_http": tunnel_to_http,
+    "tunnel_to_nothing": tunnel_to_nothing,
+    "headers_alone": headers_alone,
+    "half_a_reply": once(head(headers={**EVENTS, "Content-Length": "9999"}), *REPLY[:3]),
+    "mail_server": once(b"220 mail.example ESMTP\r\n"),
+}
+QUICK = '{"connect": 0.2, "first_byte": 0.2, "silence": 0.2}'
+FAULTS = tomllib.loads((SAMPLES / "doctor_faults.toml").read_text("utf-8"))["fault"]
+
+
+def answering(fault: dict[str, Any]) -> Callable[[Peer], object]:
+    """Return what answers in a fault."""
+    if "script" in fault:
+        return SCRIPTS[fault["script"]]
+    if not {"status", "body"} & fault.keys():
+        return playing(stream(*REPLY, headers={"Date": fault["date"]} if "date" in fault else {}))
+    headers = {"Content-Type": fault.get("type", "application/json")}
+    headers |= {"Location": fault["location"]} if "location" in fault else {}
+    return playing(answer(fault.get("body", "").encode(), fault.get("status", "200 OK"), headers))
+
+
+def make(fault: dict[str, Any], patch: pytest.MonkeyPatch, folder: Path, ca: trustme.CA) -> Server:
+    """Make a fault, and return the server of the address, or of its proxy."""
+    tls = None
+    if (told := fault.get("tls")) is not None:
+        if told.get("trusted", True):
+            ca.cert_pem.write_to_path(str(folder / "ca.pem"))
+            patch.setenv("REQUESTS_CA_BUNDLE", str(folder / "ca.pem"))
+        now = datetime.now(UTC)
+        days = now + timedelta(told["from"]), now + timedelta(told["to"])
+        tls = serving(ca.issue_cert(told["name"], not_before=days[0], not_after=days[1]))
+    server = Server(answering(fault), tls, handshakes_fail=None)
+    if "proxy" in fault:
+        patch.setenv("CHATMAGIC_BASE_URL", "https://a.invalid")
+        for name in ("HTTPS_PROXY", "HTTP_PROXY"):
+            patch.setenv(name, f"http://ada:of-ada@127.0.0.1:{server.port}")
+    else:
+        https = "https" in fault
+        patch.setenv(
+            "CHATMAGIC_BASE_URL", server.origin.replace("http:", "https:" if https else "http:")
+        )
+    for name, content in fault.get("file", {}).items():
+        (folder / name).write_text(content)
+        (folder / name).chmod(fault.get("mode", 0o600))
+    places = {"tmp": str(folder), "closed": closed(), "key": KEY}
+    for name, value in fault.get("env", {}).items():
+        patch.setenv(name, value.format(**places))
+    for name in fault.get("unset", ()):
+        patch.delenv(name)
+    patch.setattr(_startup, "BUDGET", fault.get("budget", ""))
+    configuration = folder / "ipython" / "profile_default" / "ipython_config.py"
+    configuration.parent.mkdir(parents=True)
+    line = fault.get("config", f"timeout = {QUICK}" if "script" in fault else "temperature = None")
+    configuration.write_text(f"c.ChatMagics.{line}\n")
+    return server
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["name"])
+def test_each_fault_is_named(
+    doctor: Doctor,
+    fault: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    authority: trustme.CA,
+) -> None:
+    """In its line, with what to do here: nothing of it is for a notebook alone.
+
+    The exit code is 1 for what keeps a question from its answer, and 0 for what is unwise.
+    """
+    is_remark = "remark" in fault
+    with make(fault, monkeypatch, tmp_path, authority):
+        code, text = doctor("--ask")
+    assert (code, marks(text)[fault["line"]]) == ((0, "!") if is_remark else (1, "!!"))
+    assert fault["words"].format(tmp=tmp_path) in text
+    assert text.count("[!!]") + text.count("[ !]") == fault.get("faults", 1)
+    assert "\n     -> " in text
+    assert "of-ada" not in text
+    assert "%config" not in text
+    assert all("in a notebook" in said for said in re.findall(r"%chat[^.,;]*", text))
+    assert text.endswith("Nothing wrong, 1 thing to mind. One question was sent.\n") is is_remark
+
+
+def test_a_server_that_closes_after_each_answer_is_no_fault(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said, and nothing is to be done."""
+    with Server(once(stream(*REPLY))) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        code, text = doctor("--ask")
+    assert (code, marks(text)["connection kept"]) == (0, "ok")
+
+
+def test_what_came_so_far_is_shown_while_an_answer_hangs(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That the headers came at once is the finding: it is shown before the wait is over."""
+    is_shown = threading.Event()
+
+    def show(line: str) -> None:
+        if "headers: HTTP 200" in line:
+            is_shown.set()
+
+    monkeypatch.setattr("chatmagic.shell.commands._print_line", show)
+
+    def script(peer: Peer) -> None:
+        if peer.request():
+            peer.send(head(headers=EVENTS))
+            wait_for(is_shown)
+            peer.send(*REPLY)
+
+    with Server(script) as server:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
+        code, _ = doctor("--ask")
+    assert code == 0
+
+
+@pytest.mark.parametrize("line", ['budget = "many"', 'timeout = {"connect": -1}'])
+def test_a_configuration_that_is_wrong(
+    line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is named in one line, as for a question."""
+    with alone(monkeypatch, tmp_path):
+        folder = tmp_path / "ipython" / "profile_default"
+        folder.mkdir(parents=True)
+        (folder / "ipython_config.py").write_text(f"c.ChatMagics.{line}\n")
+        assert cli.main(["doctor"]) == 2
+    assert line.split(maxsplit=1)[0] in capsys.readouterr().err

@@ -196,7 +196,7 @@ def _front_end(kernel: Kernel) -> Line:
     lacks, where = "no order of cells, no marks, no panel", "Where the front end's server runs: "
     if bridge.page_version is None:
         todo = f"{where}pip install chatmagic; then reload the page."
-        return Line("!!", "front end", f"{words}; no page has answered: {lacks}", todo)
+        return Line("!", "front end", f"{words}; no page has answered: {lacks}", todo)
     protocol, version = bridge.page_version
     words += f"; the page has chatmagic {text.one_line(version)}"
     if protocol == PROTOCOL:
