@@ -42,6 +42,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         or failed; 2 for wrong arguments; 3 where the output cannot be written; 130 for Ctrl-C
         before that; 141 where the output is not read to its end, as of a program that SIGPIPE ends.
     """
+    if sys.stderr is None:
+        # What is meant for it would be printed to standard output.
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for the whole process
+    if sys.stdout is None:
+        print("chatmagic: standard output is closed. Nothing was done.", file=sys.stderr)
+        return _UNWRITTEN
     try:
         try:
             arguments = vars(_parser().parse_args(argv))

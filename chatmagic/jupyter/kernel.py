@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from chatmagic._log import log_swallowed
@@ -10,6 +11,7 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.page.live_page import LivePage
 from chatmagic.jupyter.settings import ConfiguredEnvironment
+from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
 from chatmagic.text import one_line
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from chatmagic.conversation.window import Window
     from chatmagic.jupyter.background import Background
     from chatmagic.jupyter.settings import KernelSettings
-    from chatmagic.models import Reply
     from chatmagic.session.session import Session
 
 
@@ -172,11 +173,16 @@ class Kernel(ConfiguredEnvironment):
             self.background.wait()
 
     def has_shown(self, value: object) -> bool:
-        """Return whether this reply is what the running cell has shown last.
+        """Return whether the running cell has shown this reply, or asked quietly on its last line.
 
         Args:
             value: of the cell's last expression.
         """
+        if not isinstance(value, Reply):
+            return False
+        # In the cell that loads the extension, such a line still has a value.
+        if re.search(r"(?m)^[ \t]*%?chat(?:_fix)?[ \t][^\n]*\s*\Z", cell_source(self.shell)):
+            return True
         return self.shown is not None and (
             self.shown[0] == running(self.shell).id and self.shown[1] is value
         )

@@ -245,7 +245,14 @@ class FileSettings(KernelSettings):
 
 
 def _files() -> Config:
-    profile = Path(get_ipython_dir()) / "profile_default"
+    try:
+        profile = Path(get_ipython_dir()) / "profile_default"
+    except OSError as error:
+        raise InputError(
+            f"IPython's folder {one_line(str(error.filename))} cannot be made: {error.strerror}. "
+            "Nothing was sent.",
+            hint="IPYTHONDIR names another folder.",
+        ) from None
     # Without what a file says, such as its budget, nothing is to be sent.
     reader = Application(raise_config_file_errors=True)
     try:

@@ -123,7 +123,7 @@ def _text(words: list[str]) -> str:
             hint='chatmagic ask "…", or … | chatmagic ask; chatmagic ask --help shows more.',
         )
     try:
-        text = sys.stdin.buffer.read().decode().removesuffix("\n")
+        text = sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n")
     except UnicodeDecodeError:
         raise InputError("Standard input is no text in UTF-8. Nothing was sent.") from None
     return "\n\n".join(part for part in (typed, text) if part)

@@ -519,6 +519,17 @@ def test_nothing_is_left_to_display(shell: Shell) -> None:
     assert "quiet one" in again.printed
 
 
+@pytest.mark.parametrize(
+    ("asks", "is_shown"), [("%chat -q echo:words", False), ("r = %chat -q echo:words\nr", True)]
+)
+def test_the_cell_that_loads_may_ask_quietly(bare: Shell, asks: str, *, is_shown: bool) -> None:
+    """Its reply is shown where the cell names it."""
+    del bare
+    fresh = Shell(extension=False)
+    ran = fresh.do(f"%load_ext chatmagic\n%chat_connect emulator\n{asks}")
+    assert ("words" in ran.everything) is is_shown
+
+
 @pytest.mark.parametrize("how", [{}, {"person": False}, {"cell": "a"}])
 def test_a_shown_reply_is_not_displayed_again(bare: Shell, how: dict[str, Any]) -> None:
     """Nor in the cell that loads the extension, nor by automagic: no ``Out``, no repr."""

@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from commands import HERE, with_signals
@@ -49,6 +50,7 @@ def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> 
     [
         ((), "echo:ä\nb\n", "echo:ä\nb"),
         (("-",), "echo:a\n\n", "echo:a\n"),
+        (("-",), "\ufeffecho:a", "echo:a"),
         (("Review", "this:", "-"), "a\n", "Review this:\n\na"),
         (("echo:a",), "not read", "echo:a"),
         (("--", "-t is an option?"), "", "-t is an option?"),
@@ -374,3 +376,33 @@ def test_nothing_more_is_written_into_a_broken_pipe(
     view.ended(whole("a"))
     assert broken.writes == 1
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("closed", "code", "told"), [((2,), 0, b""), ((1,), 3, b"closed")])
+def test_a_stream_that_is_closed(
+    emulator: Emulator, tmp_path: Path, closed: tuple[int, ...], code: int, told: bytes
+) -> None:
+    """Nothing meant for the other goes to standard output; without that nothing is asked."""
+
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    asking = process(emulator.url, tmp_path, "echo:a", stdout=subprocess.PIPE, preexec_fn=close)
+    out, err = asking.communicate(timeout=60)
+    assert asking.returncode == code
+    assert out == (b"a\n" if code == 0 else b"")
+    assert told in err
+    assert len(emulator.requests) == (code == 0)
+
+
+def test_a_folder_of_ipython_that_cannot_be_made(
+    ask: Run, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is one line, and nothing is sent."""
+    refused = Mock(side_effect=PermissionError(13, "Permission denied", "/proc/.ipython"))
+    monkeypatch.setattr("chatmagic.jupyter.settings.get_ipython_dir", refused)
+    ran = ask("echo:a")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "IPython's folder /proc/.ipython cannot be made: Permission denied." in ran.err
+    assert emulator.requests == []
