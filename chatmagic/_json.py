@@ -13,12 +13,13 @@ import sys
 from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _Value = TypeVar("_Value")
 
@@ -234,24 +235,47 @@ canonical: Final = json.JSONEncoder(
 """Writer of a JSON value's canonical form: sorted names, no spaces."""
 
 
+_HASHED_AT_ONCE: Final = 100_000
+
+
 def digest(value: object) -> str:
     """Return the SHA-256 of a JSON value's canonical form, in hexadecimal.
 
     Args:
         value: a JSON value; a text is hashed as it is.
     """
-    text = value if isinstance(value, str) else canonical(value)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return _sha256(_pieces(value if isinstance(value, str) else canonical(value)))
 
 
 def turn_digest(prompt: str, reply: str) -> str:
     """Return the digest by which a later request's record names a turn that it carried.
 
+    It is the digest of the JSON array of both texts.
+
     Args:
         prompt: the turn's prompt.
         reply: the text of its reply.
     """
-    return digest([prompt, reply])
+    prompted, replied = (map(_escaped, _pieces(text)) for text in (prompt, reply))
+    return _sha256(chain(['["'], prompted, ['","'], replied, ['"]']))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Return a text in pieces: its digest must not copy a reply of 100 MB."""
+    return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
+
+
+def _escaped(text: str) -> str:
+    """Return a text as it stands in a JSON string."""
+    return canonical(text)[1:-1]
+
+
+def _sha256(parts: Iterable[str]) -> str:
+    """Return the digest of a text in parts, in hexadecimal digits."""
+    hashed = hashlib.sha256()
+    for part in parts:
+        hashed.update(part.encode("utf-8", "surrogatepass"))
+    return hashed.hexdigest()
 
 
 def chain_digest(before: str | None, turn: str) -> str:

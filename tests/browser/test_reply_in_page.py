@@ -189,7 +189,7 @@ SIDES: Final = """
     range.selectNodeContents(node);
     const {left, right} = range.getBoundingClientRect();
     const side = whole.right - right < left - whole.left ? 'right' : 'left';
-    found[name] = `${side} ${getComputedStyle(node.querySelector('span[dir]') || node).direction}`;
+    found[name] = `${side} ${getComputedStyle(node).direction}`;
   }
   const marks = getComputedStyle(root.querySelector('ol'));
   return {...found, marks: [marks.paddingLeft === '0px', marks.paddingRight !== '0px']};
@@ -197,7 +197,7 @@ SIDES: Final = """
 
 
 def test_words_from_the_right_stand_on_the_right(lab: Open) -> None:
-    """Each part by its own direction, in a reply, in the history, and in the prompt shown there."""
+    """Each block by its own direction, in a reply, in the history, and in the prompt there."""
     book = lab(["%load_ext chatmagic", f"%%chat\necho:{RIGHT}", "%chat_history 1"])
     for number in range(3):
         book.run(number)
@@ -208,7 +208,7 @@ def test_words_from_the_right_stand_on_the_right(lab: Open) -> None:
             "p": "right rtl",
             "p + p": "left ltr",
             "li": "right rtl",
-            "li + li": "right ltr",
+            "li + li": "right rtl",
             "blockquote p": "right rtl",
             "table": "right rtl",
             "pre": "left ltr",
