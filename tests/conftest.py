@@ -25,7 +25,6 @@ from chatmagic.client import connections
 from chatmagic.session.current import current_session
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
-from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     import ssl
@@ -122,7 +121,7 @@ def _place(item: pytest.Item) -> int:
 @pytest.fixture(autouse=True)
 def nothing_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process have used nothing yet."""
-    monkeypatch.setattr(SessionState, "ledger", Ledger())
+    monkeypatch.setattr(Session, "ledger", Ledger())
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, cast
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted
-from chatmagic.session.ask import interrupted
 from chatmagic.session.events import View, failure
+from chatmagic.session.session import interrupted
 from chatmagic.session.worker import NAP
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from chatmagic.models import Credits
     from chatmagic.protocol.auth import Auth
     from chatmagic.protocol.wire import Request
-    from chatmagic.session.ask import Preview
+    from chatmagic.session.session import Preview
 
 EXCERPT = 60
 MOST_LISTED: Final = 100

@@ -19,8 +19,7 @@ from chatmagic.archive import output
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter.page.drawing import Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
-from chatmagic.session.events import HELD_BACK, View, failure
-from chatmagic.session.paced import Paced
+from chatmagic.session.events import HELD_BACK, Paced, View, failure
 from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
 
 if TYPE_CHECKING:

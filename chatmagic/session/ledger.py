@@ -32,6 +32,7 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive.table import dataframe
 from chatmagic.conversation.request_facts import Entry as AskEntry
+from chatmagic.conversation.request_facts import TokenRate
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.models import Credits
+    from chatmagic.protocol.wire import Request
     from chatmagic.session.environment import Environment
+
 
 Entry = Literal[AskEntry, "map", "models", "doctor"]
 Sure = Literal["alone", "several", "unknown"]
@@ -315,6 +318,8 @@ class Ledger:
         """Begin with nothing used."""
         self.rows: deque[LedgerRow] = deque(maxlen=KEPT)
         """A row for each request that has ended."""
+        self.token_rate: TokenRate | None = None
+        """Tokens of the latest request whose service told them; ``None`` before the first."""
         self._count = 0
         self._meters: dict[str, Meter] = {}
         self._credits = self._turns = 0
@@ -511,6 +516,17 @@ class Ledger:
         if reply.state == "complete":
             self.end(reservation, reply)
         return replace(reply, took=None if reservation is None else reservation.took)
+
+    def note_tokens(self, request: Request, reply: Reply) -> None:
+        """Note the tokens that a service counted for a request, where its answer told them.
+
+        Args:
+            request: the request.
+            reply: its reply.
+        """
+        if reply.usage is not None and reply.usage.prompt_tokens is not None:
+            size = sum(len(message.content) for message in request.messages)
+            self.token_rate = TokenRate(size, reply.usage.prompt_tokens)
 
     def _enter(self, reservation: Reservation, reply: Reply, problem: BaseException | None) -> int:
         """Enter a request that was sent; return the credits that it is charged with."""

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import digest, shared_fields
-from chatmagic.batch.handle import MapHandle
-from chatmagic.batch.job import Job, Tasks
+from chatmagic.batch.job import Job, MapHandle, Tasks
 from chatmagic.batch.job_file import JobFile
 from chatmagic.batch.rows import Rows, refuse_taken, with_replies
 from chatmagic.conversation import template
@@ -29,7 +28,6 @@ from chatmagic.protocol.url import EMULATOR
 from chatmagic.session import forms
 from chatmagic.session.environment import setup_for
 from chatmagic.session.ledger import Meter, Reservation, service_of
-from chatmagic.session.state import note_tokens
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -37,13 +35,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from chatmagic.batch.job import Task
-    from chatmagic.cassette.cassette import AnswerSource, CassetteSetup
+    from chatmagic.cassette.cassette import AnswerSource
     from chatmagic.client.client import Client
     from chatmagic.client.halt import Halt
     from chatmagic.models import Credits
     from chatmagic.protocol.wire import Request
+    from chatmagic.session.environment import ClientPool, Environment
     from chatmagic.session.events import Ask
-    from chatmagic.session.state import SessionState
+    from chatmagic.session.ledger import Ledger
 
 MOST_WORKERS: Final = 32
 
@@ -54,30 +53,38 @@ class RowAsker:
     It is what :class:`chatmagic.batch.job.Asker` says.
 
     Args:
-        session: its ledger and its rate of tokens are written.
-        client: the session's own client for the service.
+        environment: says where it is asked.
+        ledger: counts the requests.
+        clients: the session's.
         ask: the template as its prompt, and the options of each question.
 
     Raises:
-        InputError: the template or an option cannot be used.
+        ChatError: the template or an option cannot be used, or nothing is connected.
     """
 
-    def __init__(self, session: SessionState, client: Client, ask: Ask) -> None:
+    def __init__(
+        self, environment: Environment, ledger: Ledger, clients: ClientPool, ask: Ask
+    ) -> None:
         """Read the schema; send nothing yet."""
+        cassette = environment.cassette()
+        is_replay = cassette is not None and cassette.config.mode == "replay"
+        self.replayed = cassette if is_replay else None
+        """The cassette that is replayed, so that nothing is sent; ``None`` for none."""
+        source: AnswerSource = "cassette" if is_replay else "service"
+        self._client = clients.client(source, lambda: setup_for(source, environment, cassette))
         ask.refuse_empty()
         value, _, self._schema = forms.asked_for(
             Parameters(**shared_fields(ask, Parameters)),
             ask.form,
             (),
             (),
-            session.environment.named,
+            environment.named,
         )
-        self.session = session
-        self._client = client
+        self.ledger = ledger
         self._ask = ask
-        self._cell = session.environment.cell()[0]
+        self._cell = environment.cell()[0]
         self._front = [] if value is None else [value]
-        self._extra = (session.clients.given or client).setup.extra_body or {}
+        self._extra = (clients.given or self._client).setup.extra_body or {}
         self._variables = () if ask.allow_secrets else secret_variables(os.environ)
         fields = json.dumps({**self._extra}, ensure_ascii=False, default=str)
         for place, text in (("The template", ask.prompt), ("extra_body", fields)):
@@ -164,7 +171,7 @@ class RowAsker:
             ChatInterrupted: it was stopped.
         """
         stream = client.send(request, halt)
-        ledger = self.session.ledger
+        ledger = self.ledger
         reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
         problem: BaseException | None = None
         try:
@@ -177,8 +184,16 @@ class RowAsker:
             raise
         finally:
             ledger.end(reservation, stream.reply, problem)
-            note_tokens(self.session, request, stream.reply)
+            ledger.note_tokens(request, stream.reply)
         return self.checked(stream.reply)
+
+    @property
+    def address(self) -> str | None:
+        """The address that is part of each row's key; ``None`` where nothing is sent."""
+        endpoint = self._client.endpoint
+        if self.replayed is not None:
+            return None
+        return EMULATOR if endpoint.is_emulator else endpoint.base_url
 
     @property
     def service(self) -> str:
@@ -188,7 +203,7 @@ class RowAsker:
     @property
     def meter(self) -> Meter:
         """The meter of the service."""
-        return self.session.ledger.meter(self.service)
+        return self.ledger.meter(self.service)
 
     def cost(self) -> int:
         """Return the estimated credits of a request, at least 1."""
@@ -197,14 +212,16 @@ class RowAsker:
     @property
     def credits(self) -> Credits | None:
         """The latest figures of the credits, by whichever request told them."""
-        figures = self.session.ledger.figures(self._client.endpoint)
+        figures = self.ledger.figures(self._client.endpoint)
         return None if figures is None else figures.credits
 
 
 def run(
-    session: SessionState,
-    source: object,
+    environment: Environment,
+    ledger: Ledger,
+    clients: ClientPool,
     ask: Ask,
+    source: object,
     *,
     workers: int,
     file: str | Path | None,
@@ -216,9 +233,11 @@ def run(
     """Quote a job, start it where that is agreed to, and return its result or its handle.
 
     Args:
-        session: its environment says where it is asked.
-        source: a table, a list, an iterable, or a collection in parts.
+        environment: says where it is asked.
+        ledger: counts the requests.
+        clients: the session's.
         ask: the template as its prompt, and the options of each question.
+        source: a table, a list, an iterable, or a collection in parts.
         workers: as :meth:`chatmagic.session.session.Session.map` has it, as all that follow.
         file: the job's file; ``None`` is one in the working folder.
         wait: whether a limit that was reached is waited for.
@@ -232,25 +251,23 @@ def run(
     """
     if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
         raise InputError(f"workers is a number from 1 to {MOST_WORKERS}. Nothing was sent.")
-    rows, replayed = Rows(source), _replayed(session)
-    client = _client(session, replayed)
-    asker = RowAsker(session, client, ask)
+    rows, asker = Rows(source), RowAsker(environment, ledger, clients, ask)
+    replayed = asker.replayed
     refuse_taken(source, parsed=asker.is_parsed)
     path = Path(file or f"map-{asker.job[:12]}.jsonl").expanduser().absolute()
     kept = JobFile(path, replays=replayed is not None)
-    address = None if replayed is not None else _address(client)
     handle: MapHandle | None = None
     try:
-        tasks = Tasks(rows, asker.compose, address, kept.open(), keeps=keep)
+        tasks = Tasks(rows, asker.compose, asker.address, kept.open(), keeps=keep)
         if replayed is None:
-            session.ledger.budgets()  # one that cannot be read is told before anything is sent
+            ledger.budgets()  # one that cannot be read is told before anything is sent
             if not yes and tasks.listed != []:
                 _agree(quote(tasks, asker))
         asked = tasks if replayed is None else _refused(tasks, replayed.config.name)
         job = Job(asked, kept, asker, workers=workers, waits=wait)
         handle = MapHandle(job, tasks, lambda: _result(tasks, asker) if keep else path)
         if block:
-            return handle.run(is_watched=session.environment.is_watched())
+            return handle.run(is_watched=environment.is_watched())
         handle.start()
         return handle  # noqa: TRY300 - an interrupt here leaves the file to the job
     except KeyboardInterrupt:
@@ -261,7 +278,7 @@ def run(
         # Again, for an interrupt anywhere; the job itself closes it otherwise.
         if handle is None or not handle.is_running:
             kept.close()
-        session.ledger.tell()
+        ledger.tell()
 
 
 def _result(tasks: Tasks, asker: RowAsker) -> Any:
@@ -278,23 +295,6 @@ def _with_value(reply: Any, asker: RowAsker) -> Any:
         return replace(reply, value=asker.checked(Reply(reply.text or "")).parsed)
     except ReplyFormatError as error:
         return replace(reply, error=error.message)
-
-
-def _replayed(session: SessionState) -> CassetteSetup | None:
-    """Return the cassette that is replayed, so that nothing is sent; ``None`` for none."""
-    cassette = session.environment.cassette()
-    return cassette if cassette is not None and cassette.config.mode == "replay" else None
-
-
-def _client(session: SessionState, replayed: CassetteSetup | None) -> Client:
-    """Return the session's client for what answers; a replay needs neither address nor key."""
-    source: AnswerSource = "service" if replayed is None else "cassette"
-    return session.clients.client(source, lambda: setup_for(source, session.environment, replayed))
-
-
-def _address(client: Client) -> str:
-    """Return the address that is part of each row's key."""
-    return EMULATOR if client.endpoint.is_emulator else client.endpoint.base_url
 
 
 def _refused(tasks: Tasks, cassette: str) -> Iterator[Task]:
@@ -343,7 +343,7 @@ def quote(tasks: Tasks, asker: RowAsker) -> str:
 def _size(sent: Sequence[Request], asker: RowAsker) -> str:
     """Return how long prompts are, and about what they take."""
     characters = sum(len(message.content) for request in sent for message in request.messages)
-    rate, credits = asker.session.token_rate, _credits(asker.meter, len(sent))
+    rate, credits = asker.ledger.token_rate, _credits(asker.meter, len(sent))
     size = f"{counted(characters, 'character')} of prompts"
     if rate is not None:
         size = f"About {counted(rate.tokens_of(characters), 'token')} of prompts"

@@ -7,47 +7,89 @@ conversation.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import contextlib
+import threading
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from chatmagic._json import digest
+from chatmagic import _json
+from chatmagic._json import digest, shared_fields
+from chatmagic._log import log_swallowed
 from chatmagic.archive import table
+from chatmagic.cassette import transports
+from chatmagic.cassette.cassette import CASSETTE, ActiveCassette, request_warnings
+from chatmagic.cassette.file import Interaction
+from chatmagic.cassette.match import Query
+from chatmagic.client import config
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.steering import ThreadStart, instructed, refuse_fork
-from chatmagic.errors import NotRecordedError
-from chatmagic.models import Reply
+from chatmagic.conversation import continuation, options, template
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.request_facts import Parameters, RequestFacts, parts_of
+from chatmagic.conversation.steering import ThreadStart, instructed, instructions_note, refuse_fork
+from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.conversation.window import Window
+from chatmagic.errors import (
+    GOES_ON,
+    ChatError,
+    ChatInterrupted,
+    InputError,
+    NotRecordedError,
+    ReplyFormatError,
+    TooLongError,
+)
+from chatmagic.models import Message, Reply
+from chatmagic.protocol.auth import refuse_keys
 from chatmagic.session import forms
 from chatmagic.session import map as many
-from chatmagic.session.ask import AskRun
-from chatmagic.session.events import Answer, Ask, Changed, Listener
-from chatmagic.session.ledger import Reservation
-from chatmagic.session.state import SessionState
-from chatmagic.session.worker import Worker, whole
+from chatmagic.session.environment import ClientPool, PlainPython, setup_for
+from chatmagic.session.events import (
+    Answer,
+    Ask,
+    Began,
+    Changed,
+    Ended,
+    Followers,
+    Fragment,
+    Listener,
+    Sent,
+)
+from chatmagic.session.ledger import Ledger, Reservation
+from chatmagic.session.secret_check import SecretCheck
+from chatmagic.session.worker import AskLock, Worker, whole
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
     from pathlib import Path
     from typing import ParamSpec, Protocol, TypeVar
 
     import typing_extensions
 
-    from chatmagic.client.client import ModelList
+    from chatmagic.cassette.cassette import AnswerSource, CassetteConfig, CassetteSetup, Lookup
+    from chatmagic.client.client import Client, ModelList
     from chatmagic.client.credit_tracker import CreditState
-    from chatmagic.client.endpoint import Endpoint
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.request_facts import Format
+    from chatmagic.client.endpoint import Endpoint, ServiceSetup
+    from chatmagic.client.stream import ReplyStream
+    from chatmagic.conversation.cell_order import Layout
+    from chatmagic.conversation.record import Record
+    from chatmagic.conversation.request_facts import Format, Part, TokenRate
     from chatmagic.conversation.schema_text import Schema
     from chatmagic.conversation.slots import Change
     from chatmagic.conversation.steering import Steering
     from chatmagic.models import Credits
-    from chatmagic.session.ask import Preview
+    from chatmagic.protocol.wire import Request
+    from chatmagic.session.environment import Environment
     from chatmagic.session.events import Event, View
 
     _Given = ParamSpec("_Given")
+
     _Result = TypeVar("_Result")
+
     # As of Python 3.13: without a schema a reply is one of ``Any``.
     _Parsed = typing_extensions.TypeVar("_Parsed", default=Any)
+
     _Parsed_co = TypeVar("_Parsed_co", covariant=True)
 
     class Adapter(Protocol[_Parsed_co]):
@@ -79,13 +121,68 @@ def _in_worker(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any
     return call
 
 
-class Session(SessionState):
+class Session:
     """A conversation that is kept, with a service.
 
     Args:
         client: the client that asks; ``None`` makes one as the environment says at each ask.
         environment: where the session runs; ``None`` is plain Python.
     """
+
+    ledger = Ledger()
+    """The requests of this process, ``rows`` and ``to_dataframe()``: its budgets hold for all its
+    sessions together."""
+
+    def __init__(
+        self, client: Client | None = None, *, environment: Environment | None = None
+    ) -> None:
+        """Start an empty conversation; nothing is sent."""
+        self.conversation = Conversation()
+        self.cassette = ActiveCassette()
+        self.environment: Environment = environment or PlainPython()
+        """Where the session runs; another one counts from the next ask on."""
+        self.clients = ClientPool(client)
+        self.took: int | None = None
+        """About how many credits the latest turn took; ``None`` is unknown."""
+        self.followers = Followers()
+        self.lock = AskLock()
+        self.state_lock = threading.RLock()
+        """Held for a moment where an ask reads or changes what others under way share; in
+        workers alone, as an interrupt could leave it taken."""
+        self.secret_check = SecretCheck()
+
+    def threads_of(self, ask: Ask) -> list[str]:
+        """Return the name of the thread that a question is asked in, then those that share turns.
+
+        What is asked in these, a question carries, or would carry, so they are not asked at once.
+
+        Args:
+            ask: the question.
+
+        Raises:
+            InputError: it asks a turn again that is not in the conversation any more.
+        """
+        conversation, layout = self.conversation, self.layout_of(ask)
+        order = ask.order if layout is None else layout.order
+        name, threads = ask.window_in(conversation, order).thread, conversation.threads
+        own = {turn.number for turn in threads.get(name, ())}
+        others = (
+            other
+            for other, turns in threads.items()
+            if other != name and any(turn.number in own for turn in turns)
+        )
+        return [name, *others]
+
+    def layout_of(self, ask: Ask) -> Layout | None:
+        """Return the order of the cells that an ask goes by; ``None`` where it brings its own.
+
+        Args:
+            ask: the ask.
+        """
+        if not ask.history or ask.order is not None:
+            return None
+        # The panel is in no page's list; the page that reported last counts.
+        return self.environment.layout(None if ask.entry == "panel" else ask.owner)
 
     @property
     def credit_state(self) -> CreditState:
@@ -272,7 +369,17 @@ class Session(SessionState):
             allow_secrets=allow_secrets,
         )
         return many.run(
-            self, rows, ask, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
+            self.environment,
+            self.ledger,
+            self.clients,
+            ask,
+            rows,
+            workers=workers,
+            file=file,
+            wait=wait,
+            yes=yes,
+            keep=keep,
+            block=block,
         )
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
@@ -432,3 +539,560 @@ def _given(schema: object) -> tuple[str | None, Schema | None]:
         return None, None
     name = forms.name_of(schema)
     return name, forms.schema_of(schema, name)
+
+
+_UNSENT: Final = "Nothing was sent."
+_NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
+NOTHING: Final = Window()
+"""What an ask without history carries."""
+
+
+class AskRun:
+    """One ask under way: each step fills in what the next ones need.
+
+    The steps run in a worker (:mod:`chatmagic.session.worker`), so no interrupt strikes in them;
+    the thread that asked waits, calls the view, and at the end the user's schema.
+
+    Args:
+        session: what it shares with the other asks of the session.
+        ask: what is asked.
+        halt: stops it from another thread.
+    """
+
+    def __init__(self, session: Session, ask: Ask, halt: Halt) -> None:
+        """Do nothing yet."""
+        self.session = session
+        self.ask = ask
+        self.asked = ask
+        """What is asked as followers know it, whatever is put in front of its prompt."""
+        self.halt = halt
+        self.cassette: CassetteSetup | None = None
+        """The cassette that is chosen; ``None`` for none."""
+        self.service: ServiceSetup | None = None
+        """Where and how the service is asked; ``None`` until that is needed."""
+        self.order: tuple[str, ...] | None = None
+        """Hashes of the page's cells from top to bottom, which the ask goes by."""
+        self.window = NOTHING
+        """The turns that the request carries."""
+        self.left_out = 0
+        """How many of the oldest turns it does not carry as they made it too long."""
+        self.request: Request
+        self.digest = ""
+        self.lookup: Lookup | None = None
+        """What the cassette says of the request."""
+        self.took_schema = False
+        """Whether the question's schema is that of a turn above."""
+        self.sent_to: Endpoint | None = None
+        """Where the request goes; ``None`` where the cassette answers it."""
+        self.stream: ReplyStream
+        self.reservation: Reservation | None = None
+        """Its request in the ledger; ``None`` where none was sent."""
+        self.problem: BaseException | None = None
+        """What ended the reply early."""
+        self.answer: Answer | None = None
+        """The reply that is kept."""
+
+    def run(self, view: View) -> Answer:
+        """Do the ask in a worker, and return its answer; an interrupt stops it.
+
+        Raises:
+            ChatError: see :meth:`chatmagic.session.session.Session.ask`.
+            ChatInterrupted: the same.
+        """
+        followers = self.session.followers
+        try:
+            worker: Worker[None] = Worker(partial(self._work, view), self.halt)
+            answer = self._end(view, worker.wait())
+        except BaseException as error:
+            followers.tell(Ended(self.asked, self.answer, error))
+            raise
+        followers.tell(Ended(self.asked, answer, None))
+        return answer
+
+    def _end(self, view: View, raised: BaseException | None) -> Answer:
+        """Show the end of the ask; return its answer, or raise what ended it early.
+
+        Args:
+            view: what shows the ask.
+            raised: what interrupted the wait for the worker.
+        """
+        self.session.ledger.tell()
+        try:
+            if raised is None:
+                self._parse()
+            self._show_end(view)
+        except KeyboardInterrupt as error:
+            raised = error
+            # Stop came while the last state was being drawn; the turn is kept, so draw it.
+            self._show_end(view)
+        if isinstance(raised, KeyboardInterrupt):
+            if not isinstance(self.problem, ChatInterrupted):
+                self.problem = interrupted(None if self.answer is None else self.answer.kept)
+        elif raised is not None:
+            self.problem = raised
+        if self.problem is not None:
+            raise self.problem from None
+        return cast("Answer", self.answer)
+
+    def _show_end(self, view: View) -> None:
+        if self.answer is None:
+            view.failed()
+        else:
+            view.ended(self.answer)
+
+    def _work(self, view: View, worker: Worker[None]) -> None:
+        """Do all of the ask, in a worker, while its thread of the conversation has no other."""
+        session = self.session
+
+        def waiting(holder: str) -> None:
+            worker.tell(partial(view.waiting, holder))
+
+        try:
+            self.ask.refuse_empty()
+            threads = partial(session.threads_of, self.ask)
+            with session.lock.held(self.ask.asker, worker.caller, self.halt, waiting, threads):
+                with session.state_lock:
+                    notes = self._prepare()
+                worker.tell_first(partial(view.began, notes))
+                turns, thread = session.conversation.turns, self.window.thread
+                session.followers.tell(Began(self.asked, tuple(notes), turns, self.halt, thread))
+                self._send()
+                self._receive(worker, view)
+        except ChatInterrupted:
+            self.problem = interrupted(None)
+        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
+            self.problem = error
+
+    def preview(self) -> Preview:
+        """Return what the ask would send; nothing is sent, kept or changed.
+
+        Raises:
+            ChatError: it would fail before it is sent, or it holds a secret.
+        """
+        session = self.session
+        self.ask.refuse_empty()
+        self.cassette = setup = session.environment.cassette()
+        endpoint: Endpoint | None = None
+        # A replay needs no service; where one is set, its key is not shown either.
+        try:
+            endpoint = self._endpoint()
+        except ChatError as error:
+            if setup is None or setup.config.mode != "replay":
+                raise
+            log_swallowed(error)
+        conversation = copy(session.conversation)
+        self._compose(conversation)
+        self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
+        # What a cassette answers needs neither; whether it holds the reply is not looked up.
+        if endpoint is not None and (setup is None or setup.config.mode == "refresh"):
+            to = Reservation(endpoint, self.ask.entry, self.ask.owner, self.digest)
+            session.ledger.refuse(to)
+            endpoint.refuse_no_key()
+        return Preview.of(self, endpoint, session.ledger.token_rate)
+
+    # --- Before it is sent -------------------------------------------------------------------
+
+    @property
+    def _source(self) -> AnswerSource:
+        """What answers: the cassette, the service or the emulator."""
+        return "service" if self.lookup is None else self.lookup.source
+
+    def _prepare(self) -> list[str]:
+        """Decide what is sent, and what answers it; return what to say of it, a line each."""
+        session = self.session
+        self.cassette = setup = session.environment.cassette()
+        session.cassette.insert(setup)
+        if setup is None and session.clients.given is None:
+            self.service = session.environment.service()
+        aside = self._compose(session.conversation)
+        self._look_up()
+        if self._source == "service":
+            self._refuse_secrets(self._endpoint())
+        news = [*session.cassette.news(), *session.ledger.news()]
+        return [*set_aside_note(aside), *news, *self._what_is_sent()]
+
+    def _refuse_secrets(self, endpoint: Endpoint, *, is_sent: bool = True) -> None:
+        given = self.ask, self.window, self.request
+        self.session.secret_check.refuse(*given, endpoint, is_sent=is_sent)
+
+    def _compose(self, conversation: Conversation) -> Change | None:
+        """Make the request; return the change of a conversation that follows its page."""
+        aside = self._follow_page(conversation)
+        above: tuple[Turn, ...] = ()
+        if self.ask.history:
+            self.window = self.ask.window_in(conversation, self.order, last=self.ask.last)
+            above = replace(self.window, last=None).turns
+        self._ask_for_form(above)
+        self._make_request()
+        return aside
+
+    def _follow_page(self, conversation: Conversation) -> Change | None:
+        """Put the turns in the order of the page's cells, by which the ask goes."""
+        self.order = self.ask.order
+        if (layout := self.session.layout_of(self.ask)) is None:
+            return None
+        self.order = layout.order
+        return conversation.follow(layout)
+
+    def _ask_for_form(self, above: tuple[Turn, ...]) -> None:
+        """Put what asks for the form of the reply in front of the prompt."""
+        ask = self.ask
+        parameters = Parameters(**shared_fields(ask, Parameters))
+        value, name, schema = forms.asked_for(
+            parameters, ask.form, above, self.window.turns, self.session.environment.named
+        )
+        if value is not None and ask.again is None:
+            self.took_schema = name is not None and ask.schema is None
+            self.ask = replace(
+                ask,
+                prompt=template.in_front([value], ask.prompt),
+                typed=ask.as_typed,
+                values=(value, *ask.values),
+                schema=name,
+                form=schema,
+            )
+
+    def _make_request(self) -> None:
+        """Make the request and its digest, before anything is spent on it."""
+        given = self.session.clients.given
+        setup = given.setup if given is not None else self.cassette or self.service
+        extra_body = (setup and setup.extra_body) or {}
+        system_role = setup is not None and setup.system_role
+        try:
+            ask, window = self.ask.as_sent(self.window)
+            self.request = ask.request(window.messages, extra_body)
+            if (instructions := self.window.instructions) is not None:
+                messages = instructed(self.request.messages, instructions, system_role=system_role)
+                self.request = replace(self.request, messages=messages)
+            self.digest = self.request.digest()
+        except ValueError as error:
+            raise InputError(f"{error}. Nothing was sent.") from None
+
+    def _look_up(self) -> None:
+        """Look up what answers the request while a cassette is active."""
+        cassette = self.session.cassette.current
+        if cassette is None:
+            return
+        conversation = self.session.conversation
+        ask, window = self.ask.as_sent(self.window)
+        messages = (*window.messages, Message("user", ask.prompt))
+        asked = Interaction.asked(
+            self.request, messages, window.instructions, typed=ask.typed, owner=ask.owner
+        )
+        again = ask.again is not None
+        place = ask.place_in(conversation, self.order) if again else window
+        above = {turn.number for turn in place.above}
+        below = [
+            turn
+            for turn in conversation.threads.get(place.thread, ())
+            if ask.owner is not None and turn.owner != ask.owner and turn.number not in above
+        ]
+        warnings = request_warnings(
+            conversation,
+            window,
+            below if ask.history else [],
+            ask.prompt if ask.values or ask.entry == "python" else "",
+        )
+        self.lookup = cassette.look_up(
+            Query(asked, ask.execution, messages),
+            warnings=warnings,
+            is_emulator=lambda: self._endpoint().is_emulator,
+        )
+
+    def _what_is_sent(self) -> list[str]:
+        """Return what to say of the request, where it is not simply what stands above."""
+        ask, window, lookup = self.ask, self.window, self.lookup
+        carried, total, panel = len(window.turns), window.total, window.from_panel
+        notes = [] if lookup is None else [*lookup.notes]
+        if ask.again is not None:
+            does = "asked again" if ask.part is None else "continued"
+            notes.append(f"{does}: {one_line(ask.as_typed)}")
+        if carried < total:
+            notes.append(f"sent the last {carried:,} of {total:,} turns")
+        if window.hidden_above:
+            notes.append(f"sent without {counted(window.hidden_above, 'hidden turn')}")
+        if window.thread != MAIN:
+            notes.append(f"in the thread {window.thread}")
+        if window.instructions is not None:
+            notes.append(instructions_note(window.instructions))
+        if panel and ask.entry != "panel":
+            notes.append(f"with {counted(panel, 'turn')} from the panel")
+        front = [value for value in ask.values if value.kind is not None]
+        if front:
+            sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
+            notes.append(f"in front of the question: {', '.join(sizes)}")
+        return [*notes, *ask.notes, *options.merged_cell_notes(ask)]
+
+    def _endpoint(self) -> Endpoint:
+        """Return where the service is asked, where that is what answers."""
+        if self.session.clients.given is not None:
+            return self.session.clients.given.endpoint
+        self.service = self.service or self.session.environment.service()
+        return self.service.endpoint
+
+    # --- Sending and receiving ---------------------------------------------------------------
+
+    def _send(self) -> None:
+        """Hand the request to a client; the cassette stands between that and its transport."""
+        session, source = self.session, self._source
+        if self.halt.reason is not None:
+            raise ChatInterrupted("Interrupted before it was sent.")
+        with session.state_lock:
+            client = session.clients.client(
+                source,
+                lambda: self.service or setup_for(source, session.environment, self.cassette),
+            )
+        through, cassette = None, session.cassette.current
+        if self.lookup is not None and cassette is not None:
+
+            def keep(interaction: Interaction, query: Query) -> None:
+                with session.state_lock:
+                    cassette.record(interaction, query)
+
+            through = transports.through(
+                self.lookup,
+                keep,
+                lambda: (
+                    session.ledger.settled(self.reservation, stream.reply),
+                    client.endpoint.key,
+                ),
+            )
+        self.sent_to = None if source == "cassette" else client.endpoint
+        self.stream = stream = client.send(self.request, self.halt, through)
+
+    def _receive(self, worker: Worker[None], view: View) -> None:
+        """Read the reply to its end, or to what ends it early; keep what came."""
+        self._read(worker, view)
+        if self._may_be_shortened() and not self.stream.reply.text:
+            with self._sending_again():
+                self._shorten()
+                with self.session.state_lock:
+                    self._make_request()
+                    self._look_up()
+                self._send()
+                self._read(worker, view)
+        if self.problem is not None and not self.stream.reply.text:
+            raise self.problem
+        with self.session.state_lock:
+            self._keep(self.stream.reply)
+
+    def _read(self, worker: Worker[None], view: View) -> None:
+        """Send the request within the budgets, and hand its reply on; note what ended it early."""
+        session, stream, ledger = self.session, self.stream, self.session.ledger
+        self.reservation = self.problem = None
+        try:
+            if (to := self.sent_to) is not None:
+                self.reservation = Reservation(to, self.ask.entry, self.ask.owner, self.digest)
+                ledger.begin(self.reservation)
+            worker.tell(view.sent)
+            session.followers.tell(Sent(self.asked))
+            with stream as fragments:
+                for fragment in fragments:
+                    worker.tell(partial(view.fragment, fragment))
+                    session.followers.tell(Fragment(self.asked, fragment))
+                    if self.halt.reason == "stop":
+                        # Also where a transport does not look, or has all of the reply.
+                        self.problem = interrupted(stream.reply)
+                        break
+        except ChatInterrupted as error:
+            self.problem = interrupted(error.reply)
+        except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it
+            self.problem = error
+        finally:
+            ledger.end(self.reservation, stream.reply, self.problem)
+
+    # --- A request that is too long ----------------------------------------------------------
+
+    def _may_be_shortened(self) -> bool:
+        """Return whether the service refused the request for its length, and it may go shorter."""
+        may = self.ask.fit and not self.left_out and bool(self.window.turns)
+        return may and isinstance(self.problem, TooLongError)
+
+    def _shorten(self) -> None:
+        """Leave out the oldest turns, at least one, so that half of the request's text is left."""
+        turns = self.window.turns
+        size = sum(len(message.content) for message in self.request.messages)
+        left = size
+        while self.left_out < len(turns) and (not self.left_out or left > size // 2):
+            left -= sum(len(message.content) for message in turns[self.left_out].messages)
+            self.left_out += 1
+        self.window = replace(self.window, last=len(turns) - self.left_out)
+
+    @contextlib.contextmanager
+    def _sending_again(self) -> Iterator[None]:
+        """Say with what goes wrong that the request was sent before, and what is sent again."""
+        was_sent = self.sent_to is not None
+        try:
+            yield
+        except ChatError as error:
+            self.problem = error
+            raise
+        finally:
+            if isinstance(self.problem, ChatError) and was_sent:
+                self._say_sent_before(self.problem)
+
+    def _say_sent_before(self, problem: ChatError) -> None:
+        if _UNSENT in problem.message:
+            problem.message = problem.message.replace(_UNSENT, _NOT_SENT_AGAIN)
+            return
+        again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
+        problem.hint = " ".join(filter(None, [again, problem.hint]))
+
+    # --- Keeping what came -------------------------------------------------------------------
+
+    def _keep(self, reply: Reply) -> None:
+        """Write the turn's record and put it into the conversation, as the last step."""
+        ask, session, request = self.ask, self.session, self.reservation
+        session.took = None if request is None else request.took
+        if self.lookup is not None and (recorded := self.lookup.interaction) is not None:
+            session.took = recorded.took
+            reply = replace(reply, recorded=recorded.origin, by_order=self.lookup.by_order)
+        turn = self._turn(replace(reply, took=session.took))
+        session.ledger.note_tokens(self.request, reply)
+        if ask.allow_secrets:
+            session.secret_check.allow(reply.text)
+        record = self._record_of(turn)
+        record = record if ask.keep_values else record.bare
+        kept = replace(turn, record=record)
+        if ask.part is not None:
+            kept = continuation.joined(ask.part, kept)
+        if isinstance(self.problem, ChatError | ChatInterrupted):
+            self.problem.reply = kept.reply
+            if ask.history and reply.text and reply.state != "complete":
+                hints = [self.problem.hint, GOES_ON]
+                self.problem.hint = " ".join(filter(None, hints))
+        whole = None if ask.part is None else kept.reply
+        if ask.history:
+            self._put_into(session.conversation, kept)
+        self.answer = Answer(turn.reply, record, whole)
+
+    def _turn(self, reply: Reply) -> Turn:
+        """Return the turn that the ask makes: the question, what it carried, and what came."""
+        facts = shared_fields(self.ask, RequestFacts)
+        facts["asked_model"] = _json.whole_text(self.request.extra.get("model"))
+        instructions = self.window.instructions
+        if self.left_out:
+            # It stands in the conversation as a turn that was asked with --last.
+            facts["last"] = len(self.window.turns)
+            reply = replace(reply, left_out=self.left_out)
+        return Turn(
+            **facts,
+            reply=reply,
+            carried=self.window.carried,
+            instructions=instructions and instructions.bare,
+        )
+
+    def _record_of(self, turn: Turn) -> Record:
+        """Return the record of the turn that the ask makes."""
+        record = turn.to_record(self.digest, self.window.shown)
+        again = self.ask.again
+        earlier = () if again is None else self.session.conversation.replies(again).latest
+        digests = dict.fromkeys(other.recorded_digest for other in earlier)
+        record = replace(record, in_place_of=tuple(digests))
+        if (part := self.ask.part) is None:
+            return record
+        texts = part.reply.text, turn.reply.text
+        record = replace(record, continues=part.recorded_digest, cut=continuation.cut_size(*texts))
+        whole = continuation.joined(part, replace(turn, record=record))
+        block = continuation.block_opening(*texts, self.ask.format)
+        return replace(record, turn=whole.digest, block=block)
+
+    def _put_into(self, conversation: Conversation, turn: Turn) -> None:
+        """Put the turn that the ask makes into a conversation, in its place."""
+        again = self.ask.again
+        if again is None:
+            conversation.add(turn, order=self.order)
+        else:
+            conversation.replace_reply(turn, again, asker=turn.owner, order=self.order)
+
+    def _parse(self) -> None:
+        """Give the answer the value of its JSON, or note why there is none; its turn is kept."""
+        if self.problem is not None or self.answer is None or self.ask.format != "json":
+            return
+        try:
+            reply = forms.parsed(self.answer.kept, self.ask.form, kept=self.ask.history)
+        except ReplyFormatError as problem:
+            if self.took_schema:
+                problem.hint = f"{problem.hint} {forms.TOOK_SCHEMA}"
+            self.problem = problem
+            return
+        if self.answer.whole is None:
+            self.answer = replace(self.answer, reply=reply)
+        else:
+            self.answer = replace(self.answer, whole=reply)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Request as it would go.
+
+    Args:
+        request: the request.
+        parts: what it carries.
+        endpoint: where it would go; ``None`` in a replay where no service is set.
+        cassette: the cassette that is chosen; ``None`` for none.
+        extra_headers: names of the headers beside the connection's own.
+        rate: what the tokens are estimated by; ``None`` where none were told yet.
+        notes: what to say of the request, a line each.
+    """
+
+    request: Request
+    parts: tuple[Part, ...]
+    endpoint: Endpoint | None
+    cassette: CassetteConfig | None
+    extra_headers: tuple[str, ...]
+    rate: TokenRate | None
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(cls, run: AskRun, endpoint: Endpoint | None, rate: TokenRate | None) -> Self:
+        """Return the preview of an ask whose request is made.
+
+        Args:
+            run: the ask.
+            endpoint: where it would go.
+            rate: what the tokens are estimated by.
+
+        Raises:
+            InputError: it holds the API key, which is never shown.
+        """
+        request, window = run.request, run.window
+        texts = [request.encode().decode(), *(message.content for message in request.messages)]
+        refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
+        sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
+        along = [] if window.thread == MAIN else [f"it is asked in the thread {window.thread}"]
+        if window.hidden_above:
+            along.append(f"{counted(window.hidden_above, 'hidden turn')} left out")
+        if len(window.turns) < window.total:
+            along.append(f"the last {len(window.turns):,} of {window.total:,} turns go along")
+        return cls(
+            request,
+            tuple(parts_of(sizes, window.instructions, run.ask)),
+            endpoint,
+            None if run.cassette is None else run.cassette.config,
+            tuple((run.service and run.service.extra_headers) or ()),
+            rate,
+            (*along, *run.ask.notes, *options.merged_cell_notes(run.ask)),
+        )
+
+
+def interrupted(reply: Reply | None) -> ChatInterrupted:
+    """Return the error for an ask that a person stopped, with the part that came."""
+    if reply is None or not reply.text:
+        return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
+    words = len(reply.text.split())
+    after = f"Interrupted after {counted(words, 'word')}; what came is kept, marked."
+    return ChatInterrupted(
+        after if reply.state != "complete" else "Interrupted after the reply's end; it is kept.",
+        reply=reply,
+        credits=reply.credits,
+    )
+
+
+def set_aside_note(change: Change | None) -> list[str]:
+    """Return a note that turns were set aside before this one was asked."""
+    if change is None:
+        return []
+    turns = [counted(len(change.went), "turn")] if change.went else []
+    what = " and ".join([*turns, *(f"the {kind}" for kind in change.steered)])
+    return [f"set aside {what} of cells gone from the page"]

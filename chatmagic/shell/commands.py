@@ -30,8 +30,7 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.session.events import HELD_BACK, Ask, View
-from chatmagic.session.paced import Paced
+from chatmagic.session.events import HELD_BACK, Ask, Paced, View
 from chatmagic.shell.saved_conversations import NotSavedError, SavedConversations
 from chatmagic.shell.shell_environment import say, session_in_shell, words_for_shell
 from chatmagic.text import to_terminal

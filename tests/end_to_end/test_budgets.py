@@ -17,7 +17,6 @@ from chatmagic.errors import BudgetError
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
-from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +52,7 @@ def test_cells_panel_and_map_at_once_pass_no_budget(
     """Also of two sessions; what does not go into the budget is not sent."""
     service, credits = Counting(cost=cost), Counting().credits
     environment = GivenEnvironment(budget=lambda: budget, notify=str)
-    monkeypatch.setattr(SessionState, "ledger", Ledger(lambda: environment))
+    monkeypatch.setattr(Session, "ledger", Ledger(lambda: environment))
     with Server(service) as server, chatmagic.Client(server.origin, "k") as client:
         sessions = Session(client), Session(client)
         came, has_ended = threading.Event(), threading.Event()

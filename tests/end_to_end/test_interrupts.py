@@ -63,7 +63,6 @@ def watched(*names: str) -> tuple[str, ...]:
 
 WAITING: Final = watched(
     "client/halt",
-    "session/ask",
     "session/events",
     "session/session",
     "session/worker",
@@ -97,7 +96,6 @@ WORKING: Final = (
         "conversation/window",
         "protocol/wire",
         "session/ledger",
-        "session/state",
     ),
     contextlib.__file__,
 )

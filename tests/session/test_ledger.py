@@ -34,21 +34,17 @@ from chatmagic.errors import (
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.session import ledger as ledger_module
 from chatmagic.session.budget import Budget
-from chatmagic.session.ledger import (
-    KEPT,
-    Figures,
-    Ledger,
-    LedgerRow,
-    Meter,
-    Reservation,
-)
+from chatmagic.session.ledger import KEPT, Figures, Ledger, LedgerRow, Meter, Reservation
 from chatmagic.session.session import Session
-from chatmagic.session.state import SessionState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.client.halt import Halt
+
+
+SETTING = "%config ChatMagics.budget"
+
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)
@@ -468,7 +464,7 @@ def test_all_sessions_of_a_process_ask_within_its_budget(
     """One question more is refused before it is sent; its turn is not there."""
     costly = Costly()
     environment = GivenEnvironment(budget=lambda: budget)
-    monkeypatch.setattr(SessionState, "ledger", Ledger(lambda: environment))
+    monkeypatch.setattr(Session, "ledger", Ledger(lambda: environment))
     with Client(transport=costly) as client:
         session, another = Session(client), Session(client)
         for _ in range(asked):

@@ -458,7 +458,9 @@ ASKED = Request((Message("user", "four"),))
 def asker(service: RowService, **options: Any) -> RowAsker:
     """Give what asks a service in a session of its own."""
     client = chatmagic.Client(transport=service)
-    return RowAsker(Session(client), client, Ask("{{ it }}", **options))
+    session = Session(client)
+    parts = session.environment, session.ledger, session.clients
+    return RowAsker(*parts, Ask("{{ it }}", **options))
 
 
 def test_each_request_is_a_row_of_the_ledger() -> None:
@@ -466,7 +468,7 @@ def test_each_request_is_a_row_of_the_ledger() -> None:
     made = asker(RowService(credits=9))
     with made.connect() as client:
         assert [made.ask(client, ASKED, Halt()).text for _ in range(2)] == ["FOUR", "FOUR"]
-    session = made.session
+    session = made
     assert [(row.entry, row.each, row.error) for row in session.ledger.rows] == [
         ("map", None, None),
         ("map", 1, None),
@@ -475,8 +477,8 @@ def test_each_request_is_a_row_of_the_ledger() -> None:
     assert made.cost() == 1
     assert made.credits is not None
     assert made.credits.remaining == 7
-    assert session.token_rate is not None
-    assert session.token_rate.tokens_of(8) == 4
+    assert session.ledger.token_rate is not None
+    assert session.ledger.token_rate.tokens_of(8) == 4
 
 
 def test_one_that_fails_is_one_too() -> None:
@@ -484,13 +486,13 @@ def test_one_that_fails_is_one_too() -> None:
     failing = asker(RowService(refuses=lambda _: 500))
     with failing.connect() as client, pytest.raises(ServiceError):
         failing.ask(client, ASKED, Halt())
-    assert [row.error for row in failing.session.ledger.rows] == ["ServiceError"]
+    assert [row.error for row in failing.ledger.rows] == ["ServiceError"]
     assert (failing.cost(), failing.meter.costs) == (1, [])
 
     other = asker(RowService(), format="json")
     with other.connect() as client, pytest.raises(ReplyFormatError):
         other.ask(client, ASKED, Halt())
-    assert [row.error for row in other.session.ledger.rows] == [
+    assert [row.error for row in other.ledger.rows] == [
         "ServiceError",
         None,
     ]

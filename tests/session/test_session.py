@@ -5,35 +5,57 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from asking import PATIENCE, Seen, prompts, stop
 from environments import GivenEnvironment
+from logged import Emulator
+from loopback import Server, document, playing
+from served import left
 from shells import FIXED, KEY
+from short_service import ShortService
 
+import chatmagic
+from chatmagic import _startup
+from chatmagic.archive import output
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
+from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import Part, TokenRate
 from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.errors import (
+    BudgetError,
     ChatInterrupted,
+    ConnectError,
     CutOffError,
     InputError,
+    NotRecordedError,
     NotUnderstoodError,
     RateLimitError,
+    RequestRejectedError,
     ServiceError,
+    TooLongError,
 )
+from chatmagic.protocol.auth import Secret
+from chatmagic.session.budget import Budget
+from chatmagic.session.environment import PlainPython
 from chatmagic.session.events import Ask, Began, Changed, Fragment
+from chatmagic.session.ledger import Ledger
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-    from logged import Emulator
-
+    from chatmagic.cassette.cassette import Mode
     from chatmagic.client.halt import Halt
     from chatmagic.emulator.server import Settings
     from chatmagic.session.events import Event
-    from chatmagic.session.session import Session
 
 
 def test_asking_goes_on(session: Session, emulator: Emulator) -> None:
@@ -450,3 +472,323 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     assert heard == [Changed()]
     assert session.follow_pages() is None
     assert heard == [Changed()]
+
+
+def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:
+    """Run All will not ask them, so the cell that sends them says so."""
+    session.run(Ask("echo:one", entry="panel"), Seen())
+    seen = Seen()
+    session.run(Ask("echo:two", owner="a"), seen)
+    assert ("began", ["with 1 turn from the panel"]) in seen.told
+
+
+def test_a_command_within_a_prompt_is_said_to_be_text(session: Session, emulator: Emulator) -> None:
+    """Two cells that a page has merged ask one question; it is sent as it was typed."""
+    seen, ask = Seen(), Ask("one\n\n%%chat\ntwo", entry="cell")
+    session.run(ask, seen)
+    said = "a line with %%chat is sent as text; split the cell if it is to run by itself"
+    assert ("began", [said]) in seen.told
+    assert emulator.requests[-1].body["messages"][-1]["content"] == ask.prompt
+
+
+def test_what_went_into_the_prompt_is_said(session: Session) -> None:
+    """In the words of the asker's, before a command within the prompt."""
+    seen = Seen()
+    session.run(Ask("one\n%chat_undo", entry="cell", notes=("df: 3 rows",)), seen)
+    assert seen.told[0][1][0] == "df: 3 rows"
+
+
+def test_several_turns_set_aside_are_counted(session: Session) -> None:
+    """An ask without history leaves the conversation alone, and sets nothing aside."""
+    for name in "ab":
+        session.run(Ask(f"echo:{name}", owner=name), Seen())
+    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))
+    alone, seen = Seen(), Seen()
+    session.run(Ask("echo:alone", history=False), alone)
+    assert ("began", []) in alone.told
+    session.run(Ask("echo:next"), seen)
+    assert ("began", ["set aside 2 turns of cells gone from the page"]) in seen.told
+
+
+def _same(setup: CassetteSetup) -> CassetteSetup:
+    return setup
+
+
+def test_a_preview_leaves_all_as_it_is(session: Session, emulator: Emulator) -> None:
+    """Also where the question itself would set turns aside."""
+    for name in "ab":
+        session.run(Ask(f"echo:{name}", owner=name), Seen())
+    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("b")))
+    seen = session.preview(Ask("echo:next", last=3))
+    assert seen.parts == (Part("turn 1 (prompt and reply)", 7), Part("the prompt", 9))
+    assert [turn.prompt for turn in session.conversation] == ["echo:a", "echo:b"]
+    assert len(emulator.requests) == 2
+    session.run(Ask("echo:next", last=3), Seen())
+    assert emulator.requests[2].body == seen.request.to_json()
+
+
+def test_a_preview_tells_what_goes_along_and_how(session: Session) -> None:
+    """Headers by their names, turns that are left out, and what tokens are estimated by."""
+    session.ask("echo:one")
+    session.ask("echo:two")
+    service = replace(session.environment.service(), extra_headers={"X-Team": "blue"})
+    session.environment = GivenEnvironment(service=lambda: service)
+    seen = session.preview(Ask("echo:three", last=1))
+    assert seen.notes == ("the last 1 of 2 turns go along",)
+    assert seen.extra_headers == ("X-Team",)
+    assert isinstance(seen.rate, TokenRate)
+    assert seen.rate.characters == len("echo:oneoneecho:two")
+    assert "blue" not in repr(seen)
+
+
+def test_a_preview_needs_no_service_in_a_replay_alone(session: Session, tmp_path: Path) -> None:
+    """While recording one is needed, as for the question; an empty prompt is none."""
+
+    def none() -> NoReturn:
+        raise ConnectError("Not connected yet.")
+
+    modes: tuple[Mode, ...] = ("record", "replay")
+    for mode in modes:
+        setup = CassetteSetup(CassetteConfig(tmp_path / "c.jsonl", mode))
+        session.environment = GivenEnvironment(service=none, cassette=partial(_same, setup))
+        if mode == "record":
+            with pytest.raises(ConnectError):
+                session.preview(Ask("echo:one"))
+        else:
+            seen = session.preview(Ask("echo:one"))
+            assert (seen.endpoint, seen.cassette) == (None, setup.config)
+    with pytest.raises(InputError):
+        session.preview(Ask(" "))
+
+
+def test_a_conversation_that_is_too_long_is_sent_once_more_where_set() -> None:
+    """Without its oldest turns; the reply and the record say so, and the turn is not stale."""
+    service = ShortService(24)
+    session = Session(Client(transport=service))
+    for letter in "abc":
+        session.ask(letter * 4)
+    with pytest.raises(TooLongError, match="too long for the service"):
+        session.ask("dddd")
+    assert service.prompts[3:] == ["aaaa bbbb cccc dddd"]
+    seen = Seen()
+    answer = session.run(Ask("dddd", fit=True), seen)
+    assert service.prompts[4:] == ["aaaa bbbb cccc dddd", "cccc dddd"]
+    assert (answer.reply.text, answer.reply.left_out) == ("dddd", 2)
+    line = "The conversation was too long for the service: sent without the oldest 2 turns."
+    assert output.state_lines(answer.reply) == [line]
+    assert answer.record.to_json()["left_out"] == 2
+    assert answer.record.to_json()["parameters"] == {"last": 1}
+    assert Record.from_json(answer.record.to_json()) == answer.record
+    assert seen.names == ["began", "ended"]
+    assert len(session.conversation) == 4
+    assert session.conversation.stale_turns() == ()
+
+
+def test_what_is_still_too_long_is_not_sent_a_third_time() -> None:
+    """The conversation is as before; without a turn to leave out it is sent once."""
+    service = ShortService(15)
+    session = Session(Client(transport=service))
+    session.ask("aaaa", fit=True)
+    with pytest.raises(TooLongError) as caught:
+        session.ask("b" * 16, fit=True)
+    assert service.prompts[1:] == [f"aaaa {'b' * 16}", "b" * 16]
+    assert str(caught.value.hint).startswith("Sent once more without the oldest 1 turn. Send less")
+    with pytest.raises(TooLongError) as caught:
+        session.ask("b" * 16, fit=True, last=0)
+    assert len(service.bodies) == 4
+    assert "Sent once more" not in str(caught.value)
+    assert len(session.conversation) == 1
+
+
+def test_one_that_the_budget_has_no_room_for_is_not_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is said does not hide that it was sent once."""
+    environment = GivenEnvironment(budget=lambda: "2 turns")
+    monkeypatch.setattr(Session, "ledger", Ledger(lambda: environment))
+    service = ShortService(15)
+    session = Session(Client(transport=service))
+    session.ask("aaaa")
+    with pytest.raises(BudgetError) as caught:
+        session.ask("b" * 14, fit=True)
+    assert len(service.bodies) == 2
+    assert caught.value.message == (
+        "The budget of 2 turns is not enough: 2 used or reserved, and this may take 1 turn. The "
+        "request was sent once, and was too long; it was not sent again."
+    )
+    assert len(session.conversation) == 1
+
+
+def test_another_refusal_is_not_sent_again() -> None:
+    """Only one that the service gives for the length."""
+    service = ShortService(24)
+    session = Session(Client(transport=service))
+    session.ask("aaaa")
+    service.refusal = {"error": {"message": "no such field"}}
+    with pytest.raises(RequestRejectedError):
+        session.ask("b" * 30, fit=True)
+    assert len(service.bodies) == 2
+
+
+def test_what_was_sent_shorter_replays_strictly(tmp_path: Path) -> None:
+    """Both requests are recorded, and replayed in the same order."""
+    service = ShortService(10)
+    texts: list[list[tuple[str, int | None]]] = []
+    modes: tuple[Mode, ...] = ("record", "record", "replay")
+    for mode in modes:
+        setup = CassetteSetup(CassetteConfig(tmp_path / "c.jsonl", mode))
+        session = Session(
+            Client(transport=service), environment=GivenEnvironment(cassette=partial(_same, setup))
+        )
+        replies = [session.ask(letter * 4, fit=True) for letter in "abc"]
+        texts.append([(reply.text, reply.left_out) for reply in replies])
+        assert session.conversation.stale_turns() == ()
+    assert texts == [[("aaaa", None), ("bbbb", 1), ("cccc", 2)]] * 3
+    sent = ["aaaa", "aaaa bbbb", "bbbb", "aaaa bbbb cccc", "cccc"]
+    # A recorded error is asked for again while recording.
+    assert service.prompts == [*sent, "aaaa bbbb", "aaaa bbbb cccc"]
+
+
+def test_a_new_session_knows_nothing_and_runs_in_plain_python() -> None:
+    """Each has a conversation and a lock of its own."""
+    first, second = Session(), Session()
+    assert len(first.conversation) == 0
+    assert (first.took, first.ledger.token_rate, first.clients.latest) == (None, None, None)
+    assert isinstance(first.environment, PlainPython)
+    assert first.lock.is_free()
+    assert second.lock.is_free()
+
+
+def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:
+    """Another address or key does; other fields and time-outs keep connection and ledger."""
+    held: dict[str, Any] = {"url": emulator.url, "extra": {}, "key": KEY, "timeout": None}
+    session.environment = GivenEnvironment(
+        service=lambda: ServiceSetup(
+            Endpoint(held["url"], "bearer", Secret(held["key"]), "test", "test"),
+            timeout=held["timeout"],
+            extra_body=dict(held["extra"]),
+        )
+    )
+    session.ask("echo:a")
+    session.ask("echo:b")
+    assert len({received.port for received in emulator.requests}) == 1
+    held["extra"] = {"model": "small"}
+    session.ask("echo:c")
+    assert emulator.requests[-1].body["model"] == "small"
+    assert "model" not in emulator.requests[0].body
+    held["timeout"] = 5
+    session.ask("echo:d")
+    figures = session.credits
+    assert figures is not None
+    assert (session.took, figures.remaining) == (1, 96)
+    assert len({received.port for received in emulator.requests}) == 1
+    held["timeout"] = "long"
+    with pytest.raises(InputError, match="time-out"):
+        session.ask("echo:e")
+    held.update(timeout=5, key=f"{KEY}-other")
+    refreshed = session.ask("echo:e")
+    assert refreshed.credits == session.credits
+    assert len({received.port for received in emulator.requests}) == 2
+    with Emulator(replace(FIXED, credits=7)) as other:
+        held["url"] = other.url
+        session.ask("echo:f")
+        assert len(other.requests[0].body["messages"]) == 11
+        assert session.credits is not None
+        assert session.credits.limit == 7
+        assert session.endpoint is not None
+        assert session.endpoint.base_url == other.url
+
+
+def test_a_given_client_is_kept(session: Session, emulator: Emulator) -> None:
+    """A session over a client asks with that client whatever the environment says."""
+    with chatmagic.Client(emulator.url, KEY, auth="x-api-key") as client:
+        own = Session(client)
+        assert own.ask("echo:a").text == "a"
+        assert own.credits == client.credits
+    assert emulator.requests[0].ways == ("x-api-key",)
+    assert len(session.conversation) == 0
+
+
+def test_the_environment_is_read_at_each_ask(
+    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was set after the start counts, and what is unset is told in two lines."""
+    monkeypatch.delenv("CHATMAGIC_BASE_URL")
+    with pytest.raises(ConnectError) as caught:
+        session.ask("echo:a")
+    assert "CHATMAGIC_BASE_URL" in caught.value.message
+    assert caught.value.hint is not None
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/v1")
+    monkeypatch.setenv("CHATMAGIC_AUTH", "query")
+    assert session.ask("echo:b").text == "b"
+    assert emulator.requests[0].ways == ("query",)
+
+
+def test_a_new_connection_forgets_the_old_ones_credits(session: Session) -> None:
+    """What another account had left is not shown for this one."""
+    session.ask("echo:one")
+    before = session.credits
+    session.disconnect()
+    assert before is not None
+    assert (session.credits, session.took) == (None, None)
+
+
+LIST: dict[str, Any] = {"data": [{"id": "small"}]}
+REPLY: dict[str, Any] = {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}
+
+
+def test_it_is_in_the_ledger_and_no_question() -> None:
+    """What its headers tell is entered; an estimate of what a question takes is not moved by it."""
+    answers = [
+        document(REPLY, headers=left(90)),
+        document(REPLY, headers=left(80)),
+        document(LIST, headers=left(79)),
+        document(LIST),
+    ]
+    with Server(playing(*answers)) as server, Client(server.origin, "k") as client:
+        session = Session(client)
+        session.ask("a", stream=False)
+        session.ask("b", stream=False)
+        assert session.models()[0].names == ("small",)
+        assert session.models()[1] is None
+        rows = [(row.entry, row.took) for row in session.ledger]
+        assert rows == [("python", None), ("python", 10), ("models", 1), ("models", None)]
+        assert session.ledger.meter(server.origin).costs == [10]
+        # Of the first question's cost the budgets learn by the second.
+        budgets = [Budget.parse(text, "it") for text in ("50", "50 turns")]
+        assert [session.ledger.used(budget) for budget in budgets] == [21, 4]
+        assert len(session.conversation) == 2
+
+
+def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any request; nothing was sent then."""
+    monkeypatch.setattr(_startup, "BUDGET", "1 turn")
+    with Server(playing(document(LIST))) as server, Client(server.origin, "k") as client:
+        session = Session(client)
+        session.models()
+        with pytest.raises(BudgetError, match="Nothing was sent"):
+            session.models()
+        assert len(server.asked) == 1
+
+
+def test_a_refused_list_took_nothing(session: Session, emulator: Emulator) -> None:
+    """The interface has no such path, and nor has the emulator."""
+    with pytest.raises(NotUnderstoodError, match="lists no models"):
+        session.models()
+    assert [(each.method, each.path) for each in emulator.requests] == [("GET", "/v1/models")]
+    assert [row.error for row in session.ledger] == ["NotUnderstoodError"]
+    assert session.ask("echo:a").text == "a"
+
+
+def test_a_replay_never_sends(
+    session: Session, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cassette holds no list, so there is none."""
+    tape = tmp_path / "tape.jsonl"
+    monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tape))
+    monkeypatch.setenv("CHATMAGIC_MODE", "record")
+    session.ask("echo:a")
+    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
+    with pytest.raises(NotRecordedError, match=r"tape\.jsonl is replayed here.*Nothing was sent"):
+        session.models()
+    assert len(emulator.requests) == 1
