@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import text as plain
 from chatmagic._version import __version__
+from chatmagic.conversation import options
 from chatmagic.conversation.record import sealed
 from chatmagic.conversation.steering import instructions_note
 from chatmagic.models import Renderer, register_renderer
@@ -103,7 +104,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     format = "json" if is_json else parameters.get("format", "markdown")
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
-        for line in state_lines(reply)
+        for line in (*state_lines(reply), *_merged(record))
     )
     answered = _answered(record)
     head = answered and f'<p style="{QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
@@ -137,6 +138,12 @@ def _markdown(reply: Reply, record: Record | None, body: str) -> str:
         MARKDOWN_MARK,
     ]
     return "\n\n".join(filter(None, blocks))
+
+
+def _merged(record: Record | None) -> list[str]:
+    """Return a sentence on a command within the prompt, if there is one."""
+    notes = [] if record is None else options.merged_cell_notes(record.prompt)
+    return [f"{note[0].upper()}{note[1:]}." for note in notes]
 
 
 def _answered(record: Record | None) -> str:

@@ -25,8 +25,6 @@ from chatmagic.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from chatmagic.conversation.request_facts import RequestFacts
-
 
 _UNSET: Final = Parameters()
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -564,15 +562,13 @@ def _alike(typed: str, words: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(typed, list(words), 1, _ALIKE)
 
 
-def merged_cell_notes(asked: RequestFacts) -> list[str]:
+def merged_cell_notes(prompt: str) -> list[str]:
     """Return a note that a command stands within the prompt, as where a page merged two cells.
 
     Args:
-        asked: the question.
+        prompt: the prompt as typed.
     """
-    if asked.entry != "cell":
-        return []
-    lines = [line for line in asked.as_typed.splitlines() if line.startswith("%")]
+    lines = [line for line in prompt.splitlines() if line.startswith("%")]
     match = next((match for line in lines if (match := re.match(_MAGIC_LINE, line))), None)
     if match is None:
         return []

@@ -821,7 +821,7 @@ class AskRun:
         if front:
             sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
-        return [*notes, *ask.notes, *options.merged_cell_notes(ask)]
+        return [*notes, *ask.notes, *_merged(ask)]
 
     def _endpoint(self) -> Endpoint:
         """Return where the service is asked, where that is what answers."""
@@ -1072,7 +1072,7 @@ class Preview:
             None if run.cassette is None else run.cassette.config,
             tuple((run.service and run.service.extra_headers) or ()),
             rate,
-            (*along, *run.ask.notes, *options.merged_cell_notes(run.ask)),
+            (*along, *run.ask.notes, *_merged(run.ask)),
         )
 
 
@@ -1087,6 +1087,11 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
         reply=reply,
         credits=reply.credits,
     )
+
+
+def _merged(ask: Ask) -> list[str]:
+    """Return a note on a command within the prompt of a cell, if there is one."""
+    return options.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
 
 
 def set_aside_note(change: Change | None) -> list[str]:

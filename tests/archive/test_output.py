@@ -40,6 +40,15 @@ def test_a_value_that_is_kept_is_shown() -> None:
     assert "secret" not in output.bundle(turn.reply, turn.to_record(REQUEST).bare)["text/html"]
 
 
+def test_a_command_within_the_prompt_is_named_under_the_reply() -> None:
+    """Two cells that a page has merged went out as one question."""
+    note = "A line with %%chat is sent as text; split the cell if it is to run by itself."
+    for prompt, is_noted in (("one\n%%chat\ntwo", True), ("one", False)):
+        turn = replace(TURN, prompt=prompt)
+        html = output.of_turn(turn.reply, turn.to_record(REQUEST))[0]["text/html"]
+        assert (note in html) is is_noted
+
+
 def test_paper_shows_what_a_page_shows() -> None:
     """Safe Markdown: the reply, how it ended, the values that are kept, and the gauge in words."""
     reply = Reply("*a* <b>", refusal="No *b*", usage=Usage(1, 2, 3))

@@ -21,7 +21,7 @@ from chatmagic.conversation.options import (
     refuse_cell_comments,
     refuse_thread_and_ask,
 )
-from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR, Parameters, RequestFacts
+from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR, Parameters
 from chatmagic.errors import InputError
 
 
@@ -525,17 +525,14 @@ def test_a_cell_that_divides_and_asks(source: str, *, is_both: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "named"),
+    ("prompt", "named"),
     [
-        (RequestFacts("one\n\n%%chat\ntwo"), "%%chat"),
-        (RequestFacts("one\n%chat_undo"), "%chat_undo"),
-        (RequestFacts("one\n%chat two", typed="one\n{{ cell }}"), None),
-        (RequestFacts("What does %%chat do?\n    %chat\n%chat-like\n%%chatter"), None),
-        (RequestFacts("one\n%%chat\ntwo", entry="panel"), None),
-        (RequestFacts("one\n%%chat\ntwo", entry="python"), None),
+        ("one\n\n%%chat\ntwo", "%%chat"),
+        ("one\n%chat_undo", "%chat_undo"),
+        ("What does %%chat do?\n    %chat\n%chat-like\n%%chatter", None),
     ],
 )
-def test_a_command_within_a_prompt_is_told(asked: RequestFacts, named: str | None) -> None:
-    """Where a page has merged two cells: the first such line, as typed in a cell."""
+def test_a_command_within_a_prompt_is_told(prompt: str, named: str | None) -> None:
+    """Where a page has merged two cells: the first such line."""
     note = f"a line with {named} is sent as text; split the cell if it is to run by itself"
-    assert merged_cell_notes(asked) == ([note] if named else [])
+    assert merged_cell_notes(prompt) == ([note] if named else [])

@@ -489,6 +489,9 @@ def test_a_command_within_a_prompt_is_said_to_be_text(session: Session, emulator
     said = "a line with %%chat is sent as text; split the cell if it is to run by itself"
     assert ("began", [said]) in seen.told
     assert emulator.requests[-1].body["messages"][-1]["content"] == ask.prompt
+    seen = Seen()
+    session.run(replace(ask, entry="panel"), seen)
+    assert not [note for note in seen.told[0][1] if "sent as text" in note]
 
 
 def test_what_went_into_the_prompt_is_said(session: Session) -> None:
