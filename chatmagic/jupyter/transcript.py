@@ -399,7 +399,7 @@ def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
     else:
         end = ["Not all of it is kept: names stand for values, and instructions may be missing."]
     if turn.record is not None and turn.record.continues is not None:
-        end.append("Its reply was continued: later requests carried the text so far, and more.")
+        end.append("Its reply was continued: later requests carried what had come, and more.")
     elif turn.reply.usage is not None and turn.reply.usage.prompt_tokens is not None:
         end.append(
             f"The service counted {counted(turn.reply.usage.prompt_tokens, 'token')} for it."

@@ -51,36 +51,33 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     The text does not name the mode, so that a notebook prints the same when it is recorded and
     when it is replayed.
     """
-    is_off = [*given.options] == ["--off"] and not given.words
     last = kernel.settings.chosen_cassette or CassetteOptions()
-    options = CassetteOptions(off=True) if is_off else _options(given, last.file)
+    options = _options(given, last.file)
     kernel.settings.chosen_cassette = options
     kernel.settings.changed_later.clear()
     before = kernel.session.cassette.current
-    summary = kernel.session.change_cassette(off=is_off)
+    summary = kernel.session.change_cassette(off=options.off)
     chosen = "No cassette is chosen here."
     if options.file is not None:
         chosen = f"Cassette chosen here: {Path(options.file).name}."
-    refreshed = before is not None and before.config.mode == "refresh"
-    done = [summary] if is_off and refreshed and summary else []
-    lines = [f"{chosen} %chat_cassette shows what is in force.", *done]
+    lines = [f"{chosen} %chat_cassette shows what is in force."]
+    if options.off and summary and before is not None and before.config.mode == "refresh":
+        lines.append(summary)
     return "\n".join([*lines, *kernel.session.cassette.news()])
 
 
 def _status(kernel: Kernel) -> list[str]:
     """Return the lines on the active cassette, and on exchanges that could not be saved."""
     session, words = kernel.session, cassette_words(kernel)
-    choice = f"Cassette: {words}"
     if words is None:
         lines = [f"No cassette is in use: every question is sent to the service. {USAGE}"]
-    else:
-        try:
-            session.change_cassette(again=False)
-        except ChatError as error:
-            lines = [choice, str(error), NOTHING_IS_SENT]
-        else:
-            lines = [choice, *session.cassette.news(), *_facts(session)]
-    return [*lines, *session.cassette.lost]
+        return [*lines, *session.cassette.lost]
+    lines = [f"Cassette: {words}"]
+    try:
+        session.change_cassette(again=False)
+    except ChatError as error:
+        return [*lines, str(error), NOTHING_IS_SENT, *session.cassette.lost]
+    return [*lines, *session.cassette.news(), *_facts(session), *session.cassette.lost]
 
 
 def _facts(session: Session) -> list[str]:
@@ -144,7 +141,9 @@ def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
     """
     modes = [mode for mode in CASSETTE_MODES if f"--{mode}" in given.options]
     if "--off" in given.options:
-        raise InputError("--off goes with nothing else.", hint=USAGE)
+        if len(given.options) > 1 or given.words:
+            raise InputError("--off goes with nothing else.", hint=USAGE)
+        return CassetteOptions(off=True)
     if "--yes" in given.options:
         raise InputError("--yes goes with --prune.", hint=USAGE)
     if len(modes) > 1:

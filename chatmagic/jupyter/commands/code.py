@@ -66,7 +66,7 @@ def _code(kernel: Kernel, given: Arguments) -> None:
         return
     execution = running(kernel.shell)
     if execution.audience == "machine":
-        _show(f"{HEADLESS}{_cells(len(cells))}.")
+        _show(f"{HEADLESS}{counted(len(cells), 'cell')}.")
         return
     if execution.audience == "text":
         _show(WITHOUT_PAGE, blocks)
@@ -83,7 +83,7 @@ def _put(
     if bridge is None or not bridge.listed_with(owner):
         _show(UNKNOWN, blocks)
         return
-    put = views.show_until_known(*_note(f"{_cells(len(cells))} for this page.", ()))
+    put = views.show_until_known(*_note(f"{counted(len(cells), 'cell')} for this page.", ()))
 
     def heard(answer: Coded) -> str:
         words = _outcome(answer)
@@ -150,16 +150,12 @@ def _outcome(answer: Coded) -> str:
     fixed = {"same": SAME, "queued": QUEUED, "refused": REFUSED}.get(answer["outcome"])
     if fixed is not None:
         return fixed
-    words = f"{_cells(answer['made'])} put below; nothing of it was run."
+    words = f"{counted(answer['made'], 'cell')} put below; nothing of it was run."
     if answer["removed"]:
-        words += f" {_cells(answer['removed'])} of before removed."
+        words += f" {counted(answer['removed'], 'cell')} of before removed."
     if answer["left"]:
-        words += f" {_cells(answer['left'])} of before left, as edited or run since."
+        words += f" {counted(answer['left'], 'cell')} of before left, as edited or run since."
     return words
-
-
-def _cells(count: int) -> str:
-    return counted(count, "cell")
 
 
 def _show(words: str, blocks: Sequence[CodeBlock] = ()) -> None:

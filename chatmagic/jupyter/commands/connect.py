@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 from typing import TYPE_CHECKING, Final
@@ -31,8 +32,12 @@ if TYPE_CHECKING:
 MOST_LISTED: Final = 500
 """The most models that are listed."""
 _SHOWN: Final = 200
-
-
+_PLACES: Final[Mapping[str, keys.Storage]] = {
+    "k": "keyring",
+    "y": "keyring",
+    "f": "private file",
+}
+"""Where a key may be kept, by the answer to the question."""
 _NAMES: Final[Mapping[Audience, str]] = {
     "page": "a page of JupyterLab, Notebook 7 or the like",
     "text": "a console or a terminal",
@@ -108,13 +113,12 @@ def _list_models(kernel: Kernel) -> None:
     listed, took = kernel.session.models()
     keys, endpoint = kernel.known_keys(), kernel.session.endpoint
     names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
-    count = len(names)
     at = "here" if endpoint is None else endpoint.origin
-    print(f"{text.counted(count, 'model') if count else 'No model'} at {at}{':' if count else '.'}")
+    print(f"{text.counted(len(names), 'model')} at {at}{':' if names else '.'}")
     for name in names[:MOST_LISTED]:
         print(f"  {text.unlinked(name)}")
-    if count > MOST_LISTED:
-        print(f"  … and {count - MOST_LISTED:,} more.")
+    if len(names) > MOST_LISTED:
+        print(f"  … and {len(names) - MOST_LISTED:,} more.")
     cost = "its answer does not tell"
     if took is not None:
         cost = f"by its answer it took {text.counted(took, 'credit')}"
@@ -145,16 +149,13 @@ def _login(kernel: Kernel, given: Arguments) -> None:
     key = _hidden(f"API key for {origin} (hidden): ")
     kernel.typed[origin] = key
     kernel.session.disconnect()
-    try:
-        answer = input(f"Keep it for next time? {_places(store)} Enter: this kernel only. ")
-    except EOFError:
-        answer = ""
-    places: dict[str, keys.Storage] = {
-        "k": "keyring",
-        "y": "keyring",
-        "f": "private file",
-    }
-    place = places.get(answer.strip().lower()[:1])
+    keyring = "k: the system's keyring, " if store.keyring is not None else ""
+    answer = ""
+    with contextlib.suppress(EOFError):
+        answer = input(
+            f"Keep it for next time? {keyring}f: a private file of yours, Enter: this kernel only. "
+        )
+    place = _PLACES.get(answer.strip().lower()[:1])
     kept = "this kernel only" if place is None else f"the {store.save(origin, key, place)}"
     print(f"Key for {origin}: {kept}.")
 
@@ -171,11 +172,6 @@ def _hidden(question: str) -> Secret:
     if key is None:
         raise InputError(config.NO_KEY.format("What was typed"))
     return key
-
-
-def _places(store: keys.KeyStore) -> str:
-    keyring = "k: the system's keyring, " if store.keyring is not None else ""
-    return f"{keyring}f: a private file of yours,"
 
 
 def _print(line: str) -> None:

@@ -6,6 +6,7 @@ overwritten. If a file cannot be read, the conversation stays as it is.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -51,8 +52,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
     path, force = _path(given), FORCE in given.options
     if path is None:
         raise InputError(f"No file was given: %chat_save {FORMATS}.")
-    content = _CONTENTS.get(path.suffix.lower())
-    if content is None:
+    if path.suffix.lower() not in _FORMS:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
     conversation, keep_values = kernel.session.conversation, kernel.settings.keep_values
     if not len(conversation):
@@ -62,7 +62,8 @@ def _save(kernel: Kernel, given: Arguments) -> None:
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
     if not force:
         _refuse_to_overwrite(path)
-    text = content(conversation, keep_values=keep_values)
+    write, _ = _FORMS[path.suffix.lower()]
+    text = write(conversation, keep_values=keep_values)
     try:
         replace_content(path.resolve(), text.encode("utf-8", "surrogatepass"))
     except OSError as error:
@@ -199,19 +200,11 @@ def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa:
     return f"{text}\n<!-- chatmagic {digest(text)} -->\n"
 
 
-_CONTENTS: Final = {".json": _json, ".ipynb": _ipynb, ".md": _markdown}
-
-
 def _refuse_to_overwrite(path: Path) -> None:
     """Raise an error for a file that was changed since ``%chat_save`` wrote it."""
     if not path.exists():
         return
-    is_ours = {
-        ".json": _is_archive,
-        ".ipynb": notebook.is_untouched,
-        ".md": _is_markdown,
-    }[path.suffix.lower()]
-    if not is_ours(notebook.content_of(path)):
+    if not _FORMS[path.suffix.lower()][1](notebook.content_of(path)):
         raise InputError(
             f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
             hint=f"Use another name, or {FORCE} to overwrite it.",
@@ -219,20 +212,26 @@ def _refuse_to_overwrite(path: Path) -> None:
 
 
 def _is_markdown(content: bytes) -> bool:
-    try:
+    with contextlib.suppress(UnicodeDecodeError):
         text = content.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return False
-    seal = _MARK.search(text)
-    return seal is not None and digest(text[: seal.start()]) == seal[1]
+        seal = _MARK.search(text)
+        return seal is not None and digest(text[: seal.start()]) == seal[1]
+    return False
 
 
 def _is_archive(content: bytes) -> bool:
-    try:
+    with contextlib.suppress(ValueError):
         conversation_json.load(_parsed(content))
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
+
+
+_FORMS: Final = {
+    ".json": (_json, _is_archive),
+    ".ipynb": (_ipynb, notebook.is_untouched),
+    ".md": (_markdown, _is_markdown),
+}
+"""By a file's suffix: what writes it, and what tells whether it is as it was written."""
 
 
 def _parsed(content: bytes) -> object:
