@@ -30,12 +30,14 @@ def cell_text(source: str, output: str = "", size: int | None = None, trace: str
 
     Args:
         source: what the cell says.
-        output: its output as text, or as much of it as was noted; empty for none.
+        output: its output as text, or as much of it as goes along; empty for none.
         size: how many characters the output had; ``None`` where it is all there.
         trace: the error that the cell raised, as text; empty for none.
     """
     parts = [f"A cell of this notebook:\n\n{_fenced(shortened(source), 'python')}"]
     shown = as_shown(output).strip("\n")
+    if size and not output:
+        parts.append(f"Its output of {size:,} characters is left out.")
     if shown.strip():
         is_whole = size is None or size <= len(output)
         words = "" if is_whole else f" (the first {len(output):,} of {size:,} characters)"

@@ -18,7 +18,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic._json import exact_count, exact_number, word_of
-from chatmagic.conversation.request_facts import A_NAME, Format, Parameters, thread_name
+from chatmagic.conversation.request_facts import (
+    A_NAME,
+    Above,
+    Format,
+    Parameters,
+    cells_above,
+    thread_name,
+)
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
 
@@ -109,11 +116,8 @@ def _name(word: str) -> str:
     return name
 
 
-def _positive(word: str) -> int:
-    number = exact_count(int(word))
-    if number == 0:
-        raise ValueError
-    return number
+def _above(word: str) -> int | Above:
+    return cells_above(int(word) if word.isdigit() else word)
 
 
 def _names(words: str) -> str:
@@ -192,12 +196,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         ("--above",),
-        "send the N nearest cells above along, with their outputs",
-        convert=_positive,
+        "send the N nearest cells above along; or new, or all",
+        convert=_above,
         metavar="N",
-        takes="a whole number, 1 or more",
-        suggested=("1", "2", "3", "5"),
-        configurable=False,
+        takes="a whole number, 0 or more, or new or all",
+        suggested=("new", "all", "0", "1", "2", "3"),
     ),
     Option(
         ("--tag",),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Entry = Literal["cell", "panel", "python"]
 Format = Literal["markdown", "text", "code", "json"]
+Above = Literal["new", "all"]
+"""Cells above that go along: those since the question above in its thread, or all of them."""
 ValueKind = Literal["cell", "error", "instructions", "format"]
 """What a value is that goes in front of a question; an expression's value has none."""
 
@@ -181,6 +183,18 @@ class AsTyped:
         return self.prompt if self.typed is None else self.typed
 
 
+def cells_above(value: object) -> int | Above:
+    """Return which of the cells above go along: how many of the nearest, or a word.
+
+    Args:
+        value: any JSON value.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return word_of(Above)(value) if isinstance(value, str) else exact_count(value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """Options by which a question is asked.
@@ -194,7 +208,7 @@ class Parameters:
         format: the form in which the reply is asked for and shown.
         schema: name of the schema that a reply in JSON has to have; ``None`` for none.
         with_error: whether the last error goes along in front of the question.
-        above: how many of the nearest cells above go along in front of it.
+        above: how many of the nearest cells above go along in front, or :data:`Above`.
         tag: label or tag of the cells that go along.
         cells: numbers of the cells that went along, in a record of an earlier version.
         thread: name of the thread that it is asked in; ``None`` is that of its place.
@@ -210,7 +224,7 @@ class Parameters:
     format: Format = json_field(word_of(Format), _where_asked_for, default="markdown")
     schema: str | None = json_field(exact_text)
     with_error: bool = json_field(switch, where_on, default=False)
-    above: int | None = json_field(exact_count)
+    above: int | Above | None = json_field(cells_above)
     tag: str | None = json_field(exact_text)
     cells: str | None = json_field(exact_text)
     thread: str | None = json_field(thread_name)

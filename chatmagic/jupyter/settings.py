@@ -171,6 +171,10 @@ class KernelSettings(Configurable):
     format = Enum(
         ["markdown", "text", "code", "json"], None, allow_none=True, help="Default of --format."
     ).tag(config=True)
+    above = Enum(["new", "all"], None, allow_none=True, help="Default of --above.").tag(config=True)
+    above_limit = _WholeNumber(
+        None, allow_none=True, min=0, help="The most characters that --above new or all send along."
+    ).tag(config=True)
     keep_values = Bool(
         False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
     ).tag(config=True)

@@ -79,7 +79,7 @@ class Status:
         """Return the parameters of the panel's questions, which are every cell's defaults."""
         settings = self.kernel.settings
         parameters = shared_fields(options.parse_line("", settings.trait_values()), Parameters)
-        return {**parameters, "fit": settings.fit}
+        return {**parameters, "above": None, "fit": settings.fit}  # no cell asks
 
     def streams(self) -> bool:
         """Return whether pages show a reply while it comes."""

@@ -41,7 +41,7 @@ def test_the_table_is_whole() -> None:
         "format",
         None,
         None,
-        None,
+        "above",
         None,
         None,
         "raw",
@@ -336,7 +336,9 @@ def test_cells_are_named_by_place_or_label() -> None:
     parsed = parse_line("--above 2 --tag load x")
     assert (parsed.above, parsed.tag) == (2, "load")
     assert options.typed_options(parsed) == ["--above 2", "--tag load"]
-    for line in ("--above 0", "--above -1", "--above x"):
+    for line in ("--above new", "--above all", "--above 0"):
+        assert options.typed_options(parse_line(f"{line} x")) == [line]
+    for line in ("--above -1", "--above x", "--above ²"):
         assert "takes" in refusal(f"{line} y").message
 
 

@@ -33,6 +33,8 @@ CELLS = [
     ("p", PICTURE),
     ("q1", "%%chat --above 3\nWhat {x} {{ 1 + 1 }} $y$?"),
     ("q2", "%chat --last 0 --above 1 --tag child Why?"),
+    ("n", "n = 5"),
+    ("q5", "%chat --above new And {{ n }}?"),
     ("e", RAISES),
     ("q3", "%chat_fix a default?"),
     ("q4", "%%chat --no-history --error\nWhy {{ 'that' }}?"),
@@ -46,7 +48,7 @@ def test_run_twice_and_headless_and_replayed(
     """All send the same; a replay of the cassette, and of the notebook itself, sends nothing."""
     path = tmp_path / "paper.ipynb"
     first = sent_each_time(service, CELLS, path, monkeypatch, raising=[RAISES])
-    above, tagged, fixed, error = [body["messages"][-1]["content"] for body in first]
+    above, tagged, new, fixed, error = [body["messages"][-1]["content"] for body in first]
     assert above == (
         f"A cell of this notebook:\n\n```python\n{AWAITS}\n```\n\n"
         # A kernel does not keep what such a cell prints.
@@ -59,6 +61,7 @@ def test_run_twice_and_headless_and_replayed(
         "What {x} 2 $y$?"
     )
     assert tagged.count("A cell of this notebook:") == 2
+    assert new == "A cell of this notebook:\n\n```python\nn = 5\n```\n\nAnd 5?"
 
     raised = (
         f"A cell of this notebook that raised an error:\n\n```python\n{RAISES}\n```\n\n"

@@ -14,7 +14,7 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -89,6 +89,7 @@ class CellRun:
         output: its output, as text.
         lost: the number of further characters in its output, which are not sent.
         trace: the error that it raised, as text; empty for none.
+        execution: identity of this run; ``None`` is unknown.
     """
 
     key: str
@@ -100,6 +101,13 @@ class CellRun:
     output: str = ""
     lost: int = 0
     trace: str = ""
+    execution: str | None = None
+
+    @property
+    def without_output(self) -> CellRun:
+        """The run as one that goes along without its output."""
+        lost = self.lost + len(self.output)
+        return replace(self, is_lasting=False, output="", lost=lost)
 
     @cached_property
     def text(self) -> str:
@@ -134,10 +142,10 @@ def cell_run_of(
     elif key is None:
         key, is_lasting = f"run {execution.id} {number}", False
     if is_ours(source):
-        return CellRun(key, is_lasting, is_ours=True, number=number)
+        return CellRun(key, is_lasting, True, number, execution=execution.id)
     kept = output[: attachments.MOST]
     lost = len(output) - len(kept)
-    return CellRun(key, is_lasting, False, number, source, names, kept, lost, trace)
+    return CellRun(key, is_lasting, False, number, source, names, kept, lost, trace, execution.id)
 
 
 class KeptOutput:

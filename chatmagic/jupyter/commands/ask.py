@@ -18,7 +18,7 @@ from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values import Descriptions
 from chatmagic.session.events import EMPTY, Ask, View
-from chatmagic.text import one_line
+from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,8 @@ EXAMPLES: Final = (
 ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry|_continue)?\b[^\n]*\Z"
 """Pattern of a cell that holds nothing but one ask; a failed one may clear the cell's output."""
 NO_ERROR: Final = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
+ABOVE_LIMIT: Final = 50_000
+"""The most characters of the cells that ``--above new`` or ``all`` sends, unless set."""
 _SINCE: Final = "has run since chatmagic was loaded. Nothing was sent."
 NO_BACKGROUND: Final = "--background has no reply to give back yet. Nothing was sent."
 
@@ -213,7 +215,7 @@ def _send(
 
 def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Execution) -> Ask:
     """Return the question: the text with its values put in, after the cells and the error."""
-    front = _in_front(kernel, parsed, execution.cell)
+    front, notes = _in_front(kernel, parsed, execution)
     if front and not text.strip():
         raise InputError(EMPTY)
     descriptions = None
@@ -225,7 +227,7 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         **shared_fields(parsed, Parameters),
         typed=text if values else None,
         values=values,
-        notes=() if descriptions is None else descriptions.notes,
+        notes=(*notes, *(() if descriptions is None else descriptions.notes)),
         keep_values=kernel.settings.keep_values,
         allow_secrets=parsed.allow_secrets,
         fit=kernel.settings.fit,
@@ -265,24 +267,29 @@ def _is_updated(kernel: Kernel, execution: Execution) -> bool:
     return how == "updates" or (how == "auto" and execution.is_live)
 
 
-def _in_front(kernel: Kernel, parsed: ParsedLine, owner: str | None) -> tuple[Value, ...]:
-    """Return the values in front of a question: cells and the last error, in order.
+def _in_front(
+    kernel: Kernel, parsed: ParsedLine, execution: Execution
+) -> tuple[tuple[Value, ...], tuple[str, ...]]:
+    """Return the values in front of a question, and a line on what is left out of them.
 
     Args:
         kernel: the kernel.
         parsed: the options of the cell that asks.
-        owner: hash of that cell; ``None`` if it is unknown.
+        execution: the execution of that cell.
 
     Raises:
         InputError: there is no such cell or error; nothing was sent.
     """
     error = (_error(kernel),) if parsed.with_error else ()
-    if parsed.above is None and parsed.tag is None:
-        return error
-    above, below = _around(kernel, owner)
+    if not parsed.above and parsed.tag is None:
+        return error, ()
+    above, below = _around(kernel, execution.cell)
     named: dict[str, str] = {}
-    if parsed.above is not None:
-        named |= _nearest(above, parsed.above)
+    notes: tuple[str, ...] = ()
+    if parsed.above:
+        nearest, notes = _nearest(kernel, parsed, execution, above)
+        named = {run.key: f"{len(nearest) - n} above" for n, run in enumerate(nearest)}
+        above = [next((new for new in nearest if new.key == run.key), run) for run in above]
     if parsed.tag is not None:
         named |= _tagged(above, below, parsed.tag)
     cells = [
@@ -290,11 +297,11 @@ def _in_front(kernel: Kernel, parsed: ParsedLine, owner: str | None) -> tuple[Va
         for run in (*above, *below)
         if run.key in named
     ]
-    return (*cells, *error)
+    return (*cells, *error), notes
 
 
 def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[CellRun]]:
-    """Return the user's own cells above the asking cell, and those below it, in order.
+    """Return the cells above the asking cell, and those below it, in order.
 
     The order is that of the page if it is known. Otherwise it is that of the cells' first runs, so
     that a notebook that runs again finds the same cells above a question.
@@ -308,23 +315,60 @@ def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[Cell
         # A cell that no page lists has run elsewhere, such as in a console.
         order += [key for key in runs if key not in layout.present and key not in order]
     place = order.index(owner) if owner in order else len(order)
-    above = [runs[key] for key in order[:place] if not runs[key].is_ours]
-    below = [runs[key] for key in order[place + 1 :] if not runs[key].is_ours]
-    return above, below
+    return [runs[key] for key in order[:place]], [runs[key] for key in order[place + 1 :]]
 
 
-def _nearest(above: list[CellRun], count: int) -> dict[str, str]:
-    """Return the names of the nearest cells above, by the cells' keys."""
-    if not above:
-        raise InputError(f"No cell above this one {_SINCE}", hint="%%chat cells are not counted.")
-    nearest = above[-count:]
-    return {run.key: f"{len(nearest) - n} above" for n, run in enumerate(nearest)}
+def _nearest(
+    kernel: Kernel, parsed: ParsedLine, execution: Execution, above: list[CellRun]
+) -> tuple[list[CellRun], tuple[str, ...]]:
+    """Return those of the cells above that go along, and a line on what is left out of them."""
+    if parsed.above == "new":
+        order = kernel.order(execution.cell)
+        window = kernel.session.conversation.window(
+            execution.cell, execution.id, order=order, thread=parsed.thread
+        )
+        asked = {turn.owner or turn.execution for turn in window.above}
+        # A question of this very execution has had what stands above.
+        since = len(above) if execution.id in {turn.execution for turn in window.above} else 0
+        places = (n for n, run in enumerate(above, 1) if {run.key, run.execution} & asked)
+        above = above[max(since, *places, 0) :]
+    nearest = [run for run in above if not run.is_ours]
+    if isinstance(parsed.above, int):
+        if not nearest:
+            raise InputError(
+                f"No cell above this one {_SINCE}", hint="%%chat cells are not counted."
+            )
+        return nearest[-parsed.above :], ()
+    limit = kernel.settings.above_limit
+    return _within(nearest, ABOVE_LIMIT if limit is None else limit)
+
+
+def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, ...]]:
+    """Return cells without the oldest outputs that make them too long, and a line on these.
+
+    Args:
+        runs: the cells, oldest first; where their sources are too long, the oldest are left out.
+        limit: the most characters of their texts.
+    """
+    kept, outputs = list(runs), 0
+    for at, run in enumerate(runs):
+        if sum(len(each.text) for each in kept) <= limit:
+            break
+        kept[at], outputs = run.without_output, outputs + bool(run.output)
+    while sum(len(each.text) for each in kept) > limit:
+        kept.pop(0)
+    gone = len(runs) - len(kept)
+    parts = ((outputs, "output"), (gone, "whole cell"))
+    left_out = " and ".join(counted(count, noun) for count, noun in parts if count)
+    if not left_out:
+        return kept, ()
+    return kept, (f"left out of the cells above: {left_out} (above_limit is {limit:,})",)
 
 
 def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, str]:
     """Return a label or tag by the keys of its cells: those above, or else those below."""
     for runs in (above, below):
-        if named := {run.key: name for run in runs if name in run.names}:
+        if named := {run.key: name for run in runs if not run.is_ours and name in run.names}:
             return named
     raise InputError(
         f"No cell with the label or tag {one_line(name)} {_SINCE}",

@@ -472,6 +472,70 @@ def test_the_nearest_cells_above_go_in_front(shell: Shell, emulator: Emulator) -
     assert f"in front of the question: cell 2 above ({len(first) - 2} characters), cell 1" in html
 
 
+@pytest.mark.parametrize("how", ["page", "machine"])
+def test_the_cells_since_the_question_above_go_along(
+    shell: Shell, emulator: Emulator, how: str
+) -> None:
+    """Each goes along once in a thread, by its place in the page or by the order of the runs."""
+    names = iter("abcdefghijkl")
+
+    def run(source: str) -> None:
+        shell.page(source, next(names)) if how == "page" else shell.machine(source)
+
+    def ask(source: str) -> str:
+        run(source)
+        return asked(emulator)[-1][-1]
+
+    run("x = 1")
+    run("%config ChatMagics.above = 'new'")
+    assert ask("%%chat\nfirst") == f"{block('x = 1')}first"
+    assert ask("%%chat\nnothing is new") == "nothing is new"
+    run("y = 2")
+    run("print(y)")
+    assert ask("%chat --thread other aside") == (
+        f"{block('x = 1')}{block('y = 2')}{block('print(y)', '2')}aside"
+    )
+    assert ask("%%chat\nsecond") == f"{block('y = 2')}{block('print(y)', '2')}second"
+    assert ask("%chat --above 0 none") == "none"
+    assert ask("%chat --above 1 one") == f"{block('print(y)', '2')}one"
+    both = "%chat one of two\n%chat --above all two of two"
+    run("z = 3")
+    run(both)
+    one, two = (body[-1] for body in asked(emulator)[-2:])
+    assert one == f"{block('z = 3')}one of two"
+    assert two.count("A cell of this notebook") == 4
+
+
+def test_a_question_that_runs_again_sends_what_is_new_above_it(
+    shell: Shell, emulator: Emulator
+) -> None:
+    """Not what ran below; two questions of one cell send it once."""
+    shell.page("a = 1", "a")
+    shell.page("%%chat --above new\necho:q", "q")
+    shell.page("b = 2", "b")
+    shell.page("%chat --above new echo:r\n%chat --above new echo:again", "r")
+    assert [body[-1] for body in asked(emulator)[-2:]] == [f"{block('b = 2')}echo:r", "echo:again"]
+    shell.page("%%chat --above new\necho:q", "q")
+    assert asked(emulator)[-1][-1] == f"{block('a = 1')}echo:q"
+
+
+def test_a_limit_leaves_out_the_oldest_outputs_first(shell: Shell, emulator: Emulator) -> None:
+    """And then the oldest cells; a line says so, and no mark is lost or made by it."""
+    shell.page("print('o' * 400)", "a")
+    shell.page("print('n' * 400)", "b")
+    shell.page("%config ChatMagics.above_limit = 700", "c")
+    ran = shell.page("%chat --above new why?", "d")
+    first = attachments.cell_text("print('o' * 400)", "", 400)
+    assert "Its output of 400 characters is left out." in first
+    second = block("print('n' * 400)", "n" * 400)
+    assert asked(emulator)[-1][-1] == f"{first}\n\n{second}why?"
+    assert "left out of the cells above: 1 output (above_limit is 700)" in ran.everything
+    shell.page("%config ChatMagics.above_limit = 150", "c")
+    ran = shell.page("%chat --no-history --above all why?", "e")
+    assert asked(emulator)[-1][-1].count("A cell of this notebook") == 1
+    assert "2 outputs and 1 whole cell (above_limit is 150)" in ran.everything
+
+
 def test_a_cell_that_raised_goes_along_with_its_error(shell: Shell, emulator: Emulator) -> None:
     """Below what it showed before."""
     shell.run("print('so far')\n1 / 0")
@@ -508,7 +572,7 @@ def test_cells_with_a_label_or_a_tag_go_in_front(shell: Shell, emulator: Emulato
     [
         ("--above 1 x", "No cell above this one has run since chatmagic was loaded."),
         ("--tag load x", "No cell with the label or tag load has run since chatmagic was loaded."),
-        ("--above 0 x", "--above takes a whole number, 1 or more, not '0'."),
+        ("--above x x", "--above takes a whole number, 0 or more, or new or all, not 'x'."),
     ],
 )
 def test_what_is_not_there_fails_before_sending(
