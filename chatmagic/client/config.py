@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import platformdirs
 
 from chatmagic.client import keys
-from chatmagic.client.endpoint import KEY_VARIABLES, Endpoint, Server
+from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
@@ -36,7 +36,6 @@ Setting = tuple[str | None, str]
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
 
 URL_VARIABLE: Final = "CHATMAGIC_BASE_URL"
-AUTH_VARIABLE: Final = "CHATMAGIC_AUTH"
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
 
@@ -76,7 +75,13 @@ def resolve_endpoint(
         InputError: a way of the key, or the environment's key, cannot be used.
     """
     typed = typed or {}
-    endpoint = replace(place, guarded=(*known_keys(), *typed.values()))
+    guarded = (*known_keys(), *typed.values())
+    endpoint = replace(
+        place,
+        guarded=guarded,
+        has_commands=open_store is not None,
+        has_auth_variable=bool(_value(AUTH_VARIABLE)),
+    )
     if endpoint.base_url == EMULATOR:
         return endpoint
     # How a server that is known by name takes its key is no matter of the settings.
@@ -242,7 +247,7 @@ def _with_key(
     if open_store is not None and (kept := open_store().load(here)) is not None:
         return replace(endpoint, key=kept[0], key_from=kept[1])
     if is_in_environment:
-        return replace(endpoint, elsewhere=home or f"no address, as {URL_VARIABLE} gives none")
+        return replace(endpoint, elsewhere=home or NO_ADDRESS)
     return endpoint
 
 

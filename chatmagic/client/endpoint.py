@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
 """The environment's variables of a key: itself, and the name of a file that holds it."""
-SET_AUTH: Final = 'CHATMAGIC_AUTH={0}, Client(auth="{0}") or %config ChatMagics.auth = "{0}"'
-"""What sends the key in another way; the environment counts before the setting."""
+AUTH_VARIABLE: Final = "CHATMAGIC_AUTH"
+NO_ADDRESS: Final = "no address, as CHATMAGIC_BASE_URL gives none"
+"""What the environment's key belongs to where the environment has no address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Endpoint:
         guarded: the keys that are known, for whichever address: no request may hold one.
         warnings: what is unwise about the address or the key's file, a line each.
         server: the server whose name was given in place of the address; ``None`` for a URL.
+        has_commands: whether it is a kernel's, so that ``%config`` and ``%chat_login`` count.
+        has_auth_variable: whether the environment says in which way the key is given.
     """
 
     base_url: str
@@ -70,6 +73,8 @@ class Endpoint:
     guarded: tuple[Secret, ...] = ()
     warnings: tuple[str, ...] = ()
     server: Server | None = None
+    has_commands: bool = field(default=False, compare=False)
+    has_auth_variable: bool = field(default=False, compare=False)
 
     @property
     def origin(self) -> str:
@@ -115,12 +120,37 @@ class Endpoint:
         what = f"There is no API key for {self.origin}. Nothing was sent."
         if self.elsewhere is not None:
             what += f" The environment's key belongs to {self.elsewhere}."
-        keyless = SET_AUTH.format("none")
-        raise AuthenticationError(
-            what,
-            hint="%chat_login asks for one, Client(api_key=…) takes one; "
-            f"for a server without keys: {keyless}",
-        )
+        keyless = self.how_to_set_auth("none")
+        hint = f"{self.how_to_give_a_key()}; for a server without keys: {keyless}"
+        raise AuthenticationError(what, hint=hint)
+
+    def how_to_give_a_key(self) -> str:
+        """Return what a person does where there is no key for the address."""
+        gives = "%chat_login asks for one" if self.has_commands else "Client(api_key=…) takes one"
+        if self.elsewhere != NO_ADDRESS:
+            return gives
+        return f"CHATMAGIC_BASE_URL={self.posted_to()} beside the key sends it there, or {gives}"
+
+    def how_to_set(self, name: str, value: str) -> str:
+        """Return what a person types to set something, in the kernel or in Python.
+
+        Args:
+            name: the setting's name.
+            value: the value.
+        """
+        if self.has_commands:
+            return f'%config ChatMagics.{name} = "{value}"'
+        return f'Client({name}="{value}")'
+
+    def how_to_set_auth(self, auth: Auth) -> str:
+        """Return what a person types so that the key goes in another way.
+
+        Args:
+            auth: the way.
+        """
+        if self.has_commands and self.has_auth_variable:
+            return f"%env {AUTH_VARIABLE}={auth}"  # which counts before the setting
+        return self.how_to_set("auth", auth)
 
     def posted_to(self) -> str:
         """Return the address that requests are posted to, for a message: no key is in it."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.client import config
-from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.client.transport import Exchange, Transport
     from chatmagic.models import Reply, State
+    from chatmagic.protocol.auth import Auth
     from chatmagic.protocol.wire import Request
 
 
@@ -556,9 +556,6 @@ def _error_in(event: sse.Payload) -> ErrorBody | None:
     return ErrorBody.from_json(value) or ErrorBody(error="error")
 
 
-HOW_TO_SET_A_MODEL: Final = (
-    '%config ChatMagics.model = "NAME", %chat_connect URL --model NAME, or Client(model="NAME")'
-)
 _MAY_LACK_A_MODEL: Final = {400, 404, 422}
 
 
@@ -580,12 +577,15 @@ def advised(
         if endpoint.auth == "none":
             error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
             error.args = (error.message,)
-        other = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
-        steps.append(f"Or is it to be sent in another way? {SET_AUTH.format(other)}")
+        other: Auth = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
+        steps.append(f"Or is it to be sent in another way? {endpoint.how_to_set_auth(other)}")
     if _is_about_a_model(error, model):
         # A wrong address answers 404 too, whether or not a model was named.
         is_last = status == HTTPStatus.NOT_FOUND and model is None
-        steps.insert(len(steps) if is_last else 0, _about_the_model(model))
+        steps.insert(
+            len(steps) if is_last else 0,
+            _about_the_model(model, endpoint.how_to_set("model", "NAME")),
+        )
     error.hint = " ".join(step for step in steps if step) or None
     return error
 
@@ -601,8 +601,8 @@ def _is_about_a_model(error: ChatError, model: object) -> bool:
     return is_refusal and re.search(r"\bmodels?\b", error.message, re.IGNORECASE) is not None
 
 
-def _about_the_model(model: object) -> str:
+def _about_the_model(model: object, how_to_set: str) -> str:
     if model is None:
-        return f"No model was named: {HOW_TO_SET_A_MODEL} names one."
+        return f"No model was named: {how_to_set} names one."
     shown = one_line(str(model))
-    return f"The model asked for was {shown}: {HOW_TO_SET_A_MODEL} names another."
+    return f"The model asked for was {shown}: {how_to_set} names another."

@@ -466,10 +466,37 @@ def _value(option: Option, flag: str, word: str | None) -> object:
         ) from None
 
 
+_IN_BODY: Final = re.compile(
+    "(?:top|min)-[pk]|seed|stop|n|(?:top-)?logprobs|logit-bias|(?:frequency|presence|repetition)"
+    "-penalty|reasoning-effort|response-format|user"
+)
+"""Fields of a request, known from other clients, which only ``extra_body`` sets."""
+_NOT_HERE: Final = {
+    **dict.fromkeys(
+        ("--system", "--system-prompt"),
+        "%%chat_instructions gives instructions to the questions below it.",
+    ),
+    **dict.fromkeys(
+        ("--image", "--file", "--attach", "--audio"),
+        "Text alone is sent, as the service's interface has it; {{ name }} puts a value in.",
+    ),
+}
+"""Options of other clients, and what does that here, or why nothing does."""
+
+
 def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     """Return the error for a flag that does not exist, with the nearest one or its setting."""
     typed = flag.casefold()
     shown = one_line(flag, _SHOWN)
+    field = typed.removeprefix("--").replace("_", "-")
+    if _IN_BODY.fullmatch(field):
+        name = field.replace("-", "_")
+        return InputError(
+            f"{shown} is not an option. {_UNSENT}",
+            hint=f'%config ChatMagics.extra_body = {{"{name}": VALUE}} sends it with each request.',
+        )
+    if typed in _NOT_HERE:
+        return InputError(f"{shown} is not an option. {_UNSENT}", hint=_NOT_HERE[typed])
     setting = _SHORT_SETTINGS.get(typed, typed.removeprefix("--").replace("-", "_"))
     if setting in settings:
         value = '"NAME"' if setting == "model" else "VALUE"

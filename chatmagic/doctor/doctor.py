@@ -25,7 +25,7 @@ from chatmagic import _log
 from chatmagic._version import __version__
 from chatmagic.cassette.cassette import MODES, Cassette
 from chatmagic.client import config, keys, network_errors
-from chatmagic.client.endpoint import SET_AUTH, ServiceSetup
+from chatmagic.client.endpoint import ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, NotRecordedError
@@ -284,7 +284,9 @@ def _no_key(endpoint: Endpoint) -> Line:
             f"none for this address; the environment's key belongs to {endpoint.elsewhere}",
             "Set CHATMAGIC_BASE_URL to the address that the key is for, or run %chat_login here.",
         )
-    todo = f"%chat_login asks for one; for a server without keys: {SET_AUTH.format('none')}."
+    todo = (
+        f"%chat_login asks for one; for a server without keys: {endpoint.how_to_set_auth('none')}."
+    )
     return Line("!!", "key", "none for this address", todo)
 
 

@@ -133,6 +133,9 @@ class ChatMagics(KernelSettings, Magics):
         Raises:
             ChatInterrupted: an interrupt, wherever it came.
         """
+        if command.asks_for_help(line, cell):
+            print(command.help)
+            return None
         try:
             if self.notes is not None:
                 self.notes.raise_interrupt()

@@ -34,6 +34,7 @@ from chatmagic.cassette.cassette import MODES, CassetteOptions, CassetteSetup, r
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import (
     ADDRESS_SETTINGS,
+    AUTH_VARIABLE,
     ServiceSetup,
     Timeout,
     request_fields,
@@ -396,7 +397,7 @@ class ConfiguredEnvironment:
         """
         return config.resolve_endpoint(
             self.address(),
-            [config.environment_setting(config.AUTH_VARIABLE), (self.settings.auth, "auth")],
+            [config.environment_setting(AUTH_VARIABLE), (self.settings.auth, "auth")],
             file_url=self.settings.file_url,
             typed=self.typed,
             open_store=keys.open_store,

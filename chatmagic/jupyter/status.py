@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic import text
 from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import CASSETTE
-from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.turn import MAIN
@@ -197,8 +196,8 @@ def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
         elsewhere = endpoint.elsewhere
         has = "" if elsewhere is None else f" (the environment's belongs to {elsewhere})"
         return (
-            f"{at}.\nNo key for this address yet{has}: %chat_login asks for it.\n"
-            f"For a server without keys: {SET_AUTH.format('none')}"
+            f"{at}.\nNo key for this address yet{has}: {endpoint.how_to_give_a_key()}.\n"
+            f"For a server without keys: {endpoint.how_to_set_auth('none')}"
         )
     return f"{at}; key from {endpoint.key_from}, sent as {endpoint.auth}."
 

@@ -35,9 +35,7 @@ _HERE: Final = (
     ("%chat_login", "%chat_login in a notebook"),
 )
 """What a message says for a notebook, and for a shell; the longer ones first."""
-_CONFIGURED: Final = (
-    r"(?:Client\([^)]*\) or )?%config (ChatMagics\.\w+(?: = (?:\{[^}]*\}|[\w\"]+))?)"
-)
+_CONFIGURED: Final = r"%config (ChatMagics\.\w+(?: = (?:\{[^}]*\}|[\w\"]+))?)"
 """A setting of a kernel, which a file sets for a shell."""
 
 

@@ -231,7 +231,6 @@ def test_any_line_is_read_or_refused(text: str) -> None:
         ("--max 9", "--max is not an option: did you mean --max-tokens? Nothing was sent."),
         ("--tokens 9", "--tokens is not an option: did you mean --max-tokens? Nothing was sent."),
         ("--histroy", "--histroy is not an option: did you mean --history? Nothing was sent."),
-        ("--system x", "--system is not an option. Nothing was sent."),
         ("--no x", "--no is not an option: did you mean --no-history? Nothing was sent."),
         ("-m x y", "-m is not an option. Nothing was sent."),
         ("-x y", "-x is not an option. Nothing was sent."),
@@ -264,6 +263,24 @@ def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
     error = refusal(line)
     assert error.message == message
     assert error.hint == "A prompt that begins with a dash goes after --; %chat? shows the options."
+
+
+@pytest.mark.parametrize(
+    ("line", "way"),
+    [
+        ("--system x", "%%chat_instructions gives instructions"),
+        ("--top-p 0.9 x", '%config ChatMagics.extra_body = {"top_p": VALUE} sends it'),
+        ("--Seed=3 x", '{"seed": VALUE}'),
+        ("--image a.png x", "Text alone is sent"),
+    ],
+)
+def test_an_option_of_another_client_leads_to_what_does_it_here(line: str, way: str) -> None:
+    """Or says why nothing does."""
+    error = refusal(line)
+    assert (
+        error.message == f"{line.replace('=', ' ').split()[0]} is not an option. Nothing was sent."
+    )
+    assert way in (error.hint or "")
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,11 @@ EXAMPLES: Final = (
 )
 ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry|_continue)?\b[^\n]*\Z"
 """Pattern of a cell that holds nothing but one ask; a failed one may clear the cell's output."""
+_NOT_PUT_IN: Final = (
+    r"(?<![\w\\{}^$])\{(?P<braced>[A-Za-z_]\w*)\}(?!\})"
+    r"|(?<![\w\\$])\$(?P<dollar>[A-Za-z_]\w*)\b(?![^\n]*\$)"
+)
+"""Pattern of what puts a variable in elsewhere; a second dollar in the line makes a formula."""
 NO_ERROR: Final = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
 ABOVE_LIMIT: Final = 50_000
 """The most characters of the cells that ``--above new`` or ``all`` sends, unless set."""
@@ -227,7 +232,11 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         **shared_fields(parsed, Parameters),
         typed=text if values else None,
         values=values,
-        notes=(*notes, *(() if descriptions is None else descriptions.notes)),
+        notes=(
+            *notes,
+            *(() if descriptions is None else descriptions.notes),
+            *_braces(kernel, parsed, text),
+        ),
         keep_values=kernel.settings.keep_values,
         allow_secrets=parsed.allow_secrets,
         fit=kernel.settings.fit,
@@ -238,6 +247,16 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         shown=not parsed.quiet,
         background=execution.name if _may_end(kernel, parsed, execution) else None,
     )
+
+
+def _braces(kernel: Kernel, parsed: ParsedLine, text: str) -> list[str]:
+    """Return a note on the first ``{name}`` or ``$name`` of a variable, which is sent as typed."""
+    matches = () if parsed.raw else re.finditer(_NOT_PUT_IN, text)
+    for match in matches:
+        name = match["braced"] or match["dollar"]
+        if name in kernel.shell.user_ns and name not in kernel.shell.user_ns_hidden:
+            return [f"{match[0]} is sent as typed; {{{{ {name} }}}} puts the value in"]
+    return []
 
 
 def _may_end(kernel: Kernel, parsed: ParsedLine, execution: Execution) -> bool:

@@ -69,6 +69,19 @@ class Command:
             return text
         return "\n".join([text, "", *options.help_lines(self.options)])
 
+    def asks_for_help(self, line: str, cell: str | None) -> bool:
+        """Return whether only the help is wanted, for which nothing is done.
+
+        Args:
+            line: the line after the magic's name.
+            cell: the cell's body; ``None`` for none.
+        """
+        words = line.casefold().split()
+        if words[:1] in (["-h"], ["--help"]):
+            return True
+        is_word = [word.rstrip("?!.") for word in words] == ["help"]
+        return self.is_prompt and is_word and not (cell or "").strip()
+
     def parse(self, line: str, cell: str | None = None) -> Arguments:
         """Return the arguments of a line, parsed by the options that the command declares.
 

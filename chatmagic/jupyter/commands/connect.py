@@ -92,7 +92,7 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     lacks_key = endpoint.key is None and running(kernel.shell).audience != "machine"
     print(service_words(endpoint, of_key=lacks_key and not kernel.is_replaying()))
     if not endpoint.is_emulator:
-        print("Nothing was sent; the first question shows whether it answers.")
+        print(f"Questions will be posted to {endpoint.posted_to()}. Nothing was sent.")
     for name, words in address_rows(kernel):
         print(f"{name}: {words}")
     if place.server is not None and place.server.needs_model and kernel.model() is None:
@@ -114,7 +114,8 @@ def _list_models(kernel: Kernel) -> None:
     keys, endpoint = kernel.known_keys(), kernel.session.endpoint
     names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
     at = "here" if endpoint is None else endpoint.origin
-    print(f"{text.counted(len(names), 'model')} at {at}{':' if names else '.'}")
+    count = text.counted(len(names), "model") if names else "No model"
+    print(f"{count} at {at}{':' if names else '.'}")
     for name in names[:MOST_LISTED]:
         print(f"  {text.unlinked(name)}")
     if len(names) > MOST_LISTED:

@@ -206,6 +206,39 @@ def test_a_mistaken_command_is_refused(shell: Shell, emulator: Emulator, name: s
     assert emulator.requests == []
 
 
+@pytest.mark.parametrize(
+    "code",
+    ["%chat -h", "%chat --help", "%chat help", "%%chat help", "%%chat -h\nWhy?", "%chat_fix -h"],
+)
+def test_help_is_shown_and_nothing_is_sent(shell: Shell, emulator: Emulator, code: str) -> None:
+    """As ``?`` shows it; so it is for any other command."""
+    assert "--max-tokens" in shell.do(code).printed or "%chat_fix [what" in shell.do(code).printed
+    assert "Show the conversation." in shell.do("%chat_history --help").printed
+    assert emulator.requests == []
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("Dear {name},", "{name} is sent as typed; {{ name }} puts the value in"),
+        ("Dear $name,", "$name is sent as typed; {{ name }} puts the value in"),
+        ("Dear {other}, {{ name }}", None),
+        (r"\frac{name}{2}, $name$, \{name\}, f{name}", None),
+        ("--raw Dear {name}", None),
+    ],
+)
+def test_other_braces_are_sent_with_a_line(
+    shell: Shell, emulator: Emulator, text: str, note: str | None
+) -> None:
+    """That shows those which put a value in, where they name a variable."""
+    shell.do("name = 'Ann'")
+    ran = shell.page(f"%chat {text}", "a")
+    shown = repr(ran.messages)
+    assert ("is sent as typed" in shown) is (note is not None)
+    assert note is None or note in shown
+    assert len(emulator.requests) == 1
+
+
 def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
     """A page's last state is what a machine is shown once, data and metadata."""
     shell.do("%config ChatMagics.no_history = True")

@@ -19,7 +19,6 @@ from project import ROOT
 from shells import FIXED, KEY, Shell, bodies, models
 
 from chatmagic._version import __version__
-from chatmagic.client.endpoint import SET_AUTH
 from chatmagic.errors import (
     AuthenticationError,
     ConnectError,
@@ -325,15 +324,16 @@ def test_a_missing_key_is_told_with_what_to_do(
     lines = bare.do("%chat_connect https://one.example").printed.splitlines()
     assert lines == [
         "Connected to https://one.example:443 (%chat_connect).",
-        "No key for this address yet: %chat_login asks for it.",
-        f"For a server without keys: {SET_AUTH.format('none')}",
-        "Nothing was sent; the first question shows whether it answers.",
+        "No key for this address yet: %chat_login asks for one.",
+        'For a server without keys: %config ChatMagics.auth = "none"',
+        "Questions will be posted to https://one.example/v1/chat/completions. Nothing was sent.",
     ]
     monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
     lines = bare.do("%chat_connect https://two.example").printed.splitlines()
     assert lines[1] == (
         "No key for this address yet (the environment's belongs to no address, as "
-        "CHATMAGIC_BASE_URL gives none): %chat_login asks for it."
+        "CHATMAGIC_BASE_URL gives none): CHATMAGIC_BASE_URL=https://two.example/v1/chat/"
+        "completions beside the key sends it there, or %chat_login asks for one."
     )
 
 
