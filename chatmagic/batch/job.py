@@ -1,8 +1,7 @@
 """Job: the requests of many rows, sent by a few threads, each row stored as it ends.
 
-The thread that runs the job reads the rows and hands them out, a few at a time. It takes no lock,
-so that Ctrl-C in it leaves none taken: a dispatcher gives the rows to an executor, whose threads
-send and store, and closes the file behind the last one.
+The thread that runs the job reads the rows and hands them out, a few at a time. The others send
+and store; the last one to end closes the file, where the first one does not wait for it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import json
 import queue
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from chatmagic.batch.job_file import JobFile
+    from chatmagic.batch.pace import Pause
     from chatmagic.batch.rows import Rows
     from chatmagic.client.client import Client
     from chatmagic.models import Credits, Reply
@@ -72,6 +71,7 @@ class Task:
         request: what it sends.
         occurrence: which of equal requests it is, from 1.
         problem: why it is not to be sent.
+        call: name of the call.
     """
 
     row: int
@@ -79,6 +79,7 @@ class Task:
     request: Request
     occurrence: int
     problem: ChatError | None = None
+    call: str | None = None
 
 
 @dataclass(slots=True)
@@ -90,10 +91,13 @@ class Tasks:
         compose: makes a row's request.
         address: of the service, which is part of each key; ``None`` where a file is replayed.
         file: the job's file.
-        keeps: whether the keys of all rows are kept.
+        keeps: whether the keys of all rows are kept; otherwise the file has a line of this call
+            for each row, also for one that another call had answered.
         keys: those keys, in the rows' order.
         failed: how many have failed before.
         listed: the tasks, those that failed first; ``None`` where rows are read as needed.
+        total: how many rows were read.
+        call: name of the call, by which its lines are told apart: it goes by the first row.
     """
 
     rows: Rows
@@ -104,6 +108,8 @@ class Tasks:
     keys: list[str] = field(default_factory=list)
     failed: int = 0
     listed: list[Task] | None = None
+    total: int = 0
+    call: str | None = None
 
     def __post_init__(self) -> None:
         """Make all requests, where the rows are in memory: a mistake in the last costs nothing."""
@@ -127,10 +133,14 @@ class Tasks:
                 key = replay_key(known, occurrence)
             else:
                 key = digest([self.address, json.loads(request.encode()), occurrence])
+            self.total = number + 1
+            self.call = self.call or key[:16]
             if self.keeps:
                 self.keys.append(key)
             if not self.file.is_answered(key):
-                yield Task(number, key, request, occurrence, problem)
+                yield Task(number, key, request, occurrence, problem, self.call)
+            elif not self.keeps and self.address is not None:
+                self.file.copy(key, number, self.call)
 
 
 @dataclass(slots=True)
@@ -144,6 +154,7 @@ class Progress:
         sending: requests under way.
         sent: requests that have ended.
         failures: rows that failed since the last one that did not.
+        lost: replies that had come and could not be stored.
         waiting: until when no request goes, in words; empty where they go.
     """
 
@@ -153,6 +164,7 @@ class Progress:
     sending: int = 0
     sent: int = 0
     failures: int = 0
+    lost: int = 0
     waiting: str = ""
 
 
@@ -195,11 +207,17 @@ class Job:
         file: keeps the reply to each, or its error.
         asker: sends.
         workers: how many requests are under way at most.
-        waits: whether a limit that was reached is waited for.
+        waits: whether a limit is waited for that lasts longer than a minute.
     """
 
     def __init__(
-        self, tasks: Iterable[Task], file: JobFile, asker: Asker, *, workers: int, waits: bool
+        self,
+        tasks: Iterable[Task],
+        file: JobFile,
+        asker: Asker,
+        *,
+        workers: int,
+        waits: bool,
     ) -> None:
         """Start nothing yet."""
         self.progress = Progress()
@@ -213,16 +231,12 @@ class Job:
         self._asker = asker
         self._workers = workers
         self._waits = waits
-        self._executor = ThreadPoolExecutor(workers, "chatmagic-map")
-        self._dispatcher = threading.Thread(
-            target=self._dispatch, name="chatmagic-map-dispatcher", daemon=True
-        )
         self._given = queue.SimpleQueue["Task | None"]()
-        self._clients = contextlib.ExitStack()
-        self._idle: list[Client] = []
         self._halts: set[Halt] = set()
-        self._is_cut = False
-        self._lock = threading.Lock()
+        self._is_cut = self._is_fed = self._is_closed = False
+        # Threads that were started for sure, that have begun, and that have ended.
+        self._started = self._entered = self._left = 0
+        self._lock = threading.RLock()
         self._news = queue.SimpleQueue[None]()
 
     def run(self, tick: Callable[[], object] = lambda: None) -> None:
@@ -240,7 +254,6 @@ class Job:
         """
         try:
             try:
-                self._dispatcher.start()
                 self._hand_out(tick)
                 self._finish(tick)
             except BaseException:
@@ -260,7 +273,8 @@ class Job:
         Args:
             cut: whether these are cut off.
         """
-        self.is_stopped = True
+        self.is_stopped = self._is_fed = True
+        self._given.put(None)
         if cut:
             self._is_cut = True
             for halt in tuple(self._halts):
@@ -269,53 +283,72 @@ class Job:
     @property
     def is_alive(self) -> bool:
         """Whether requests may be under way; the file is open until they have ended."""
-        return is_alive(self._dispatcher)
+        return self._entered > 0 and not self._is_closed
 
     # --- The thread that runs the job ----------------------------------------------------------
 
     def _hand_out(self, tick: Callable[[], object]) -> None:
-        """Hand the rows out, as many at a time as there are threads."""
+        """Hand the rows out, as many at a time as there are threads; start these as needed."""
         for handed, task in enumerate(self._tasks):
             while handed - self.progress.ended >= self._workers and not self.is_stopped:
                 self._rest(tick)
             if self.is_stopped:
                 return
             self._given.put(task)
+            if self._started < self._workers:
+                # Rows under way end before the interpreter exits.
+                threading.Thread(target=self._work, name="chatmagic-map", daemon=False).start()
+                self._started += 1
 
     def _finish(self, tick: Callable[[], object]) -> None:
         """Wait for the rows under way."""
+        self._is_fed = True
         self._given.put(None)
-        while self.is_alive:
+        while not self._close_behind_last():
             self._rest(tick)
+        tick()
 
     def _rest(self, tick: Callable[[], object]) -> None:
         with contextlib.suppress(queue.Empty):
             self._news.get(timeout=NAP)
         tick()
 
-    # --- The dispatcher ------------------------------------------------------------------------
+    # --- Its threads ---------------------------------------------------------------------------
 
-    def _dispatch(self) -> None:
-        """Give the rows to the executor; close the clients and the file behind the last one."""
+    def _work(self) -> None:
+        """Do rows until there are no more, by a client that no other thread has."""
+        with self._lock:
+            if self._is_closed:
+                return  # an interrupt came as this thread was started
+            self._entered += 1
         try:
-            while (task := self._given.get()) is not None:
-                self._executor.submit(self._do, task)
-        except RuntimeError as error:
-            self._end(error)  # the interpreter exits; rows under way end before it does
-        self._executor.shutdown()
-        self._clients.close()
-        self._file.close()
+            with self._asker.connect() as client:
+                while (task := self._given.get()) is not None:
+                    self._do(client, task)
+                self._given.put(None)
+        except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
+            self._end(error)
+        with self._lock:
+            self._left += 1
+        self._close_behind_last()
         self._news.put(None)
 
-    # --- The executor's threads ----------------------------------------------------------------
+    def _close_behind_last(self) -> bool:
+        """Close the file if all rows were given and all threads have ended; return whether."""
+        with self._lock:
+            is_over = self._is_fed and self._left == self._entered >= self._started
+            if is_over and not self._is_closed:
+                self._is_closed = True
+                self._file.close()
+            return self._is_closed
 
-    def _do(self, task: Task) -> None:
+    def _do(self, client: Client, task: Task) -> None:
         """Ask one row, and store its reply or its error."""
         try:
             if task.problem is not None:
                 self._keep(task, None, task.problem)
             else:
-                self._ask(task)
+                self._ask(client, task)
         except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
             log_swallowed(error)
             self._end(error)
@@ -323,15 +356,11 @@ class Job:
             self.progress.ended += 1
         self._news.put(None)
 
-    def _ask(self, task: Task) -> None:
-        """Send one row's request, by a client that no other thread has meanwhile.
+    def _ask(self, client: Client, task: Task) -> None:
+        """Send one row's request, and store its reply or its error.
 
         It is sent once; a second time only where it was refused for a limit that is waited for.
         """
-        try:
-            client = self._idle.pop()
-        except IndexError:
-            client = self._clients.enter_context(self._asker.connect())
         was_refused = False
         while self._may_send():
             before = self.progress.sent
@@ -348,35 +377,40 @@ class Job:
                 self._end(problem)
             else:
                 self._keep(task, reply, problem)
-            break
-        self._idle.append(client)
+            return
 
     def _may_send(self) -> bool:
-        """Wait until a request may be sent; return whether it may.
+        """Wait until a request may be sent, and there is room for its reply; return whether it may.
 
         A pause is waited for that ends within a minute, or that the answers under way may end.
         """
         while True:
             with self._lock:
+                if not threading.main_thread().is_alive():
+                    self._end(RuntimeError("the program has ended"))
                 if self.is_stopped:
                     return False
                 now = time.monotonic()
                 pause = self.pace.pause(self.progress.sending, self._asker.cost(), now)
                 self.progress.waiting = waiting_words(pause, datetime.now(UTC), now)
                 if pause is None:
+                    self._file.make_room(self.progress.sending + 1)
                     self.progress.sending += 1
                     return True
-            if not pause.is_short and not (self._waits and pause.until is not None):
+            if not self._is_waited_for(pause):
                 hint = "wait=True waits for the reset." if pause.until is not None else None
                 self._end(RateLimitError(f"{pause.why} The next row was not sent.", hint=hint))
                 return False
             time.sleep(NAP if pause.until is None else min(max(pause.until - now, 0.0), NAP))
 
+    def _is_waited_for(self, pause: Pause) -> bool:
+        return pause.is_short or (self._waits and pause.until is not None)
+
     def _can_wait(self, refusal: Any) -> bool:
         """Let all requests wait for the end of a limit; return whether that is to be."""
         with self._lock:
             pause = self.pace.refuse(refusal, time.monotonic(), datetime.now(UTC))
-        return self._waits and pause.until is not None
+        return self._is_waited_for(pause)
 
     def _has_others(self, before: int) -> bool:
         """Return whether other requests are under way, or were a moment ago.
@@ -416,23 +450,27 @@ class Job:
             request=task.request.digest(),
             occurrence=task.occurrence,
             service=self._asker.service,
+            call=task.call,
             text=None if reply is None else reply.text,
             error=None if problem is None else problem.message,
             ended_at=datetime.now(UTC),
             **({} if reply is None else shared_fields(reply, BodyFacts)),
         )
         with self._lock:
-            self._file.append(line)
             progress = self.progress
+            progress.lost += reply is not None
+            self._file.append(line)
+            progress.lost -= reply is not None
             progress.answered += problem is None
             progress.failed += problem is not None
             if problem is None:
                 progress.failures = 0
             elif not isinstance(problem, InputError | ChatInterrupted):
                 progress.failures += 1
-            too_many = progress.failures >= MOST_FAILURES
-        if too_many and problem is not None:
-            self._end(problem)
+            if problem is not None and progress.failures >= MOST_FAILURES:
+                ended = f"The map ended, as {MOST_FAILURES} rows in succession failed."
+                problem.hint = " ".join(filter(None, [ended, problem.hint]))
+                self._end(problem)
 
     def _end(self, error: BaseException) -> None:
         """Begin no more rows, as of this error; the first one counts."""
@@ -440,18 +478,6 @@ class Job:
             self.error = self.error or error
             self.is_stopped = True
         self._news.put(None)
-
-
-def is_alive(thread: threading.Thread) -> bool:
-    """Return whether a thread has been started and has not ended.
-
-    Its own ``join`` and ``is_alive`` take it for ended once an interrupt has struck in them, as
-    CPython does until 3.12.
-
-    Args:
-        thread: any thread.
-    """
-    return thread in threading.enumerate()
 
 
 class MapHandle:
@@ -472,7 +498,9 @@ class MapHandle:
         self._job = job
         self._collect = collect
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run_beside, name="chatmagic-map", daemon=True)
+        self._permit = [True]
+        self._is_begun = False
+        self._ended = threading.Event()
 
     @property
     def answered(self) -> int:
@@ -492,7 +520,7 @@ class MapHandle:
     @property
     def is_running(self) -> bool:
         """Whether rows are being asked."""
-        return is_alive(self._thread) or self._job.is_alive
+        return (self._is_begun and not self._ended.is_set()) or self._job.is_alive
 
     def stop(self) -> None:
         """Begin no more rows; those under way go on to their end."""
@@ -506,7 +534,7 @@ class MapHandle:
             ChatInterrupted: it was stopped, or the wait was, and it goes on.
         """
         try:
-            while is_alive(self._thread):
+            while not self._ended.is_set():
                 time.sleep(NAP)
         except KeyboardInterrupt:
             raise ChatInterrupted(
@@ -517,8 +545,20 @@ class MapHandle:
         return self._collect()
 
     def start(self) -> None:
-        """Run the job in a thread of its own."""
-        self._thread.start()
+        """Run the job in a thread of its own.
+
+        Raises:
+            KeyboardInterrupt: an interrupt came as it was started; no row is asked.
+        """
+        thread = threading.Thread(target=self._run_beside, name="chatmagic-map", daemon=True)
+        try:
+            self._is_begun = True
+            thread.start()
+        except BaseException:
+            self._job.stop()
+            if self._is_permitted():
+                self._is_begun = False
+            raise
 
     def run(self, *, is_watched: bool) -> Any:
         """Run the job here, with a bar where a person watches; return the result.
@@ -546,12 +586,22 @@ class MapHandle:
         state = self._job.progress.waiting or "running" if self.is_running else "not running"
         return f"<map, {state}: {', '.join(parts)}; {self.path.name}>"
 
+    def _is_permitted(self) -> bool:
+        """Return whether the job is not begun: true once, for the thread that asks first."""
+        try:
+            return self._permit.pop()
+        except IndexError:
+            return False
+
     def _run_beside(self) -> None:
+        if not self._is_permitted():
+            return
         try:
             self._run(lambda: None)
         except BaseException as error:  # noqa: BLE001 - `result` raises it
             log_swallowed(error)
             self._error = error
+        self._ended.set()
 
     def _run(self, tick: Callable[[], object]) -> None:
         try:
@@ -565,8 +615,17 @@ class MapHandle:
             raise ChatInterrupted("Stopped.", hint=self._how_far())
 
     def _how_far(self) -> str:
-        rows = counted(self.answered, "row")
-        return f"{rows} answered by this run, kept in {self.path.name}: the same call goes on."
+        lost, rows = self._job.progress.lost, counted(self.answered, "row")
+        words = (
+            f"{rows} answered by this run, {self.failed:,} failed"
+            if self.failed
+            else (f"{rows} answered by this run")
+        )
+        words += f", kept in {self.path.name}: the same call goes on."
+        if lost:
+            what = "1 reply is" if lost == 1 else f"{lost:,} replies are"
+            words += f" {what} lost that had come."
+        return words
 
 
 class Bar:

@@ -1,9 +1,11 @@
 """File of a job: a line of JSON for each row that has ended, only ever added to.
 
-A line is written at once, when its row has ended, so that a process which is killed has lost no
-row that ended before. It is brought to the disk (``fsync``) once a second and at the end, so that
-a power cut takes the last second at most. A row that is asked again has another line; the last
-one counts. One job at a time has the file: another one is refused, where the system has locks.
+Before a row is sent, there is room for its line: blanks behind the last one, which the line
+overwrites when its row has ended. So a disk that is full refuses a row before it is paid for, and a
+process which is killed has lost no row that ended before. A line is brought to the disk (``fsync``)
+once a second and at the end, so that a power cut takes the last second at most. A row that is asked
+again has another line; the last one counts. One job at a time has the file: another one is refused,
+where the system has locks.
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from io import FileIO
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
@@ -35,7 +39,6 @@ from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from io import FileIO
     from pathlib import Path
 
 if sys.platform != "win32":
@@ -45,6 +48,8 @@ SYNCED_EVERY: Final = 1.0
 """Seconds between two times at which what was written is brought to the disk."""
 BEGINNING: Final = b'{"key": "'
 """How each line begins, by which a file of rows is known."""
+ROOM: Final = 65_536
+"""Bytes that are kept free for each row under way, or twice the longest line where that is more."""
 
 
 def replay_key(request: str, occurrence: int) -> str:
@@ -69,6 +74,7 @@ class RowReply(BodyFacts):
         service: what the ledger calls the service.
         text: the reply as far as it came; ``None`` where nothing did.
         value: what a reply in JSON holds, or the instance of its schema; of this run alone.
+        call: name of the call that has the row there: of two calls with one file each has its rows.
         error: what went wrong, in one line; ``None`` where the reply is whole and of its form.
         ended_at: when it had ended, aware, in UTC.
     """
@@ -78,6 +84,7 @@ class RowReply(BodyFacts):
     request: str = json_field(exact_digest, required=True)
     occurrence: int = json_field(exact_count, required=True)
     service: str | None = json_field(exact_text)
+    call: str | None = json_field(exact_text)
     text: str | None = json_field(exact_text)
     error: str | None = json_field(exact_text)
     ended_at: datetime | None = json_field(exact_time, iso)
@@ -121,6 +128,8 @@ class RowReply(BodyFacts):
         line = dict.fromkeys(("key", *own), "") | fields_to_json(self) | dict.fromkeys(counts)
         line |= {} if self.usage is None else self.usage.to_json()
         line.pop("usage")
+        if self.call is None:
+            line.pop("call")  # as files have it that were written without
         text = without_lone_surrogates(json.dumps(line, ensure_ascii=False))
         return text.encode() + b"\n"
 
@@ -141,7 +150,11 @@ class JobFile:
         self._at: dict[bytes, int] = {}
         """Where the last line of each key begins; 16 bytes of a digest tell keys apart."""
         self._failed: set[bytes] = set()
-        self._end = 0
+        self.unread = 0
+        """How many lines were not read, as of a torn one; their rows are asked again."""
+        self._lock = threading.RLock()
+        self._end = self._room = 0
+        self._longest = ROOM // 2
         self._synced = 0.0
         self._is_ours = False
 
@@ -159,12 +172,13 @@ class JobFile:
             self._read_only()
             return self
         try:
-            self._file = self.path.open("ab", buffering=0)
+            # Not to append, as a line overwrites its room.
+            self._file = FileIO(self.path, "r+", opener=_created)
         except (OSError, ValueError) as error:
             raise self._refused("written", error) from None
-        self._lock(self._file)
-        self._is_ours = True
+        self._lock_file(self._file)
         self._read(self._file)
+        self._is_ours = True
         return self
 
     def is_answered(self, key: str) -> bool:
@@ -194,22 +208,64 @@ class JobFile:
             ChatError: it cannot be written; the file is as before.
         """
         line, file = reply.to_line(), cast("FileIO", self._file)
-        try:
-            if file.write(line) != len(line):
-                raise OSError("the disk is full")  # noqa: TRY301 - undone below, as others
-            if monotonic() - self._synced > SYNCED_EVERY:
-                self._sync(file)
-        except OSError as error:
-            with swallowed(OSError):
-                os.ftruncate(file.fileno(), self._end)
-            why = error.strerror or str(error)
-            raise ChatError(
-                f"{self.path.name} cannot be written: {why}. A reply that has come is lost.",
-                hint="The rows before it are in the file.",
-                fault="you",
-            ) from None
-        self._note(reply, self._end)
-        self._end += len(line)
+        with self._lock:
+            try:
+                self._write(line)
+                if monotonic() - self._synced > SYNCED_EVERY:
+                    self._sync(file)
+            except OSError as error:
+                with swallowed(OSError):
+                    os.ftruncate(file.fileno(), self._end)
+                    self._room = self._end
+                raise self._not_written(error) from None
+            self._note(reply, self._end)
+            self._end += len(line)
+            self._longest = max(self._longest, len(line))
+
+    def make_room(self, rows: int) -> None:
+        """Make room for the lines of the rows under way, of which one is about to be sent.
+
+        Args:
+            rows: how many they are.
+
+        Raises:
+            ChatError: there is none.
+        """
+        with self._lock:
+            begin, room = max(self._room, self._end), self._end + 2 * self._longest * rows
+            if room > begin:
+                try:
+                    self._write(b" " * (room - begin), begin)
+                except OSError as error:
+                    raise self._not_written(error) from None
+                self._room = room
+
+    def copy(self, key: str, row: int, call: str) -> None:
+        """Add a line that a call has a row whose reply is there, unless its line says so.
+
+        Args:
+            key: the row's.
+            row: its place in the call.
+            call: the call.
+
+        Raises:
+            ChatError: it cannot be written.
+        """
+        with self._lock:
+            for reply in self.replies([key]):
+                if reply is not None and (reply.row, reply.call) != (row, call):
+                    self.append(replace(reply, row=row, call=call))
+
+    def _write(self, content: bytes, at: int | None = None) -> None:
+        file = cast("FileIO", self._file)
+        file.seek(self._end if at is None else at)
+        if file.write(content) != len(content):
+            raise OSError("the disk is full")
+
+    def _not_written(self, error: OSError) -> ChatError:
+        why = error.strerror or str(error)
+        hint = "The rows before it are in the file."
+        return ChatError(f"{self.path.name} cannot be written: {why}.", hint=hint, fault="you")
 
     def replies(self, keys: Iterable[str]) -> Iterator[RowReply | None]:
         """Return the replies to rows; ``None`` for one without a line.
@@ -233,8 +289,10 @@ class JobFile:
         """
         if self._file is not None and not self._file.closed:
             with swallowed(OSError):
-                self._sync(self._file)
-                if self._is_ours and not self.path.stat().st_size:
+                if self._is_ours:
+                    os.ftruncate(self._file.fileno(), self._end)
+                    self._sync(self._file)
+                if self._is_ours and not self._end:
                     self.path.unlink()
             self._file.close()
 
@@ -246,7 +304,7 @@ class JobFile:
         except OSError as error:
             raise self._refused("read", error) from None
 
-    def _lock(self, file: FileIO) -> None:
+    def _lock_file(self, file: FileIO) -> None:
         if sys.platform == "win32":
             return
         try:
@@ -263,27 +321,37 @@ class JobFile:
     def _read(self, file: FileIO | None) -> None:
         """Note where each row's last line is; end or drop a last line that was not ended.
 
+        A line that a power cut has torn costs its row alone.
+
         Args:
             file: where that is done; ``None`` leaves the last line as it is.
         """
+        wrong, is_ended = 0, True
         with self.path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
+                # Behind a torn line the next one may follow in the same.
+                begin = max(line.rfind(BEGINNING), 0)
                 try:
-                    self._note(RowReply.from_line(line), self._end)
+                    self._note(RowReply.from_line(line[begin:]), self._end + begin)
+                    self.unread += begin > 0
                 except (ValueError, RecursionError):
-                    if line.endswith(b"\n") or not _is_torn(line):
-                        raise InputError(
-                            f"Line {number:,} of {self.path.name} is none of a map's. Nothing was "
-                            "sent, and the file is as it was.",
-                            hint="Name another file=….",
-                        ) from None
-                    if file is not None:
-                        os.ftruncate(file.fileno(), self._end)
-                    return
+                    if not line.endswith(b"\n") and _is_torn(line):
+                        break
+                    self.unread += 1
+                    wrong = wrong or number
                 self._end += len(line)
-                if file is not None and not line.endswith(b"\n"):
-                    self._end += file.write(b"\n")
-                    return
+                is_ended = line.endswith(b"\n")
+        if wrong and not self._at:
+            raise InputError(
+                f"Line {wrong:,} of {self.path.name} is none of a map's. Nothing was sent, and the "
+                "file is as it was.",
+                hint="Name another file=….",
+            )
+        if file is not None:
+            os.ftruncate(file.fileno(), self._end)
+            if not is_ended:
+                self._write(b"\n")
+                self._end += 1
 
     def _note(self, reply: RowReply, at: int) -> None:
         key = _short(reply.replay_key if self._replays else reply.key)
@@ -301,11 +369,15 @@ class JobFile:
         return InputError(f"{self.path.name} cannot be {what}: {why}. Nothing was sent.")
 
 
+def _created(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o666)
+
+
 def _short(key: str) -> bytes:
     return bytes.fromhex(key)[:16]
 
 
 def _is_torn(line: bytes) -> bool:
-    """Return whether a last line is the beginning of one of ours, or what a power cut left."""
-    line = line.rstrip(b"\0")
+    """Return whether a last line is room, the beginning of ours, or what a power cut left."""
+    line = line.rstrip(b"\0 ")
     return line.startswith(BEGINNING) or BEGINNING.startswith(line)

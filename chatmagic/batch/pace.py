@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from chatmagic.text import counted
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chatmagic.protocol.credits import RequestLimit
 
 SHORT: Final = 60.0
-"""Seconds of a window of requests up to which its end is waited for by itself."""
+"""Seconds up to which the end of a pause is waited for by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,17 @@ class Pause:
     why: str
     until: float | None
     is_short: bool = False
+
+    @classmethod
+    def of(cls, why: str, until: float | None, now: float) -> Self:
+        """Return the pause until some time, which is short up to a minute.
+
+        Args:
+            why: as the value has it.
+            until: the same.
+            now: the time.
+        """
+        return cls(why, until, is_short=until is not None and until - now <= SHORT)
 
 
 @dataclass(slots=True)
@@ -79,7 +90,7 @@ class Pace:
         until = _later(now, wall, error.retry_after)
         if until is None and error.credits is not None:
             until = _later(now, error.credits.seen_at, error.credits.resets_at)
-        self._refused = Pause(error.message, until)
+        self._refused = Pause.of(error.message, until, now)
         return self._refused
 
     def pause(self, under_way: int, cost: int, now: float) -> Pause | None:
@@ -94,22 +105,17 @@ class Pace:
             return self._refused
         credits = self.credits_left
         requests = None if self._window is None else self._window.remaining
-        if requests is not None and requests <= under_way and self._requests_until is not None:
-            seconds = self._requests_until - now
-            if seconds > 0:
-                why = "No requests are left in this window."
-                return Pause(why, self._requests_until, is_short=seconds <= SHORT)
+        is_used_up = requests is not None and requests <= under_way
+        if is_used_up and _is_ahead(self._requests_until, now):
+            return Pause.of("No requests are left in this window.", self._requests_until, now)
         has_reset = self._credits_until is not None and now >= self._credits_until
         if credits is None or credits > under_way * cost or has_reset:
             return None
-        return self._out_of_credits(credits, under_way)
-
-    def _out_of_credits(self, credits: int, under_way: int) -> Pause:
-        left = f"{counted(credits, 'credit')} left"
         if under_way:
             # The answers under way may tell more.
+            left = f"{counted(credits, 'credit')} left"
             return Pause(f"{left}, which what is under way may take.", None, is_short=True)
-        return Pause("No credits are left.", self._credits_until)
+        return Pause.of("No credits are left.", self._credits_until, now)
 
 
 def _later(now: float, seen_at: datetime, when: datetime | None) -> float | None:

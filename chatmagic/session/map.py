@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import digest, shared_fields
+from chatmagic._log import swallowed
 from chatmagic.batch.job import Job, MapHandle, Tasks
 from chatmagic.batch.job_file import JobFile
-from chatmagic.batch.rows import Rows, refuse_taken, with_replies
+from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import (
@@ -265,7 +266,10 @@ def run(
                 _agree(quote(tasks, asker))
         asked = tasks if replayed is None else _refused(tasks, replayed.config.name)
         job = Job(asked, kept, asker, workers=workers, waits=wait)
-        handle = MapHandle(job, tasks, lambda: _result(tasks, asker) if keep else path)
+        if kept.unread:
+            what = counted(kept.unread, "line")
+            notify(environment, f"{what} of {path.name} cannot be read: that row is asked again.")
+        handle = MapHandle(job, tasks, lambda: _result(environment, tasks, asker, job))
         if block:
             return handle.run(is_watched=environment.is_watched())
         handle.start()
@@ -281,10 +285,29 @@ def run(
         ledger.tell()
 
 
-def _result(tasks: Tasks, asker: RowAsker) -> Any:
-    """Return the rows of a job that has ended with what came of them."""
+def _result(environment: Environment, tasks: Tasks, asker: RowAsker, job: Job) -> Any:
+    """Return the rows of a job that has ended with what came of them; say how many failed."""
+    total, failed, path = tasks.total, job.progress.failed, tasks.file.path
+    if failed:
+        where = "column error" if is_table(tasks.rows.source) else "error of each"
+        where = where if tasks.keeps else f"error in {path.name}"
+        words = f"{total - failed:,} of {total:,} answered, {failed:,} failed: {where}."
+        notify(environment, words)
+    if not tasks.keeps:
+        return path
     replies = [_with_value(reply, asker) for reply in tasks.file.replies(tasks.keys)]
     return with_replies(tasks.rows.source, replies, parsed=asker.is_parsed)
+
+
+def notify(environment: Environment, line: str) -> None:
+    """Show a line to the user, which loses no reply where a warning is an error.
+
+    Args:
+        environment: shows it.
+        line: the line.
+    """
+    with swallowed():
+        environment.notify(line)
 
 
 def _with_value(reply: Any, asker: RowAsker) -> Any:

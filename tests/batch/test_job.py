@@ -262,7 +262,7 @@ def test_ten_failures_in_succession_end_it(rig: Callable[..., Rig]) -> None:
     """A row that was not sent does not count, and one that succeeds begins anew."""
     rows = [*map(str, range(9)), "ok", "bad", *map(str, range(9, 30))]
     made = rig(raising(lambda: ServiceError("Down."), {str(n) for n in range(30)}), workers=1)
-    with pytest.raises(ServiceError):
+    with pytest.raises(ServiceError, match="The map ended, as 10 rows in succession failed"):
         made.job(rows).run()
     assert len(made.asking.asked) == 20
     assert len(made.kept()) == 21
@@ -367,9 +367,30 @@ def test_a_thread_that_cannot_be_started_ends_it(
 ) -> None:
     """As in a process that has too many, or that exits."""
     full = Mock(side_effect=RuntimeError("can't start new thread"))
-    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.submit", full)
+    monkeypatch.setattr("threading.Thread.start", full)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         rig().job(list("abc")).run()
+
+
+def test_a_thread_that_starts_late_asks_nothing(
+    rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the interrupt that struck in its start, when the file is closed."""
+    start, late = threading.Thread.start, list[threading.Thread]()
+
+    def interrupted(thread: threading.Thread) -> None:
+        late.append(thread)
+        raise KeyboardInterrupt
+
+    made = rig()
+    job = made.job(list("abc"))
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        job.run()
+    for thread in late:
+        start(thread)
+        thread.join()
+    assert made.asking.asked == []
 
 
 def test_a_third_interrupt_leaves_the_file_to_the_threads(rig: Callable[..., Rig]) -> None:
@@ -404,14 +425,14 @@ def limited(seconds: float) -> RateLimitError:
 
 def test_a_limit_ends_it(rig: Callable[..., Rig]) -> None:
     """The row that was refused has no line."""
-    made = rig(raising(lambda: limited(0.1), {"b"}), workers=1)
+    made = rig(raising(lambda: limited(3_600), {"b"}), workers=1)
     with pytest.raises(RateLimitError, match=r"Wait\."):
         made.job(list("abc")).run()
     assert made.asking.asked == ["a", "b"]
     assert [*made.kept()] == [0]
 
 
-def test_a_limit_is_waited_for_where_that_was_told(rig: Callable[..., Rig]) -> None:
+def test_a_limit_of_a_moment_is_waited_for(rig: Callable[..., Rig]) -> None:
     """The row that was refused is sent again, once; no other is sent meanwhile."""
     refused = ["b"]
 
@@ -422,7 +443,7 @@ def test_a_limit_is_waited_for_where_that_was_told(rig: Callable[..., Rig]) -> N
             raise limited(0.2)
         return prompt.upper()
 
-    made = rig(answer, workers=1, waits=True)
+    made = rig(answer, workers=1)
     job = made.job(list("abc"))
     job.run()
     assert job.progress.waiting == ""

@@ -56,6 +56,7 @@ def test_no_credits_until_the_reset() -> None:
     """The reset is as far away as the answer says, by a clock of ours that never jumps."""
     pace = noted(credits(0))
     assert pace.pause(0, 1, 1000.0) == Pause(EMPTY, 4600.0)
+    assert pace.pause(0, 1, 4541.0) == Pause(EMPTY, 4600.0, is_short=True)
     assert pace.pause(0, 1, 4600.0) is None
     assert noted(credits(0, None)).pause(0, 1, 1e9) == Pause(EMPTY, None)
 
@@ -104,7 +105,7 @@ def test_a_refusal(error: RateLimitError, until: float | None) -> None:
     """What it says of the time counts for all requests."""
     pace = Pace()
     pause = pace.refuse(error, 1000.0, NOON)
-    assert pause == Pause("No.", until)
+    assert pause == Pause("No.", until, is_short=until is not None and until < 1060)
     assert pace.pause(0, 1, 1000.0) == (pause if until and until > 1000 else None)
     assert pace.pause(0, 1, 5000.0) is None
 

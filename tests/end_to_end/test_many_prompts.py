@@ -45,7 +45,7 @@ def killing(name, original, after=False, torn=False):
                 left -= 1
                 if left == 0:
                     if torn:
-                        os.write(args[0]._file.fileno(), args[1].to_line()[:-40])
+                        os.pwrite(args[0]._file.fileno(), args[1].to_line()[:-40], args[0]._end)
                     os.kill(os.getpid(), signal.SIGKILL)
         return result if after else original(*args)
     return called

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment, variables
@@ -18,6 +22,7 @@ import chatmagic
 from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
+    ChatError,
     ChatInterrupted,
     InputError,
     NotRecordedError,
@@ -123,6 +128,100 @@ def test_a_schema(asking: Session, service: RowService) -> None:
     assert made["value"][0] == Person("A", 1)
     # Nothing that has an answer is asked again; what failed is, first.
     assert {prompt.rpartition("\n\n")[2] for prompt in service.prompts[3:]} == {*rows[1:]}
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_an_interrupt_as_a_thread_is_started_asks_nothing(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch, *, block: bool
+) -> None:
+    """In the middle of ``Thread.start``: the thread seems to live then, and never runs."""
+    asking.ask("before")  # starts the threads of its own
+    low = next(name for name in vars(threading) if re.match("_start_(new|joinable)_thread", name))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, low, Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            asking.map("{{ it }}", ["a", "b"], yes=True, block=block)
+    assert service.prompts == ["before"]
+    assert [reply.text for reply in asking.map("{{ it }}", ["a", "b"], yes=True)] == ["A", "B"]
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_loses_no_reply(asking: Session, service: RowService) -> None:
+    """No row is sent whose reply has no room; the same call goes on where there is some."""
+    rows = [f"{number} " * 9_000 for number in range(12)]
+    with full_disk(300_000), pytest.raises(ChatError, match="cannot be written") as caught:
+        asking.map("{{ it }}", rows, workers=3, yes=True)
+    assert "lost" not in str(caught.value)
+    came = len(service.bodies)
+    assert 3 < came < 12
+    assert f"{came} rows answered by this run" in str(caught.value)
+    replies = asking.map("{{ it }}", rows, workers=3, yes=True)
+    assert [reply.text for reply in replies] == [row.upper() for row in rows]
+    assert len(service.bodies) == 12
+
+
+def test_replies_longer_than_their_room_are_counted(asking: Session, service: RowService) -> None:
+    """Where a full disk loses some."""
+    meet = threading.Barrier(2)
+    service.before = lambda _: meet.wait(60)
+    service.answers = lambda _: "long " * 100_000
+    with full_disk(200_000), pytest.raises(ChatError) as caught:
+        asking.map("{{ it }}", ["a", "b", "c"], workers=2, yes=True)
+    assert str(caught.value).endswith("2 replies are lost that had come.")
+
+
+def test_a_torn_line_costs_its_row_alone(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said, and that row is asked again."""
+    told: list[str] = []
+    monkeypatch.setattr(asking.environment, "notify", told.append)
+    path = asking.map("{{ it }}", list("abcd"), workers=1, yes=True, keep=False)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1][:90] + lines[2][40:] + lines[3])
+    replies = asking.map("{{ it }}", list("abcd"), yes=True)
+    assert [reply.text for reply in replies] == list("ABCD")
+    assert service.prompts[4:] == ["b", "c"]
+    assert told == [f"1 line of {path.name} cannot be read: that row is asked again."]
+
+
+def test_the_rows_of_each_call_are_told_apart(asking: Session, service: RowService) -> None:
+    """In one file, where two calls have other rows in the same places; none is asked again."""
+    first = asking.map("{{ it }}", ["a", "b"], yes=True, keep=False)
+    assert asking.map("{{ it }}", ["c", "b", "a"], yes=True, keep=False) == first
+    assert asking.map("{{ it }}", iter(["a", "b"]), yes=True, keep=False) == first
+    assert sorted(service.prompts) == ["a", "b", "c"]
+    calls: dict[str, dict[int, str]] = {}
+    for line in first.read_text().splitlines():
+        value = json.loads(line)
+        calls.setdefault(value["call"], {})[value["row"]] = value["text"]
+    assert [*calls.values()] == [{0: "A", 1: "B"}, {0: "C", 1: "B", 2: "A"}]
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_failures_are_told_at_the_end(
+    asking: Session, service: RowService, monkeypatch: pytest.MonkeyPatch, *, table: bool
+) -> None:
+    """How many, of all rows, and where each is explained."""
+    told: list[str] = []
+    monkeypatch.setattr(asking.environment, "notify", told.append)
+    service.refuses = lambda prompt: 500 if prompt in "bd" else 200
+    rows: Any = list("abcd")
+    rows = library("pandas").DataFrame({"it": rows}) if table else rows
+    asking.map("{{ it }}", rows, yes=True)
+    where = "column error" if table else "error of each"
+    assert told == [f"2 of 4 answered, 2 failed: {where}."]
 
 
 def test_run_again_it_goes_on(asking: Session, service: RowService) -> None:
