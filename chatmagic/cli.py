@@ -194,12 +194,13 @@ def _add_audit(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add_parser(
         "audit",
         help="tabulate the turns in notebooks and cassettes, without a kernel",
-        description="Tabulate what notebooks tell of their conversations. Nothing in them "
-        "is run. The exit status is 1 if a reply is not the one that was recorded, a turn "
-        "was asked after others than those above it, or a file cannot be read.",
+        description="Compare what the cells of notebooks ask with what stands below them. Nothing "
+        "in them is run. The exit status is 1 if something does not agree, or a file cannot be "
+        "read. A seal is no signature: who knows the code can make another one.",
     )
     add = parser.add_argument
-    add("files", nargs="+", type=Path, metavar="FILE", help="a notebook, or a cassette")
+    add("files", nargs="+", type=Path, metavar="FILE", help="a notebook, a cassette, or a folder")
+    add("--summary", action="store_true", help="a line for each file, and no more")
     add(
         "--values",
         action="store_true",
@@ -351,11 +352,15 @@ def _doctor(given: Mapping[str, Any]) -> int:
 
 def _audit(arguments: Mapping[str, Any]) -> int:
     # Loads nbformat, which the other commands do without.
-    from chatmagic.audit import audit, findings  # noqa: PLC0415
+    from chatmagic.audit import audit  # noqa: PLC0415
 
     audits = audit.audit_all(arguments["files"])
-    form = findings.as_json if arguments["json"] else findings.table
-    print(form(audits, values=arguments["values"]))
+    values = arguments["values"]
+    print(
+        audit.as_json(audits, values=values)
+        if arguments["json"]
+        else audit.table(audits, values=values, summary=arguments["summary"])
+    )
     return 0 if all(item.in_order for item in audits) else 1
 
 

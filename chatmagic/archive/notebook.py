@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from chatmagic import _json
 from chatmagic.archive import files
+from chatmagic.conversation import chat_cell
 from chatmagic.conversation.record import (
     VERSION,
     Did,
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from chatmagic.conversation.chat_cell import Plan
     from chatmagic.conversation.steering import Steering, SteeringKind
-if TYPE_CHECKING:
+
     SavedKind = Literal["turn", "pick", "deletion", SteeringKind, Did]
 
 READABLE: Final = 4
@@ -46,22 +48,11 @@ READABLE: Final = 4
 CHANGED: Final = "its record or its output was changed since it was asked: the seal does not match"
 NOT_SEALED: Final = "its record is not sealed"
 
-# A line that asks, at the beginning of a cell or within it; `%chat` alone shows the state.
-_ASKS: Final = re.compile(
-    r"\A(?:\s|#.*\n)*%%chat(?:_fix)?(?!\w)"
-    r"|^[ \t]*(?:[^\n=()]+=)?[ \t]*%chat"
-    r"(?:[ \t]+\S|_(?:fix|continue)(?![\w?])|_retry(?![\w?])(?!.*--(?:list|stale)))",
-    re.MULTILINE,
-)
-_RETRIES: Final = re.compile(r"\s*%chat_(?:continue|retry(?!.*--(?:list|stale)))(?!\S).*\s*")
-_ASKS_PYTHON: Final = re.compile(
-    r"\bask\s*\(|\brun_(?:line|cell)_magic\(\s*[\"']chat(?:_fix)?[\"']"
-)
-_DISPLAYS: Final = re.compile(r"\bdisplay\w*\s*\(")
-_LOADS: Final = re.compile(r"^[ \t]*%chat_load\b", re.MULTILINE)
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
+_LIVE: Final = re.compile(r'<div class="[^"<>]*\bchatmagic-live\b')
 _KINDS: Final = frozenset(["turn", "pick", "deletion", *STEERING, *get_args(Did)])
-_QUIETLY: Final = re.compile(r"(?:^|\s)(?:-\w*q|--q)")
+
+OtherKind = Literal["live", "reply", "error", "warning", "output"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,45 +91,21 @@ class SavedOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class AskingCell:
-    """A code cell that asks, or may have asked, or loads a conversation.
+class CodeCell:
+    """A code cell: what its source would do, and what its outputs are.
 
     Args:
         number: its number.
-        source: what it says.
-        outputs: how many outputs it has.
-        turns: how many of them hold a record, whether it can be read or not.
-        bare: whether one of them shows a reply, as a line that asks does, and has no record.
-        ran: whether the file says that it was run.
+        plan: what its source would do.
+        has_outputs: whether it has any.
+        others: the kinds of its outputs without a record: a reply under way, a reply whose record
+            is gone, an error, a warning, or anything else.
     """
 
     number: int
-    source: str
-    outputs: int
-    turns: int
-    bare: bool
-    ran: bool
-
-    @property
-    def loads(self) -> bool:
-        """Whether it puts a saved conversation in place of the one above it."""
-        return _LOADS.search(self.source) is not None
-
-    @property
-    def retries(self) -> bool:
-        """Whether it is one line that puts another reply in the place of an earlier one."""
-        return _RETRIES.fullmatch(self.source) is not None
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether it has a line that asks, and no output."""
-        return not self.outputs and _ASKS.search(self.source) is not None
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether it may have asked what none of its outputs tells of."""
-        asks_otherwise = _ASKS_PYTHON.search(self.source) or _QUIETLY.search(self.source)
-        return not self.turns or asks_otherwise is not None
+    plan: Plan
+    has_outputs: bool
+    others: tuple[OtherKind, ...]
 
 
 @dataclass(slots=True)
@@ -148,8 +115,8 @@ class Notebook:
     Args:
         path: where it is.
         outputs: those with a record, in the order of the cells.
-        problems: a line for each record that cannot be read.
-        asking: its code cells that ask, or may have asked.
+        problems: a line for each record that cannot be read, and each reply that is not complete.
+        cells: its code cells.
         timed: numbers of the cells whose metadata say when they ran.
         texts: what there is to read in sources and outputs, with the cells' numbers; of each
             cell the source comes first.
@@ -158,35 +125,26 @@ class Notebook:
     path: Path
     outputs: list[SavedOutput] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    asking: list[AskingCell] = field(default_factory=list)
+    cells: list[CodeCell] = field(default_factory=list)
     timed: list[int] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)
 
     @property
-    def turns(self) -> list[tuple[SavedOutput, Record]]:
-        """The outputs of turns that were asked, with their records."""
-        return [(saved, record) for _, saved, record in self.placed_turns]
-
-    @property
-    def placed_turns(self) -> list[tuple[int, SavedOutput, Record]]:
-        """The same, with the places of the outputs among those with a record."""
+    def turns(self) -> list[tuple[int, SavedOutput, Record]]:
+        """The outputs of turns that were asked, with their places and their records."""
         placed = enumerate(self.outputs)
         records = ((place, saved, saved.record) for place, saved in placed)
         return [(place, saved, r) for place, saved, r in records if r and not r.picked]
 
     @property
-    def silent(self) -> list[int]:
-        """The numbers of the cells that ask and have no output."""
-        return [cell.number for cell in self.asking if cell.is_silent]
-
-    @property
     def missing(self) -> str:
         """Line on the cells that ask and have no output; empty where there is none."""
-        if not self.silent:
+        silent = [cell.number for cell in self.cells if cell.plan.asks and not cell.has_outputs]
+        if not silent:
             return ""
-        asks = "asks and has" if len(self.silent) == 1 else "ask and have"
+        asks = "asks and has" if len(silent) == 1 else "ask and have"
         return (
-            f"{numbered(self.silent, 'cell')} {asks} no output:"
+            f"{numbered(silent, 'cell')} {asks} no output:"
             " not run yet, run with --quiet, or stripped."
         )
 
@@ -206,11 +164,12 @@ class Notebook:
             return
         outputs = cell.get("outputs")
         outputs = outputs if isinstance(outputs, list) else []
-        if any(pattern.search(source) for pattern in (_ASKS, _ASKS_PYTHON, _LOADS)):
-            turns = sum(json_at(output, "metadata", "chatmagic") is not None for output in outputs)
-            bare = not _DISPLAYS.search(source) and any(map(_is_bare, outputs))
-            ran = cell.get("execution_count") is not None
-            self.asking.append(AskingCell(number, source, len(outputs), turns, bare, ran))
+        others = tuple(map(_other_kind, (each for each in outputs if _record_of(each) is None)))
+        self.cells.append(CodeCell(number, chat_cell.plan_of(source), bool(outputs), others))
+        if "live" in others:
+            self.problems.append(
+                f"cell {number}: its reply is not complete: it was saved while it still came."
+            )
         if json_at(cell, "metadata", "execution"):
             self.timed.append(number)
         identity = cell.get("id")
@@ -220,7 +179,7 @@ class Notebook:
             self._add_output(number, own, output)
 
     def _add_output(self, cell: int, own: str | None, output: object) -> None:
-        value = json_at(output, "metadata", "chatmagic")
+        value = _record_of(output)
         if value is None:
             return
         try:
@@ -306,12 +265,23 @@ def parse(content: bytes, path: Path) -> Notebook:
     return notebook
 
 
-def _is_bare(output: object) -> bool:
-    """Return whether an output shows a reply as we do, and has no record."""
+def _record_of(output: object) -> object:
+    """Return what stands in the place of an output's record; ``None`` where nothing does."""
+    return json_at(output, "metadata", "chatmagic")
+
+
+def _other_kind(output: object) -> OtherKind:
+    """Return the kind of an output without a record."""
     html = text_of(json_at(output, "data", "text/html")) or ""
+    kind = json_at(output, "output_type")
+    if kind == "error":
+        return "error"
+    if kind == "stream" and json_at(output, "name") == "stderr":
+        return "warning"
     # A cell's value may be a reply, too.
-    is_shown = json_at(output, "output_type") == "display_data" and _REPLY.match(html) is not None
-    return is_shown and json_at(output, "metadata", "chatmagic") is None
+    if kind == "display_data" and _REPLY.match(html):
+        return "live" if _LIVE.search(html) else "reply"
+    return "output"
 
 
 def texts_of(output: object) -> list[str]:

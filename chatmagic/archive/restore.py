@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from chatmagic.archive.notebook import Notebook
     from chatmagic.conversation.record import Record
     from chatmagic.conversation.steering import Steering
+    from chatmagic.conversation.window import Window
 
 
 class CarriedTurns:
@@ -118,16 +119,15 @@ class Restored:
         numbers: the numbers of the turns that were kept in the conversation, by the places of
             their outputs among those of the notebook that have a record.
         cells: the cells of these turns, by the turns' numbers.
-        threads: the threads in which they were asked, by the turns' numbers.
-        above: the turns that stood above each of them when its cell was gone through.
+        asked: each turn, by its number, with what a request carried in its place when its cell
+            was gone through.
         problems: a line for each record that could not be put to use.
     """
 
     conversation: Conversation
     numbers: Mapping[int, int]
     cells: Mapping[int, int]
-    threads: Mapping[int, str]
-    above: Mapping[int, Carried]
+    asked: Mapping[int, tuple[Turn, Window]]
     problems: tuple[str, ...]
 
 
@@ -164,9 +164,7 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         "its own was left out."
         for number in replay.lost
     ]
-    return Restored(
-        replay.conversation, numbers, cells, replay.threads, replay.above, tuple(problems)
-    )
+    return Restored(replay.conversation, numbers, cells, replay.asked, tuple(problems))
 
 
 def turn_of(record: Record, text: str, **place: Any) -> Turn:
@@ -204,10 +202,8 @@ class Replay:
     def __init__(self, turns: Iterable[Turn]) -> None:
         """Start without any turn."""
         self.conversation = Conversation()
-        self.threads: dict[int, str] = {}
-        """The threads in which turns were asked, by the turns' numbers."""
-        self.above: dict[int, Carried] = {}
-        """The turns that stood above each turn when it was added."""
+        self.asked: dict[int, tuple[Turn, Window]] = {}
+        """Each turn, by its number, with what a request carried in its place when it was added."""
         self.lost: list[int] = []
         """The numbers of the turns that were left out: what they continued is not there."""
         self._carried = CarriedTurns(turns)
@@ -236,11 +232,9 @@ class Replay:
             else self.conversation.window(turn.owner, turn.execution, thread=turn.thread)
         )
         turn = self._carried.carrying(turn, stand.visible)
+        self.asked[self.conversation.added + 1] = turn, stand
         if record.continues is not None:
             turn, old = self._joined(turn, old)
-        number = self.conversation.added + 1
-        self.above[number] = stand.visible
-        self.threads[number] = stand.thread
         if not earlier and record.continues is None:
             self.conversation.add(turn)
             return

@@ -113,30 +113,31 @@ class TurnRow:
         """
         known = {
             **shared_fields(record, Record),
-            **figures(record),
             "history": True,
             "format": "markdown",
             **record.parameters,
             "carried": len(record.carried) + record.earlier,
             "cell": record.owner,
+        }
+        return cls.of_reply(record, **{**known, **more})
+
+    @classmethod
+    def of_reply(cls, facts: ReplyFacts, **more: Any) -> Self:
+        """Return the row of a reply: its facts, and its tokens and credits one by one.
+
+        Args:
+            facts: what is known of the reply.
+            **more: the other fields, and those that differ.
+        """
+        credits = facts.credits
+        known = {
+            **shared_fields(facts, ReplyFacts),
+            **shared_fields(facts.usage or Usage(), Usage),
+            "credits_left": None if credits is None else credits.remaining,
+            "credits_limit": None if credits is None else credits.limit,
             **more,
         }
         return cls(**{item.name: known[item.name] for item in fields(cls) if item.name in known})
-
-
-def figures(facts: ReplyFacts) -> dict[str, Any]:
-    """Return the facts of a reply as a table has them: its tokens and credits one by one.
-
-    Args:
-        facts: what is known of the reply.
-    """
-    credits = facts.credits
-    return {
-        **shared_fields(facts, ReplyFacts),
-        **shared_fields(facts.usage or Usage(), Usage),
-        "credits_left": None if credits is None else credits.remaining,
-        "credits_limit": None if credits is None else credits.limit,
-    }
 
 
 def of_conversation(conversation: Conversation) -> list[TurnRow]:
@@ -195,7 +196,7 @@ def of_file(file: str) -> Iterator[TurnRow]:
         return
     restored = restore.restore(read, changed=True)
     places = _places(restored.conversation)
-    for index, saved, record in read.placed_turns:
+    for index, saved, record in read.turns:
         place = places.get(restored.numbers.get(index, 0), {})
         fault = "its reply is gone" if saved.text is None else saved.fault
         yield TurnRow.of(

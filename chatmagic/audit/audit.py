@@ -1,104 +1,206 @@
 """Audit of notebooks and cassettes; there is no kernel, and nothing is run.
 
-A notebook is in order when each record and its output are as they were sealed, each turn was
-asked after those that stand above it and with the question that its cell holds now, and every
-record can be read. A cassette is in order when it can be read, holds each exchange once, and each
-request carried what stands above it. Given both, each reply that a notebook shows is to be in a
-cassette. What a notebook gives away beside what its cells say is told, too.
+The source of each code cell says what it would ask, and so what must stand below it: exactly one
+sealed output of that prompt with those options, and nothing else. Each sealed output needs a
+source that asks it, and each turn was asked after those that stood above it then. A cassette is in
+order when it can be read, holds each exchange once, and each request carried what stands above it.
+Given both, each reply that a notebook shows is to be in a cassette.
+
+A seal is no signature: who knows the code can make another one.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from chatmagic._json import shared_fields
+from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
-from chatmagic.audit.findings import Audit, Row
+from chatmagic.archive.table import TurnRow
 from chatmagic.cassette.file import CassetteFile
-from chatmagic.conversation import chat_cell
+from chatmagic.conversation.options import OPTIONS
+from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import MAIN
+from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts, ReplyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.known_secrets import key_shapes_in
-from chatmagic.text import counted, numbered, one_line
+from chatmagic.text import columns, counted, numbered, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from chatmagic.archive.notebook import AskingCell, Notebook, SavedOutput
+    from chatmagic.archive.notebook import CodeCell, Notebook, SavedOutput
     from chatmagic.archive.restore import Restored
     from chatmagic.cassette.file import Interaction
+    from chatmagic.conversation.chat_cell import Command
     from chatmagic.conversation.record import Record
+    from chatmagic.conversation.steering import Steering
     from chatmagic.conversation.turn import Turn
 
 LONGEST_NAME: Final = 100
-_QUIET: Final = "ChatMagics.quiet"
-_MAY_REPEAT: Final = re.compile(r"\(|\b(?:for|while)\b")
+EXCERPT: Final = 32
+WIDEST: Final = 300
+UNITS: Final = {"notebook": "cell", "cassette": "exchange"}
+EARLY: Final = ("interrupted", "cut off", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(TurnRow):
+    """Row of one turn of a notebook, or of one exchange of a cassette, with what was checked.
+
+    Args:
+        agrees: whether the record, its output and the source of its cell agree; ``None`` where a
+            cell may ask what its source does not say.
+        in_order: whether it was asked after the turns that stood above it then; ``None`` for a
+            turn that is no part of the conversation, and where that cannot be told.
+    """
+
+    agrees: bool | None = None
+    in_order: bool | None = None
+
+
+@dataclass(slots=True)
+class Audit:
+    """Findings in one notebook, or in one cassette.
+
+    Args:
+        path: as it was given.
+        kind: ``notebook`` or ``cassette``.
+        turns: its turns, in the order of the cells or of the file.
+        problems: a line for each thing that is not in order.
+        remarks: a line for each thing worth knowing that is no fault.
+        values: a line for each thing that the file would give away.
+    """
+
+    path: str
+    kind: Literal["notebook", "cassette"] = "notebook"
+    turns: list[Row] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether everything agrees."""
+        return not self.problems
+
+    def wrong(self, place: int, words: str) -> None:
+        """Add a problem of one cell, or of one exchange.
+
+        Args:
+            place: its number.
+            words: what is not in order.
+        """
+        self.problems.append(f"{UNITS[self.kind]} {place}: {words}.")
+
+    def remark(self, places: Sequence[int], words: str) -> None:
+        """Add a remark on some cells; none where there are no cells.
+
+        Args:
+            places: their numbers.
+            words: what is worth knowing.
+        """
+        if places:
+            self.remarks.append(f"{numbered(places, UNITS[self.kind])}: {words}.")
 
 
 def audit_all(paths: Sequence[Path]) -> list[Audit]:
     """Return the audit of each file; one that cannot be read has a problem and no turns.
 
     Args:
-        paths: notebooks and cassettes; what notebooks show is compared with the cassettes.
+        paths: notebooks and cassettes, and folders of them; what notebooks show is compared with
+            the cassettes.
     """
-    cassettes = [path for path in paths if is_cassette(path)]
-    cassette_audits = {path: _audit_cassette(path) for path in cassettes}
-    held = [interaction for _, holds in cassette_audits.values() for interaction in holds]
-    names = " and ".join(one_line(path.name, LONGEST_NAME) for path in cassette_audits)
-    return [
-        cassette_audits[path][0] if path in cassette_audits else _audit(path, names, held)
-        for path in paths
+    audits: list[Audit] = []
+    held: dict[str, tuple[Interaction, ...]] = {}
+    notebooks: list[tuple[Audit, Notebook]] = []
+    for path in (file for given in paths for file in _files(given)):
+        found = Audit(str(path), "cassette" if is_cassette(path) else "notebook")
+        audits.append(found)
+        try:
+            if path.is_dir():
+                raise InputError(f"{path} holds no notebook and no cassette.")  # noqa: TRY301
+            if is_cassette(path):
+                held[one_line(path.name, LONGEST_NAME)] = _audit_cassette(path, found)
+            else:
+                notebooks.append((found, notebook.read(path)))
+        except InputError as error:
+            found.problems.append(str(error))
+    exchanges = [interaction for each in held.values() for interaction in each]
+    for found, read in notebooks:
+        _audit_notebook(found, read)
+        found.problems += missing(read, exchanges, " and ".join(held)) if held else []
+    _note_copies(notebooks)
+    return audits
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a path, or the notebooks and cassettes in a folder and those below it."""
+    inside = path.rglob("*") if path.is_dir() else ()
+    found = [
+        each
+        for each in inside
+        if not any(part.startswith(".") for part in each.relative_to(path).parts)
+        and (each.suffix == ".ipynb" or (each.suffix == ".jsonl" and _has_head(each)))
     ]
+    return sorted(found) or [path]
 
 
-def _audit(path: Path, names: str, held: Sequence[Interaction]) -> Audit:
-    """Return the audit of one notebook."""
+def _has_head(path: Path) -> bool:
+    """Return whether a file begins as a cassette does; others of its name hold rows of a map."""
     try:
-        read = notebook.read(path)
-    except InputError as error:
-        return Audit(str(path), (), (str(error),), (), ())
+        with path.open("rb") as file:
+            return b'"cassette"' in file.readline(WIDEST)
+    except OSError:
+        return False
+
+
+# --- Notebooks ----------------------------------------------------------------------------------
+
+
+def _audit_notebook(found: Audit, read: Notebook) -> None:
+    """Add the findings in a notebook."""
     restored = restore.restore(read, changed=True)
-    turns = _turns(read, restored)
-    problems = [*restored.problems, *_edited(read), *_without_record(read), *_gone(read)]
-    problems += [*_not_done(read), *_instructed_otherwise(read, restored)]
-    problems += [
-        f"cell {turn.cell}: its HTML or Markdown differs from what its reply is rendered as."
-        for turn in turns
-        if turn.rendered is False
-    ]
-    problems += missing(read, held, names) if names else []
-    remarks = restore.gaps(restored, read)
-    if others := [turn.cell for turn in turns if turn.sealed and turn.rendered is None]:
-        remarks.append(f"{numbered(others, 'cell')}: HTML not checked: other versions rendered it.")
-    return Audit(str(path), turns, tuple(problems), tuple(remarks), disclosures(read))
-
-
-def _turns(read: Notebook, restored: Restored) -> tuple[Row, ...]:
+    found.problems += restored.problems
+    found.remarks += restore.gaps(restored, read)
+    agrees = _compared(found, read)
     order = _order(read, restored)
-    # Also of a turn that was taken back below; main is not named.
-    names = {number: name for number, name in restored.threads.items() if name != MAIN}
-    rows = []
-    for place, saved, record in read.placed_turns:
-        number = restored.numbers.get(place)
-        rows.append(
+    first_load = min((cell.number for cell in read.cells if _loads(cell)), default=None)
+    unrendered = []
+    for place, saved, record in read.turns:
+        number, cell = restored.numbers.get(place), saved.cell
+        is_rendered = _rendered(saved, record)
+        if is_rendered is None and not saved.fault:
+            unrendered.append(cell)
+        if is_rendered is False:
+            found.wrong(cell, "its HTML or Markdown differs from what its reply is rendered as")
+        turn, window = restored.asked.get(number or 0, (None, Window()))
+        is_in_order = order.get(number or 0)
+        if is_in_order is False:
+            found.wrong(cell, "it was asked after other turns than those above it")
+        # What a load brings, no output of this notebook tells.
+        if turn and cell < (first_load or cell + 1) and not window.instructs_as(turn):
+            found.wrong(cell, "it was asked with other instructions than those that stand above it")
+        found.turns.append(
             Row.of(
                 record,
-                cell=saved.cell,
-                prompt=record.prompt,
-                model_asked=record.asked_model,
-                sealed=not saved.fault,
-                rendered=_rendered(saved, record),
-                in_order=None if number is None else order.get(number, True),
-                thread=names.get(number or 0),
+                cell_number=cell,
+                thread=turn and window.thread,
+                agrees=False if saved.fault or is_rendered is False else agrees[place],
+                in_order=is_in_order,
             )
         )
-    return tuple(rows)
+    found.remark(unrendered, "HTML not checked: other versions rendered it")
+    practice = [saved.cell for _, saved, record in read.turns if record.origin == "emulator"]
+    found.remark(practice, "the emulator answered, practice only")
+    found.values += disclosures(read)
 
 
 def _rendered(saved: SavedOutput, record: Record) -> bool | None:
@@ -115,136 +217,168 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     return bool(shown["text/html"] == saved.html and is_written)
 
 
-def _edited(read: Notebook) -> list[str]:
-    """Return a line for each cell whose question is another one than the one that was asked."""
-    asked: dict[int, list[str]] = defaultdict(list)
-    for saved, record in read.turns:
-        asked[saved.cell].append(record.prompt.rstrip("\n"))
-    lines = []
-    for cell in read.asking:
-        were, now = asked[cell.number], chat_cell.question_of(cell.source)
-        if were and (_is_edited(cell.source, were) if now is None else now.prompt not in were):
-            lines.append(f"cell {cell.number}: its question was edited after it was asked.")
-        elif now is not None and len(were) > 1:
-            lines.append(f"cell {cell.number}: it asks once, and shows {len(were):,} replies.")
-    return lines
+_SETTINGS: Final = sorted(
+    {option.dest for option in OPTIONS if option.trait is not None}
+    & {item.name for item in fields(Parameters)}
+)
+"""The facts of a question that may be configured."""
 
 
-def _instructed_otherwise(read: Notebook, restored: Restored) -> list[str]:
-    """Return a line for each cell with another thread, or other instructions than were sent."""
-    sources = dict(reversed(read.texts))
-    lines = [
-        f"cell {saved.cell}: its {saved.kind} {'was' if saved.kind == 'thread' else 'were'} edited "
-        "after it ran."
-        for saved in read.outputs
-        if saved.steering is not None
-        and saved.kind == saved.steering.kind
-        and (typed := saved.steering.typed_in(sources[saved.cell])) is not None
-        and typed.reads != saved.steering.reads
-    ]
-    # What a load brings, no output of this notebook tells.
-    first_load = min((cell.number for cell in read.asking if cell.loads), default=None)
-    conversation = restored.conversation
-    return lines + [
-        f"cell {restored.cells[turn.number]}: it was asked with other instructions than those "
-        "that stand above it."
-        for turn, window in conversation.windows
-        if (first_load is None or restored.cells[turn.number] < first_load)
-        and not window.instructs_as(turn)
-    ]
+def _compared(found: Audit, read: Notebook) -> dict[int, bool | None]:
+    """Compare each cell's source with its outputs, and add what differs.
+
+    Returns:
+        By the places of the outputs with a record, whether a source asks for them; ``None`` where
+        the cell may ask what its source does not say.
+    """
+    agrees: dict[int, bool | None] = {}
+    shown: dict[int, list[tuple[int, SavedOutput]]] = defaultdict(list)
+    for place, saved in enumerate(read.outputs):
+        shown[saved.cell].append((place, saved))
+    texts = "\n".join(text for _, text in read.texts)
+    untold: dict[str, dict[int, object]] = defaultdict(dict)
+    functions = [each for cell in read.cells for each in cell.plan.commands if not each.is_once]
+    asking = [cell for cell in read.cells if _left(cell, texts)]
+    is_bare = bool(asking) and not any(cell.has_outputs for cell in asking)
+    if is_bare:
+        found.problems.append(
+            "no cell that asks has an output: the notebook was never run, or it was stripped."
+        )
+    for cell in read.cells:
+        left, plan = _left(cell), cell.plan
+        loose = [command for command in plan.commands if not command.is_once]
+        # A function that another cell defines may ask here.
+        loose += functions if "(" in plan.code else []
+        for place, saved in shown[cell.number]:
+            own = next((each for each in left if _fits(each, saved)), None)
+            command = own or next((each for each in loose if _fits(each, saved)), None)
+            agrees[place] = True if command else None if plan.is_open else False
+            typed = command.parsed() if command is not None and command.asks else None
+            if typed is not None and saved.record is not None:
+                for name in _SETTINGS:
+                    value = saved.record.parameters.get(name)
+                    untold[name][cell.number] = None if name in typed.parameters else value
+            elif agrees[place] is False:
+                own = next((each for each in left if each.recorded == saved.kind), None)
+                found.wrong(cell.number, _difference(own, saved))
+            left = [each for each in left if each is not own]
+        is_gone = any(each in left for each in _left(cell, texts)) and not is_bare
+        _judge_others(found, cell, is_gone=is_gone)
+    if "ChatMagics" not in texts:
+        _judge_settings(found, untold)
+    return agrees
 
 
-def _is_edited(source: str, asked: Sequence[str]) -> bool:
-    """Return whether a cell with several lines that ask has one that was asked otherwise."""
-    now = _now(source)
-    # A line may not have come to its turn, and a function that is called may ask as well.
-    return bool(now) and not now <= set(asked) and not set(asked) <= now
+def _judge_others(found: Audit, cell: CodeCell, *, is_gone: bool) -> None:
+    """Add what is to say of a cell's outputs without a record, and of those that are gone."""
+    others, plan = cell.others, cell.plan
+    is_ours = bool(plan.commands) and not plan.code
+    shows = any(not each.recorded and not each.is_quiet for each in plan.commands)
+    if "reply" in others and "display" not in plan.code:
+        found.wrong(cell.number, "its reply has no record: it was removed, or pasted")
+    elif "output" in others and is_ours and not shows:
+        found.wrong(cell.number, "it shows something that chatmagic did not write")
+    elif "error" in others and is_gone:
+        found.remark([cell.number], "it ended in an error, without a reply")
+    elif is_gone and "live" not in others:
+        words = "nothing stands below it of what it asks for: not run, stripped, or cleared"
+        found.wrong(cell.number, words)
+    if "warning" in others and is_ours:
+        found.remark([cell.number], "it shows a warning, which nothing seals")
 
 
-def _now(source: str) -> set[str]:
-    """Return the prompts of a cell with several lines that ask, but for the quiet ones."""
-    return {asked.prompt for asked in chat_cell.questions_of(source) if not asked.quiet}
+def _judge_settings(found: Audit, untold: Mapping[str, Mapping[int, object]]) -> None:
+    """Add what is to say of settings that no source gives: they hold for all cells, or for none."""
+    for name, values in untold.items():
+        cells = [cell for cell, value in values.items() if value is not None]
+        asked = f"asked with {name} {one_line(str(values[cells[0]]), EXCERPT)}" if cells else ""
+        if len({*map(str, values.values())}) == 1:
+            words = f"{asked}, which no source says: configured elsewhere, or edited"
+            found.remark(cells, words)
+            continue
+        for cell in cells:
+            found.wrong(cell, f"it was {asked}, which its source does not say")
 
 
-def _without_record(read: Notebook) -> list[str]:
-    """Return a line for each cell that shows its reply, and whose record is gone."""
-    return [
-        f"cell {cell.number}: its reply has no record: removed, or saved before the reply had "
-        "ended."
-        for cell in read.asking
-        if cell.bare and (chat_cell.question_of(cell.source) or _now(cell.source))
-    ]
+def _left(cell: CodeCell, texts: str = "") -> list[Command]:
+    """Return the magics of a cell that each leave a record, but for what a setting may hide."""
+    is_quiet = "ChatMagics.quiet" in texts
+    commands = (each for each in cell.plan.commands if each.is_once and each.recorded)
+    return [each for each in commands if not (is_quiet and each.asks)]
 
 
-def _gone(read: Notebook) -> list[str]:
-    """Return a line where nothing tells of an answer, or for each cell that lost its output."""
-    silent = [cell for cell in read.asking if cell.is_silent]
-    asked = [chat_cell.question_of(cell.source) for cell in silent]
-    if read.outputs:
-        return [
-            f"cell {cell.number}: it was run, and its output is gone: stripped, or cleared."
-            for cell in silent
-            if cell.ran and _shows(cell, read)
-        ]
-    if all(now is not None and now.quiet for now in asked):
-        return []
-    return ["no cell that asks has an output: the notebook was never run, or it was stripped."]
+def _fits(command: Command, saved: SavedOutput) -> bool:
+    """Return whether an output is what a magic leaves."""
+    record = saved.record
+    if command.recorded != saved.kind or record is None or record.picked:
+        return command.recorded == saved.kind and _is_typed(command, saved.steering)
+    if not command.asks:
+        is_rest = record.continues is not None
+        return bool(record.in_place_of) and is_rest == (command.name == "chat_continue")
+    parsed = command.parsed(record.parameters)
+    if parsed is None or record.in_place_of or parsed.prompt != record.prompt.rstrip("\n"):
+        return False
+    # An earlier version kept the numbers of the cells that went along.
+    told = {name: value for name, value in record.parameters.items() if name != "cells"}
+    has_values = any(value.kind is None for value in record.values)
+    return parsed.parameters == told and not (parsed.raw and has_values)
 
 
-def _not_done(read: Notebook) -> list[str]:
-    """Return a line for each cell that shows more undos, redos or resets than it does."""
-    # Of each cell the source comes first.
-    sources = dict(reversed(read.texts))
-    shown = Counter((saved.cell, saved.kind) for saved in read.outputs if saved.kind != "turn")
-    return [
-        f"cell {cell}: it shows {kind} more often than it asks for it."
-        for (cell, kind), count in shown.items()
-        # What a loop or a function does cannot be counted.
-        if not _MAY_REPEAT.search(sources[cell])
-        and sources[cell].count(f"chat_{_COMMANDS.get(kind, kind)}") < count
-    ]
+def _is_typed(command: Command, steering: Steering | None) -> bool:
+    """Return whether a magic gives what an output says that it gave, if it gave anything."""
+    if isinstance(steering, Instructions):
+        file, typed = steering.value.expression, Instructions.of(command.body or "").text
+        return file in command.line if file else steering.text == typed
+    words = re.sub("[=\"']|--delete\\b", " ", command.line).split()
+    return steering is None or sorted(words) == sorted(steering.source.split()[1:])
 
 
-_COMMANDS: Final = {"deletion": "thread", "hiding": "hide", "pick": "retry"}
-"""The commands that do what a record tells, where they are not named like it."""
-
-
-def _shows(cell: AskingCell, read: Notebook) -> bool:
-    """Return whether a cell asks one question and shows what is answered."""
-    if cell.retries:
-        return True
-    now = chat_cell.question_of(cell.source)
-    return now is not None and not now.quiet and not any(_QUIET in text for _, text in read.texts)
+def _difference(command: Command | None, saved: SavedOutput) -> str:
+    """Return what differs between an output and the magic that may have left it, in words."""
+    if command is None or saved.record is None or not command.asks:
+        what = "reply" if saved.record is not None else saved.kind
+        return f"its source does not ask for the {what} below it: edited, moved, or pasted"
+    parsed = command.parsed(saved.record.parameters)
+    is_same = parsed is not None and parsed.prompt == saved.record.prompt.rstrip("\n")
+    return f"its {'options were' if is_same else 'question was'} edited after it was asked"
 
 
 def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     """Return by turns' numbers whether the order is the cells'; ``None`` where that is unknown."""
     cells = restored.cells
-    loads = [cell.number for cell in read.asking if cell.loads]
-    quiet = [
-        cell.number
-        for cell in read.asking
-        if cell.loads or (cell.is_quiet and not _shows(cell, read))
-    ]
+    loads = [cell.number for cell in read.cells if _loads(cell)]
+    quiet = [cell.number for cell in read.cells if _may_ask_unseen(cell)]
     in_order: dict[int, bool | None] = {}
-    for turn in restored.conversation:
+    for number, (turn, window) in restored.asked.items():
         # A cell below may have brought another reply to what stands above it since.
-        stood = restored.above[turn.number]
+        stood, own = window.visible, cells[number]
         fits = turn.carried == stood.newest(turn.last)
-        own = cells[turn.number]
         # A load puts what it brings in place of all above it, or brings the same again.
         above = (
-            [number for number in stood if cells[number] >= begin]
+            [each for each in stood if cells[each] >= begin]
             for begin in (0, *(cell for cell in loads if cell <= own))
         )
-        untold = not fits and any(_is_untold(some, turn, cells, quiet) for some in above)
-        in_order[turn.number] = None if untold else fits
+        untold = not fits and any(_is_untold(some, turn, own, cells, quiet) for some in above)
+        in_order[number] = None if untold else fits
     return in_order
+
+
+def _loads(cell: CodeCell) -> bool:
+    return any(command.name == "chat_load" for command in cell.plan.commands)
+
+
+def _may_ask_unseen(cell: CodeCell) -> bool:
+    """Return whether a cell may have asked what no output tells: quietly, from Python, a load."""
+    plan = cell.plan
+    asks_quietly = any(each.is_quiet or each.name == "chat_panel" for each in plan.commands)
+    asks_python = plan.is_open or re.search(r"\bask\s*\(", plan.code) is not None
+    return asks_quietly or asks_python or _loads(cell)
 
 
 def _is_untold(
     above: Sequence[int],
     turn: Turn,
+    own: int,
     cells: Mapping[int, int],
     quiet: Sequence[int],
 ) -> bool:
@@ -257,46 +391,14 @@ def _is_untold(
         return False
     gaps: set[tuple[int, int]] = set()
     begin, is_gap = 0, False
-    for number in (*turn.carried, turn.number):
+    for number in (*turn.carried, -1):
+        cell = own if number == -1 else cells.get(number, 0)
         if number:
             if is_gap:
-                gaps.add((begin, cells[number]))
-            begin = max(begin, cells[number])
+                gaps.add((begin, cell))
+            begin = max(begin, cell)
         is_gap = not number
     return all(any(begin <= number <= end for number in quiet) for begin, end in gaps)
-
-
-_LEFT: Final = "x-ratelimit-remaining"
-
-
-def is_cassette(path: Path) -> bool:
-    """Return whether a file is a cassette, by its name: one of any name but a notebook's.
-
-    Args:
-        path: the file's path.
-    """
-    return path.suffix.lower() not in {".ipynb", ".json"}
-
-
-def _audit_cassette(path: Path) -> tuple[Audit, tuple[Interaction, ...]]:
-    """Return the audit of one cassette; one that cannot be read has a problem and no exchanges.
-
-    Returns:
-        What was found, and what the cassette holds.
-    """
-    file = CassetteFile(path)
-    try:
-        held = file.read()
-        failed = "" if file.exists() else f"{path} is not there."
-    except InputError as error:
-        held, failed = (), str(error)
-    if failed:
-        return Audit(str(path), (), (failed,), (), (), kind="cassette"), ()
-    problems, remarks = _doubles(held)
-    result = Audit(
-        str(path), _exchanges(held), tuple(problems), tuple(remarks), (), kind="cassette"
-    )
-    return result, held
 
 
 def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:
@@ -311,10 +413,12 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
     every = {item.text for item in held if item.is_reply}
     return [
         f"cell {saved.cell}: {names} does not hold its reply with this text, model, end and tokens."
-        for saved, record in read.turns
+        for _, saved, record in read.turns
         # A reply that was cut off is in no cassette, and one by its place answered another request.
         if record.state == "complete"
         and not (record.by_order and saved.text in every)
+        # In a hand-out the emulator answers what is not recorded.
+        and record.origin != "emulator"
         and (record.request, saved.text, *_ended(record)) not in recorded
     ]
 
@@ -324,12 +428,48 @@ def _ended(interaction: Record | Interaction) -> tuple[object, ...]:
     return interaction.model, interaction.finish_reason, interaction.usage
 
 
-def _exchanges(held: Sequence[Interaction]) -> tuple[Row, ...]:
+def _note_copies(files: Sequence[tuple[Audit, Notebook]]) -> None:
+    """Add a remark for each two notebooks with the same replies of a service."""
+    first: dict[tuple[object, ...], tuple[Audit, int]] = {}
+    for found, read in files:
+        copies: dict[str, list[int]] = defaultdict(list)
+        for _, saved, record in read.turns:
+            key = record.request, record.reply, record.date
+            if record.origin == "live" and record.date is not None:
+                other, cell = first.setdefault(key, (found, saved.cell))
+                if other is not found:
+                    copies[one_line(other.path, LONGEST_NAME)].append(saved.cell)
+                elif cell != saved.cell:
+                    found.wrong(saved.cell, f"its reply is that of cell {cell}")
+        for name, cells in copies.items():
+            found.remark(cells, f"{name} has the same replies, of the same requests and dates")
+
+
+# --- Cassettes ----------------------------------------------------------------------------------
+
+_LEFT: Final = "x-ratelimit-remaining"
+
+
+def is_cassette(path: Path) -> bool:
+    """Return whether a file is a cassette, by its name: one of any name but a notebook's.
+
+    Args:
+        path: the file's path.
+    """
+    return path.suffix.lower() not in {".ipynb", ".json"}
+
+
+def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
+    """Add the findings in a cassette; return what it holds."""
+    file = CassetteFile(path)
+    held = file.read()
+    if not file.exists():
+        raise InputError(f"{path} is not there.")
+    _note_doubles(found, held)
     first: dict[str, int] = {}
     for place, interaction in enumerate(held):
         if (turn := interaction.turn) is not None:
             first.setdefault(turn, place)
-    rows = []
     for place, interaction in enumerate(held):
         date = crediting.date(interaction.headers)
         facts = ReplyFacts(
@@ -340,19 +480,21 @@ def _exchanges(held: Sequence[Interaction]) -> tuple[Row, ...]:
             origin=interaction.origin,
         )
         failed = {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
-        rows.append(
-            Row.of(
-                facts,
-                **({} if interaction.is_reply else failed),
-                cell=place + 1,
-                prompt=interaction.as_typed,
-                model_asked=interaction.asked_model,
-                sealed=None,
-                rendered=None,
-                in_order=_in_order(place, interaction, first),
-            )
+        is_in_order = _in_order(place, interaction, first)
+        row = Row.of_reply(
+            facts,
+            **({} if interaction.is_reply else failed),
+            cell_number=place + 1,
+            prompt=interaction.as_typed,
+            asked_model=interaction.asked_model,
+            request=interaction.request,
+            agrees=True,
+            in_order=is_in_order,
         )
-    return tuple(rows)
+        found.turns.append(row)
+        if is_in_order is False:
+            found.wrong(place + 1, "it carried a turn that is recorded below it")
+    return held
 
 
 def _in_order(place: int, interaction: Interaction, first: Mapping[str, int]) -> bool | None:
@@ -363,27 +505,28 @@ def _in_order(place: int, interaction: Interaction, first: Mapping[str, int]) ->
     return None if None in stand else True
 
 
-def _doubles(held: Sequence[Interaction]) -> tuple[list[str], list[str]]:
-    """Return a line for each exchange that stands twice, and for requests with many answers."""
+def _note_doubles(found: Audit, held: Sequence[Interaction]) -> None:
+    """Add a line for each exchange that stands twice, and for requests with many answers."""
     same: dict[str, list[int]] = defaultdict(list)
-    problems: list[str] = []
-    remarks: list[str] = []
     for place, interaction in enumerate(held):
         earlier = next((n for n in same[interaction.request] if held[n] == interaction), None)
         if earlier is not None:
             # Two replies leave other credits; two errors, or where none are told, may be equal.
             names = {name.lower() for name, _ in interaction.headers}
-            copied = interaction.is_reply and _LEFT in names
-            line = f"exchange {place + 1}: it is exchange {earlier + 1} once more."
-            (problems if copied else remarks).append(line)
+            words = f"it is exchange {earlier + 1} once more"
+            if interaction.is_reply and _LEFT in names:
+                found.wrong(place + 1, words)
+            else:
+                found.remark([place + 1], words)
         same[interaction.request].append(place)
-    remarks += [
+    found.remarks += [
         f"{numbered([n + 1 for n in places], 'exchange')} answer the same request, in this order."
         for places in same.values()
         if len({held[place].text for place in places}) > 1
     ]
-    return problems, remarks
 
+
+# --- What a file gives away ----------------------------------------------------------------------
 
 _PATH: Final = re.compile(
     r"(?<![\w/.:])((?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+)"
@@ -400,14 +543,14 @@ _FINDERS: Final[tuple[Callable[[str], Iterable[str]], ...]] = (
 """Each returns in words what one text of a notebook gives away."""
 
 
-def disclosures(read: Notebook) -> tuple[str, ...]:
+def disclosures(read: Notebook) -> list[str]:
     """Return a line for each secret, path, host or value that a file would give away.
 
     Args:
         read: the notebook.
     """
     lines: list[str] = []
-    for saved, record in read.turns:
+    for _, saved, record in read.turns:
         for value in record.values:
             size = counted(value.size, "character")
             kept = "its size and digest" if value.text is None else "all of it"
@@ -428,4 +571,128 @@ def disclosures(read: Notebook) -> tuple[str, ...]:
         lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
     if read.timed:
         lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
-    return tuple(lines)
+    return lines
+
+
+# --- The findings as text and as JSON ------------------------------------------------------------
+
+
+def table(audits: Sequence[Audit], *, values: bool, summary: bool = False) -> str:
+    """Return the findings for a terminal: a line for each file, then a table of each.
+
+    Args:
+        audits: of each file.
+        values: whether to say what the files would give away.
+        summary: whether to leave it at the lines.
+    """
+    heads = columns([_head(audit) for audit in audits])
+    bodies = [] if summary else ["\n".join(_of_one(audit, values=values)) for audit in audits]
+    if len(audits) == 1:
+        return "\n".join([*heads, *bodies])
+    wrong = sum(not audit.in_order for audit in audits)
+    words = f"{wrong:,} of them not in order" if wrong else "all in order"
+    parts = [f"{one_line(a.path, WIDEST)}\n{body}" for a, body in zip(audits, bodies, strict=False)]
+    return "\n\n".join(["\n".join([*heads, f"{len(audits):,} files, {words}."]), *parts])
+
+
+def as_json(audits: Sequence[Audit], *, values: bool) -> str:
+    """Return the findings as JSON: a list of files.
+
+    Args:
+        audits: one for each file.
+        values: whether the values that were put into prompts are shown, too.
+    """
+    files = []
+    for audit in audits:
+        value: dict[str, Any] = {**asdict(audit), "in_order": audit.in_order}
+        if not values:
+            del value["values"]
+        files.append(value)
+    return json.dumps(files, indent=1, default=iso)
+
+
+def _head(audit: Audit) -> tuple[str, ...]:
+    """Return the line of one file."""
+    problems = counted(len(audit.problems), "problem")
+    origins = Counter(row.origin or "?" for row in audit.turns)
+    names = ", ".join(f"{count:,} {origin}" for origin, count in origins.items())
+    return (
+        one_line(audit.path, WIDEST),
+        "in order" if audit.in_order else f"NOT in order: {problems}",
+        counted(len(audit.turns), "turn") + (names and f" ({names})"),
+    )
+
+
+def _of_one(audit: Audit, *, values: bool) -> list[str]:
+    """Return the lines on the turns of one file, and on what was found."""
+    lines: list[str] = []
+    if audit.turns:
+        grid: list[tuple[str, ...]] = [(UNITS[audit.kind], *_HEAD), *map(_cells, audit.turns)]
+        if {turn.thread for turn in audit.turns} - {None, MAIN}:
+            threads = ["thread", *(turn.thread or MAIN for turn in audit.turns)]
+            grid = [(*row, thread) for row, thread in zip(grid, threads, strict=True)]
+        lines += [*columns(grid), _totals(audit.turns)]
+    elif not audit.problems:
+        lines.append("No turn of a conversation.")
+    lines += [f"! {one_line(line, WIDEST)}" for line in audit.problems]
+    lines += audit.remarks
+    if values:
+        lines.append("What the file would give away:" if audit.values else "No values, no paths.")
+        lines += [f"  {one_line(line, WIDEST)}" for line in audit.values]
+    return lines
+
+
+_HEAD: Final = (
+    "prompt",
+    "model",
+    "tokens",
+    "credits",
+    "took",
+    "ended",
+    "origin",
+    "agrees",
+    "order",
+)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    tokens = (row.prompt_tokens, row.completion_tokens)
+    counts = [f"{count:,}" for count in tokens if count is not None]
+    total = "?" if row.total_tokens is None else f"{row.total_tokens:,}"
+    left, limit = row.credits_left, row.credits_limit
+    figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
+    ended = (row.finish_reason if row.state == "complete" else row.state) or "?"
+    checked = {None: "-", True: "yes", False: "NO"}
+    return (
+        f"{row.cell_number:,}",
+        one_line(row.prompt or "", EXCERPT),
+        one_line(_model(row), EXCERPT),
+        " + ".join(counts) if len(counts) == len(tokens) else total,
+        figures,
+        "?" if row.took is None else f"{row.took:,}",
+        one_line(ended, EXCERPT),
+        row.origin or "?",
+        checked[row.agrees],
+        checked[row.in_order],
+    )
+
+
+def _model(row: Row) -> str:
+    """Return the model that answered, and before it the one that was asked for if it differs."""
+    name = row.model or "?"
+    return name if row.asked_model in {None, name} else f"{row.asked_model} -> {name}"
+
+
+def _totals(turns: Sequence[Row]) -> str:
+    count = len(turns)
+    parts = [counted(count, "turn")]
+    early = {state: sum(turn.state == state for turn in turns) for state in EARLY}
+    parts += [f"{number:,} {state}" for state, number in early.items() if number]
+    tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
+    took = [turn.took for turn in turns if turn.took is not None]
+    if tokens:
+        parts.append(f"{sum(tokens):,} tokens, reported for {len(tokens):,}")
+    if took:
+        count = sum(took)
+        parts.append(f"about {counted(count, 'credit')}, known for {len(took):,}")
+    return ", ".join(parts) + "."

@@ -1,4 +1,4 @@
-"""Cells that ask: the question of a cell's source, and the source for a question.
+"""Cells that ask: what a cell's source would do, by its magics; and the source for a question.
 
 :mod:`chatmagic.jupyter.input_transformers` takes the form of a cell from here, with each cell.
 """
@@ -6,62 +6,174 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic.conversation import options
-from chatmagic.conversation.options import COMMENT
+from chatmagic.conversation.options import COMMENT, OPTIONS
 from chatmagic.conversation.request_facts import correction
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from chatmagic.conversation.options import ParsedLine
 
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 _ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Compiled with the first cell that is read.
-CELL: Final = r"%%chat(?P<fix>_fix)?(?:[ \t]+(?P<line>.*))?[ \t]*$"
-_MENTIONED: Final = r"\b(?:chat|ask)\b"
-_ONE_LINE: Final = (
-    r"(?:[^\W\d]\w*[ \t]*=[ \t]*)?%chat(?P<fix>_fix(?!\S))?(?:[ \t]+(?P<line>\S.*)|(?<=_fix))"
+_CELL: Final = r"%%(?P<command>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
+_LINE: Final = (
+    r"(?P<indent>[ \t]*)(?:[^\W\d][\w.]*[ \t]*=[ \t]*)?"
+    # IPython takes a magic without its % where that is no Python.
+    r"(?P<percent>%|(?=chat\w*(?:[ \t]+[^\s=([.,)]|$)))"
+    r"(?P<command>chat(?:_\w+)?)(?![\w?])(?P<line>.*)"
 )
+_OTHERWISE: Final = re.compile(
+    r"%chat|%(?:run|load|macro|rerun|recall)\b|\b(?:run_(?:line|cell)_magic|exec|eval)\s*\("
+)
+_RECORDED: Final = {
+    "chat_undo": "undo", "chat_redo": "redo", "chat_reset": "reset", "chat_hide": "hiding",
+    "chat_continue": "turn", "chat_instructions": "instructions",
+}  # fmt: skip
+"""The kinds of the records that a command always leaves."""
 
 
-class Question(NamedTuple):
-    """Prompt of a cell, and whether its reply is shown.
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Magic in a cell's source.
 
     Args:
-        prompt: as typed.
-        quiet: whether its reply is not shown.
+        name: such as ``chat_undo``.
+        line: what stands after the name.
+        body: what stands below ``%%chat`` and the like; ``None`` for a line.
+        is_once: whether the cell runs it exactly once, unless an error ends it before.
     """
 
-    prompt: str
-    quiet: bool
+    name: str
+    line: str
+    body: str | None = None
+    is_once: bool = True
+
+    @property
+    def asks(self) -> bool:
+        """Whether it puts a question of its own."""
+        return self.name in {"chat", "chat_fix"}
+
+    def parsed(self, configured: Mapping[str, Any] | None = None) -> ParsedLine | None:
+        """Return the options and the question as typed; ``None`` where it asks nothing.
+
+        Args:
+            configured: the fields that a question has where no option sets them.
+        """
+        defaults = {
+            option.trait: (value is option.on) if option.convert is None else value
+            for option in OPTIONS
+            if option.trait is not None
+            if (value := (configured or {}).get(option.dest)) is not None
+        }
+        try:
+            parsed = options.parse_line(self.line, defaults)
+        except InputError:
+            return None
+        fixes = self.name == "chat_fix"
+        prompt = (correction if fixes else parsed.question)(
+            parsed.prompt, (self.body or "").rstrip("\n")
+        )
+        if parsed.dry or not prompt.strip():
+            return None
+        prompt = without_lone_surrogates(prompt)
+        return replace(parsed, prompt=prompt, with_error=parsed.with_error or fixes)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it asks, and shows nothing."""
+        parsed = self.parsed() if self.asks else None
+        return parsed is not None and parsed.quiet
+
+    @property
+    def recorded(self) -> str:
+        """The kind of the record that it leaves in the cell's output; empty for none."""
+        words = self.line.split()
+        if self.asks:
+            parsed = self.parsed()
+            return "" if parsed is None or parsed.quiet else "turn"
+        if self.name == "chat_retry":
+            lists = any(word.startswith(("--list", "--stale")) for word in words)
+            picks = any(word.startswith("--pick") for word in words)
+            return "" if lists else "pick" if picks else "turn"
+        if self.name == "chat_thread":
+            return ("deletion" if "--delete" in words else "thread") if words else ""
+        return _RECORDED.get(self.name, "")
 
 
-def question_of(source: str) -> Question | None:
-    """Return the one question of a ``%%chat`` cell, or of a cell that is one line of ``%chat``.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a code cell's source would do.
+
+    Args:
+        commands: its magics of chatmagic, in their order.
+        code: what else it says.
+    """
+
+    commands: tuple[Command, ...]
+    code: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether one of its magics asks."""
+        return any(
+            command.parsed() is not None if command.asks else command.recorded in {"turn", "pick"}
+            for command in self.commands
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may run magics that cannot be told."""
+        return _OTHERWISE.search(self.code) is not None
+
+
+def plan_of(source: str) -> Plan:
+    """Return what a code cell's source would do.
 
     Args:
         source: the cell's source.
-
-    Returns:
-        ``None`` where it asks otherwise, or asks nothing, or cannot be told.
     """
-    if "\r" in source:
-        return None
-    lines = f"{source}\n".splitlines(keepends=True)
+    whole_source = source if source.endswith("\n") else f"{source}\n"
+    lines = whole_source.splitlines(keepends=True)
     first = first_line(lines)
-    whole = None if first is None else re.match(CELL, lines[first].rstrip("\n"))
-    if first is not None and whole is not None:
-        comments = [line for line in lines[:first] if line.strip()]
-        return _asked(whole, "".join([*comments, *lines[first + 1 :]]))
-    words = source.strip()
-    line = re.fullmatch(_ONE_LINE, words)
-    # A line that ends in a backslash goes on, and %chat? asks for help.
-    if line is None or words.endswith("\\") or line["line"] in {"?", "??"}:
-        return None
-    return _asked(line, "")
+    if first is not None and (whole := re.match(_CELL, lines[first].rstrip("\r\n"))):
+        above = [line for line in lines[:first] if line.strip()]
+        body = "".join([*above, *lines[first + 1 :]]).removesuffix("\n")
+        return Plan((Command(whole["command"], whole["line"] or "", body),))
+    is_other_magic = first is not None and lines[first].startswith("%%")
+    commands, code, within = [], [], ""
+    for line in _joined(source):
+        magic = None if within else re.fullmatch(_LINE, line)
+        if magic is not None and magic["line"].strip() not in {"?", "??"}:
+            is_once = not magic["indent"] and not is_other_magic and magic["percent"] == "%"
+            commands.append(Command(magic["command"], magic["line"].strip(), is_once=is_once))
+            if magic["percent"]:
+                continue
+        elif line.lstrip().startswith("#") and not within:
+            continue
+        for mark in re.findall(r"\"{3}|'{3}", line):
+            within = "" if within == mark else within or mark
+        code.append(line)
+    return Plan(tuple(commands), "\n".join(filter(str.strip, code)))
+
+
+def _joined(source: str) -> Iterator[str]:
+    """Yield the lines of a cell; one that a backslash ends goes on in the next."""
+    parts: list[str] = []
+    for line in source.split("\n"):
+        parts.append(line.rstrip())
+        if not parts[-1].endswith("\\"):
+            yield " ".join([*(part[:-1] for part in parts[:-1]), parts[-1]])
+            parts = []
+    if parts:
+        yield " ".join(parts)
 
 
 def first_line(lines: Sequence[str]) -> int | None:
@@ -71,25 +183,6 @@ def first_line(lines: Sequence[str]) -> int | None:
         lines: the cell's lines.
     """
     return next((number for number, line in enumerate(lines) if not re.match(_ABOVE, line)), None)
-
-
-def questions_of(source: str) -> tuple[Question, ...]:
-    """Return the questions of a cell in which each is a line of ``%chat``, as in a loop.
-
-    Args:
-        source: the cell's source.
-
-    Returns:
-        None of them where the cell may ask otherwise, or that cannot be told.
-    """
-    questions = []
-    for line in source.split("\n"):
-        asked = question_of(line) if re.match(rf"\s*{_ONE_LINE}", line) else None
-        if asked is not None:
-            questions.append(asked)
-        elif re.search(_MENTIONED, line):
-            return ()
-    return tuple(questions)
 
 
 def source_for(prompt: str, *options: str, has_values: bool = False) -> str:
@@ -105,15 +198,3 @@ def source_for(prompt: str, *options: str, has_values: bool = False) -> str:
     # A cell's last line end is not part of its prompt.
     end = "\n" if prompt.endswith("\n") else ""
     return f"{first}\n{prompt}{end}"
-
-
-def _asked(magic: re.Match[str], body: str) -> Question | None:
-    try:
-        asked = options.parse_line(magic["line"] or "")
-    except InputError:
-        return None
-    if asked.dry:
-        return None
-    make = asked.question if magic["fix"] is None else correction
-    prompt = make(asked.prompt, body.rstrip("\n"))
-    return Question(without_lone_surrogates(prompt), asked.quiet) if prompt.strip() else None

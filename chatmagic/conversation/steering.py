@@ -7,7 +7,6 @@ front of the first message that is sent, followed by an empty line; in a message
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -22,7 +21,6 @@ from chatmagic._json import (
     json_field,
 )
 from chatmagic.conversation import template
-from chatmagic.conversation.chat_cell import first_line
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
 from chatmagic.conversation.request_facts import Value, switch, thread_name, where_on
 from chatmagic.conversation.turn import Turn
@@ -93,15 +91,6 @@ class Steering(ABC):
         """Digest of what files keep of it."""
         return digest(self.facts)
 
-    @classmethod
-    def typed_in(cls, source: str) -> Self | None:  # noqa: ARG003 - for kinds that can be told
-        """Return what a cell's source gives; ``None`` where that cannot be told.
-
-        Args:
-            source: the cell's source.
-        """
-        return None
-
     @abstractmethod
     def steer(self, place: Place) -> None:
         """Let what it does hold in a place, which stands just below its own.
@@ -161,9 +150,6 @@ class Steering(ABC):
         return {"version": VERSION, "kind": kind or self.kind, **place, self.kind: self.facts}
 
 
-_CELL: Final = r"%%chat_instructions[ \t]*$"
-
-
 @dataclass(frozen=True, slots=True)
 class Instructions(Steering):
     """Standing instructions in the slot of a cell; they hold below it, up to the next ones.
@@ -210,15 +196,6 @@ class Instructions(Steering):
     def text(self) -> str:
         """Their text."""
         return self.value.text or ""
-
-    @classmethod
-    def typed_in(cls, source: str) -> Self | None:
-        """Return the instructions in a cell's source; ``None`` where a file holds them."""
-        lines = source.splitlines(keepends=True)
-        first = first_line(lines)
-        if first is None or not re.match(_CELL, lines[first].rstrip("\r\n")):
-            return None
-        return cls.of("".join(lines[first + 1 :]).removesuffix("\n"))
 
     @property
     def heading(self) -> str:
@@ -300,14 +277,6 @@ class ThreadStart(Steering):
     fork: int | None = json_field(exact_count)
 
     kind = "thread"
-
-    @classmethod
-    def typed_in(cls, source: str) -> Self | None:
-        """Return the start of a thread that a cell's one line begins."""
-        line = re.fullmatch(
-            r"%chat_thread[ \t]+(?:--fork[ \t=]+(\d+)[ \t]+)?([^\s-]\S*)", source.strip()
-        )
-        return line and cls(line[2], None if line[1] is None else int(line[1]))
 
     def steer(self, place: Place) -> None:
         """Begin the thread, or go on with it (rules 16 and 17)."""

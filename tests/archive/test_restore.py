@@ -137,7 +137,7 @@ def test_which_turn_is_not_known_is_told_though_no_record_lists_them_all() -> No
         ask(talk, name, name, "1")
     ask(talk, "by hand", entry="panel")
     ask(talk, "e", "e", "1")
-    assert [len(record.carried) for _, record in read(shown(talk)).turns] == [0, 1, 1, 1, 2]
+    assert [len(record.carried) for _, _, record in read(shown(talk)).turns] == [0, 1, 1, 1, 2]
     numbers = [turn.carried for turn in restored(*shown(talk))]
     assert numbers == [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4, 0)]
     ask(talk, "b again", "b", "2")

@@ -1,4 +1,4 @@
-"""The question of a cell's source, told only where it can be told for sure; and its source."""
+"""What a cell's source would do, and the source that asks a question."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import chat_cell
-from chatmagic.conversation.chat_cell import Question, question_of, questions_of
+from chatmagic.conversation.chat_cell import plan_of
 from chatmagic.conversation.options import refuse_cell_comments
 from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
+
+
+def question(source: str) -> str | None:
+    """Give the prompt of a cell with one question that it asks once; ``None`` of any other."""
+    plan = plan_of(source)
+    if plan.code or len(plan.commands) != 1 or not plan.commands[0].is_once:
+        return None
+    parsed = plan.commands[0].parsed() if plan.commands[0].asks else None
+    return None if parsed is None else parsed.prompt
 
 
 @pytest.mark.parametrize(
@@ -20,77 +29,115 @@ from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
         ("\n%%chat  \nWhy?\nHow?", "Why?\nHow?"),
         ("%%chat And now\nWhy?", "And now\nWhy?"),
         ("%%chat -t 0.2 --last 3\nWhy?", "Why?"),
+        ("%%chat -q\nWhy?", "Why?"),
         ("# NBVAL_SKIP\n%%chat\nWhy?", "# NBVAL_SKIP\nWhy?"),
         ("%chat Why?", "Why?"),
-        ("  %chat Why is that so?  ", "Why is that so?"),
+        ("%chat Why is that so?  ", "Why is that so?"),
+        ("%chat Why\\\nis that?", "Why is that?"),
+        ("%chat Why a\u2028b?", "Why a\u2028b?"),
         ("reply = %chat --last 2 Why?", "Why?"),
+        ("# a note\n%chat Why?", "Why?"),
         ("%%chat\nlone \ud83d half", "lone � half"),
         ("%chat_fix", ASKED_OF_AN_ERROR),
         ("r = %chat_fix -t 0", ASKED_OF_AN_ERROR),
         ("%chat_fix a table {{ n }}", f"{ASKED_OF_AN_ERROR} I wanted: a table {{{{ n }}}}"),
         ("%%chat_fix\n", ASKED_OF_AN_ERROR),
         ("%%chat_fix one\ntwo", f"{ASKED_OF_AN_ERROR} I wanted: one\ntwo"),
+        ("", None),
+        ("print('%%chat')", None),
+        ("%%chat", None),
+        ("%%chat\n \n", None),
+        ("%%chat --no-such-option\nWhy?", None),
+        ("%chat --last many Why?", None),
+        ("%chat --dry Why?", None),
+        ("%chat?", None),
+        ("%chat ?", None),
+        ("%chat_fix ??", None),
+        ("%chat_fixed", None),
+        ("import this\n%%chat\nWhy?", None),
+        ("if x:\n    %chat Why?", None),
+        ("%%time\n%chat Why?", None),
+        ("chat Why?", None),
+        ("%chat Why?\n%chat How?", None),
+        ("%%chat_instructions\nBe brief.", None),
     ],
 )
-def test_a_question_is_read(source: str, prompt: str) -> None:
-    """A cell of the magic and a line of it, without options and without what stands above."""
-    assert question_of(source) == Question(prompt, quiet=False)
-
-
-@pytest.mark.parametrize("source", ["%%chat -q\nWhy?", "%chat --quiet Why?"])
-def test_a_quiet_question_is_known(source: str) -> None:
-    """Whether the reply is shown is told, too."""
-    assert question_of(source) == Question("Why?", quiet=True)
+def test_a_question_is_read(source: str, prompt: str | None) -> None:
+    """A cell of the magic or a line of it, without options and without what stands above."""
+    assert question(source) == prompt
 
 
 @pytest.mark.parametrize(
-    "source",
+    ("source", "commands", "code", "is_open"),
     [
-        "",
-        "print('%%chat')",
-        "%%chat",
-        "%%chat\n \n",
-        "%%chat\r\nWhy?",
-        "%%chat --no-such-option\nWhy?",
-        "%chat --last many Why?",
-        "%chat?",
-        "%chat --dry Why?",
-        "%chat ?",
-        "%chat ??",
-        "%chat_fix?",
-        "%chat_fix ?",
-        "%chat_fixed",
-        "%chat Why\\",
-        "import this\n%%chat\nWhy?",
-        "%chat Why?\n%chat How?",
-        "%%chat_instructions\nBe brief.",
+        ("%chat a\nr = %chat b\nprint(r)", ["chat", "chat"], "print(r)", False),
+        ("for x in y:\n    %chat a\n    %chat_undo", ["chat", "chat_undo"], "for x in y:", False),
+        ('t = """\n%chat a\n# %chat b\n"""', [], 't = """\n%chat a\n# %chat b\n"""', True),
+        ("%chat_reset\n%chat_cassette x --off", ["chat_reset", "chat_cassette"], "", False),
+        ("chat = 3\nchat(5)", [], "chat = 3\nchat(5)", False),
+        ("chat", ["chat"], "chat", False),
+        ("get_ipython().run_line_magic('chat', 'a')", [], None, True),
+        ("%run other.ipynb", [], None, True),
+        ("x = [%chat a]", [], None, True),
+        ("%%chat\n%chat a", ["chat"], "", False),
     ],
 )
-def test_what_cannot_be_told_is_no_question(source: str) -> None:
-    """Nothing is guessed: what asks otherwise, or not at all, gives None."""
-    assert question_of(source) is None
-
-
-def test_the_lines_of_a_loop_are_each_a_question() -> None:
-    """Each line of %chat is one; other lines may say what they like, but not ask."""
-    loop = "for name in names:\n    %chat -q Why?\n    reply = %chat How?\nprint(reply)"
-    assert questions_of(loop) == (Question("Why?", quiet=True), Question("How?", quiet=False))
-    assert questions_of("for name in names:\n    pass") == ()
+def test_what_a_cell_would_do(
+    source: str, commands: list[str], code: str | None, is_open: bool
+) -> None:
+    """Its magics in their order, its other lines, and whether these may run magics."""
+    plan = plan_of(source)
+    assert [command.name for command in plan.commands] == commands
+    assert plan.code == (source if code is None else code)
+    assert plan.is_open is is_open
 
 
 @pytest.mark.parametrize(
-    "line", ["session.ask('Why?')", "%chat --no-such-option", "get_ipython().magic('chat Why?')"]
+    ("source", "kind", "asks"),
+    [
+        ("%chat", "", False),
+        ("%chat why?", "turn", True),
+        ("%chat -q why?", "", True),
+        ("%chat_retry 2", "turn", True),
+        ("%chat_retry --list", "", False),
+        ("%chat_retry --stale", "", False),
+        ("%chat_retry --pick 1", "pick", True),
+        ("%chat_continue", "turn", True),
+        ("%chat_undo", "undo", False),
+        ("%chat_redo", "redo", False),
+        ("%chat_reset", "reset", False),
+        ("%chat_thread", "", False),
+        ("%chat_thread a", "thread", False),
+        ("%chat_thread --delete a", "deletion", False),
+        ("%chat_hide 1", "hiding", False),
+        ("%%chat_instructions\nx", "instructions", False),
+        ("%chat_history", "", False),
+    ],
 )
-def test_a_line_that_may_ask_hides_them_all(line: str) -> None:
-    """Where one line may ask in a way of its own, none of the cell's questions is told."""
-    assert questions_of(f"%chat Why?\n{line}") == ()
+def test_what_a_magic_leaves_in_the_output(source: str, kind: str, asks: bool) -> None:
+    """The kind of its record, and whether it asks."""
+    plan = plan_of(source)
+    assert plan.commands[0].recorded == kind
+    assert plan.asks is asks
+
+
+def test_what_is_configured_counts_where_no_option_is_typed() -> None:
+    """By the names of a question's facts, switches as they are."""
+    (command,) = plan_of("%chat -t 0 why?").commands
+    configured = {"temperature": 1, "max_tokens": 5, "history": False, "credit_line": False}
+    parsed = command.parsed(configured)
+    assert parsed is not None
+    assert parsed.parameters == {**configured, "temperature": 0.0}
 
 
 @given(st.text("ab {}#|\n %-\u2028éש?", min_size=1).filter(str.strip))
 def test_the_source_for_a_prompt_asks_it(prompt: str) -> None:
     """Letter for letter, but for the line ends after it; and it is not refused."""
     source = chat_cell.source_for(prompt, "-t 0", "-q")
-    assert question_of(source) == Question(prompt.rstrip("\n"), quiet=True)
+    (command,) = plan_of(source).commands
+    parsed = command.parsed()
+    assert parsed is not None
+    assert (parsed.prompt, command.is_quiet) == (prompt.rstrip("\n"), True)
     assert source.partition("\n")[2].removesuffix("\n") == prompt
     if "--raw" not in source.partition("\n")[0]:
         refuse_cell_comments(prompt)

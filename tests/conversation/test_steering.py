@@ -142,7 +142,6 @@ def test_a_load_brings_it(item: Steering) -> None:
     assert len(talk.slots[-1][1]) == 0
     assert talk.redo() is not None
     assert talk.slots == whole
-    assert item.typed_in("x = 1") is None
 
 
 def place_of(talk: Conversation) -> Place:
@@ -266,23 +265,6 @@ def test_empty_ones_end_those_above() -> None:
     assert (lone.in_force, lone.reads) == (None, ("",))
 
 
-@pytest.mark.parametrize("text", ["Be terse.", "two\nlines\n", "", "  indented", ">>> 1 + 1"])
-def test_the_cell_for_instructions_reads_the_same(text: str) -> None:
-    """A saved notebook's cell gives what it was made of."""
-    typed = Instructions.typed_in(Instructions.of(text).source)
-    assert typed is not None
-    assert typed.text == text
-
-
-@pytest.mark.parametrize(
-    "source",
-    ["", "x = 1", "%%chat\nBe terse.", "%%chat_instructions --from f.md", "%%chat_instructionsx"],
-)
-def test_other_cells_give_no_instructions(source: str) -> None:
-    """Nor does one that reads a file."""
-    assert Instructions.typed_in(source) is None
-
-
 def test_instructions_in_words() -> None:
     """Their size, and their file where they have one."""
     assert steering.instructions_note(TERSE.value) == "with instructions of 9 characters"
@@ -388,17 +370,6 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | No
 def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
     """As typed."""
     assert start.source == source
-    typed = ThreadStart.typed_in(f"\n{source} \n")
-    assert typed is not None
-    assert typed.reads == start.reads
-
-
-@pytest.mark.parametrize(
-    "source", ["", "%chat_thread", "%chat_thread --delete a", "%chat_thread a\n1"]
-)
-def test_other_cells_begin_none(source: str) -> None:
-    """Nor do those of several lines tell."""
-    assert ThreadStart.typed_in(source) is None
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from project import files
 from chatmagic import cli, demo
 from chatmagic.archive.output import bundle
 from chatmagic.cassette.file import from_text, name_of, to_text
+from chatmagic.conversation.chat_cell import plan_of
 from chatmagic.conversation.steering import Instructions, instructed
 from chatmagic.emulator import replies as practice
 from chatmagic.errors import InputError
@@ -337,8 +338,9 @@ def test_nothing_in_a_cassette_is_made_up(path: Path) -> None:
     assert replied
     turns = {each.turn: each for each in replied}
     cells = code(read(NOTEBOOKS / f"{path.stem}.ipynb"))
-    given = [Instructions.typed_in(cell.source) for cell in cells]
-    standing = {name_of(each.value): each.value for each in given if each is not None}
+    plans = [command for cell in cells for command in plan_of(cell.source).commands]
+    bodies = [plan.body or "" for plan in plans if plan.name == "chat_instructions"]
+    standing = {name_of(each.value): each.value for each in map(Instructions.of, bodies)}
     for each in replied:
         messages = [
             message

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from chatmagic.archive import output
 from chatmagic.audit import audit
-from chatmagic.conversation import chat_cell, record, template
+from chatmagic.conversation import chat_cell, options, record, template
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
-    from chatmagic.audit.findings import Audit
+    from chatmagic.audit.audit import Audit
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PROMPTS = st.text("ab {}\n\u2028éש?%", min_size=1, max_size=12).filter(str.strip)
@@ -85,7 +85,8 @@ def books(draw: st.DrawFn) -> dict[str, Any]:
         asked = Request((Message("user", "x"),)).digest()
         told = replace(turn, carried=carried).to_record(asked, set(carried.digests))
         data, metadata = output.of_turn(turn.reply, told)
-        source = chat_cell.source_for(told.prompt) if not turn.values else f"%%chat\n{told.prompt}"
+        typed = options.typed_options(turn)
+        source = chat_cell.source_for(told.prompt, *typed, has_values=bool(turn.values))
         made.append(nbformat.v4.new_code_cell(source, outputs=[display(data, metadata)]))  # type: ignore[no-untyped-call]
         held.append(turn)
     for kind in draw(st.sampled_from([(), ("undo", "redo"), ("reset",)])):
@@ -152,7 +153,8 @@ def test_what_nobody_altered_passes(book: dict[str, Any]) -> None:
     for saved in (book, as_a_page_saves(book)):
         told = found(saved)
         assert told.in_order, told
-        assert {turn.rendered for turn in told.turns} == {True}
+        assert {turn.agrees for turn in told.turns} == {True}
+        assert not any("HTML" in line for line in told.remarks)
 
 
 @FEWER

@@ -12,6 +12,7 @@ from chatmagic._json import timestamp
 from chatmagic.archive import output as turn_output
 from chatmagic.archive import restore
 from chatmagic.cassette.file import Interaction, to_text
+from chatmagic.conversation import chat_cell, options
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
@@ -42,8 +43,11 @@ def page(prompt: str = "p", reply: str = "r", **changes: Any) -> dict[str, Any]:
     )
     made = turn.to_record(Request((Message("user", prompt),)).digest())
     told = replace(made, **changes)
-    shown = restore.turn_of(told, reply, owner=None).reply
-    return cell(f"%%chat\n{prompt}", [output(*turn_output.of_turn(shown, told))])
+    turn = restore.turn_of(told, reply, owner=None)
+    source = chat_cell.source_for(
+        prompt, *options.typed_options(turn), has_values=bool(told.values)
+    )
+    return cell(source, [output(*turn_output.of_turn(turn.reply, told))])
 
 
 def changed(reply: dict[str, Any]) -> dict[str, Any]:

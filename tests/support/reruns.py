@@ -92,5 +92,5 @@ def sent_each_time(
         assert headless(again_path, cells, raising) == replies
     assert taken(service) == []
     for result in audit.audit_all([path, tape]):
-        assert (result.problems, result.in_order) == ((), True), result
+        assert (result.problems, result.in_order) == ([], True), result
     return first

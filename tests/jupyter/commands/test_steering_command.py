@@ -193,8 +193,8 @@ def test_the_audit_tells_what_a_file_gave(shell: Shell, tmp_path: Path) -> None:
     for id, source in (("i", TERSE), ("j", "%%chat_instructions --from rules.md")):
         paper.ran(id, source, shell.page(source, id).outputs)
     (found,) = audit.audit_all([paper.save()])
-    assert found.problems == ()
-    assert found.values == ("cell 2: instructions rules.md (9 characters): all of it",)
+    assert found.problems == []
+    assert found.values == ["cell 2: instructions rules.md (9 characters): all of it"]
 
 
 def test_a_comment_for_a_tool_is_refused(shell: Shell) -> None:
@@ -233,7 +233,7 @@ def test_the_notebook_tells_of_them(shell: Shell, tmp_path: Path) -> None:
     assert restored.conversation.stale_turns() == ()
     assert [owner for owner, _ in restored.conversation.slots] == [owner for owner, _ in live.slots]
     (found,) = audit.audit_all([paper.path])
-    assert (found.problems, found.in_order) == ((), True)
+    assert (found.problems, found.in_order) == ([], True)
 
 
 def test_the_audit_finds_other_instructions(shell: Shell, tmp_path: Path) -> None:
@@ -243,13 +243,15 @@ def test_the_audit_finds_other_instructions(shell: Shell, tmp_path: Path) -> Non
         paper.ran(id, source, shell.page(source, id).outputs)
     paper.cells["i"]["source"] = ["%%chat_instructions\n", "Be long."]
     (found,) = audit.audit_all([paper.save()])
-    assert found.problems == ("cell 1: its instructions were edited after it ran.",)
+    assert found.problems == [
+        "cell 1: its source does not ask for the instructions below it: edited, moved, or pasted."
+    ]
     longer = "%%chat_instructions\nBe long."
     paper.ran("i", longer, shell.page(longer, "i").outputs)
     (found,) = audit.audit_all([paper.save()])
-    assert found.problems == (
-        "cell 2: it was asked with other instructions than those that stand above it.",
-    )
+    assert found.problems == [
+        "cell 2: it was asked with other instructions than those that stand above it."
+    ]
     paper.cells = {"l": {**paper.cells["i"], "source": "%chat_load f.json"}, **paper.cells}
     (found,) = audit.audit_all([paper.save()])
     assert not any("asked with other instructions" in line for line in found.problems)
