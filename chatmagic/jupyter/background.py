@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import re
 import threading
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
-from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.session.events import View, failure
 from chatmagic.session.session import interrupted
 from chatmagic.session.worker import NAP
@@ -201,6 +202,26 @@ class Background:
         waited = waits and self.wait(view, cell)
         if (failed := self._failed(cell, waited=waited)) is not None:
             raise _not_asked(failed)
+
+    def stop(self, number: str) -> str:
+        """Stop a question under way, and return whose it is.
+
+        Args:
+            number: of its cell, as ``3`` for cell [3]; empty for the only one.
+
+        Raises:
+            InputError: there is no such question, or there are several.
+        """
+        under_way = self._under_way(AskingCell())
+        asked = [task for task in under_way if number in {"", *re.findall(r"\d+", task.ask.asker)}]
+        if len(asked) != 1:
+            askers = ", ".join(task.ask.asker for task in under_way)
+            raise InputError(
+                f"Under way in the background: {askers or 'nothing'}. Nothing was stopped.",
+                hint="%chat_stop 3 stops the reply to cell [3]." if under_way else "",
+            )
+        asked[0].halt.stop()
+        return asked[0].ask.asker
 
     def _under_way(self, cell: AskingCell) -> list[_Task]:
         """Return the questions under way that come before a cell's own."""

@@ -149,6 +149,28 @@ def test_threads_of_the_conversation_are_asked_at_once(
     assert error.message.startswith("Nothing was sent, as cell [4] failed in the background: ")
 
 
+def test_one_is_stopped_from_another_cell(shell: Shell, emulator: Emulator, gate: Gate) -> None:
+    """By the number of its cell; without one, where there are several, nothing is."""
+    error = shell.fails("%chat_stop", cell="s").error
+    assert str(error).startswith("Under way in the background: nothing. Nothing was stopped.")
+    emulator.settings = replace(FIXED, fault="hold", fault_after=1)
+    for thread in "ab":
+        shell.page(f"%%chat --background --thread {thread} -o {thread}\necho:one two", thread)
+    gate.is_open.set()
+    for code in ("%chat_stop", "%chat_stop 9"):
+        message = str(shell.fails(code, cell="s").error)
+        assert message.startswith("Under way in the background: cell [3], cell [4]. Nothing was")
+    assert all(gate.words.acquire(timeout=PATIENCE) for _ in range(2))
+    told = shell.page("%chat_stop 3", "s").printed
+    assert told == "The reply to cell [3] was stopped; what came of it is kept, marked.\n"
+    while "a" not in shell.shell.user_ns:
+        threading.Event().wait(0.01)
+    assert "b" not in shell.shell.user_ns
+    shell.page("%chat_stop", "s")
+    ended(shell)
+    assert [shell[name].state for name in "ab"] == ["interrupted", "interrupted"]
+
+
 def test_a_question_with_a_value_waits_for_those_before(
     shell: Shell, emulator: Emulator, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:

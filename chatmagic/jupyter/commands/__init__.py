@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chatmagic.jupyter.commands.ask import CHAT, FIX
+from chatmagic.jupyter.commands.ask import CHAT, FIX, STOP
 from chatmagic.jupyter.commands.cassette import CASSETTE
 from chatmagic.jupyter.commands.code import CODE
 from chatmagic.jupyter.commands.connect import CONNECT, LOGIN
@@ -30,6 +30,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     FIX,
     RETRY,
     CONTINUE,
+    STOP,
     HISTORY,
     UNDO,
     REDO,

@@ -403,6 +403,16 @@ def _error(kernel: Kernel) -> Value:
     return Value.of(error.kind, attachments.error_text(error.source, error.trace), "error")
 
 
+def _stop(kernel: Kernel, given: Arguments) -> None:
+    """Stop a reply that comes in the background: ``%chat_stop 3`` that of cell [3].
+
+    Without a number it stops the only one. What came of it is kept, marked.
+    """
+    kernel.background = kernel.background or Background()
+    asker = kernel.background.stop(given.words)
+    print(f"The reply to {asker} was stopped; what came of it is kept, marked.")
+
+
 CHAT: Final = Command(
     "chat",
     _ask,
@@ -420,3 +430,4 @@ FIX: Final = Command(
     has_body=True,
     waits=False,
 )
+STOP: Final = Command("chat_stop", _stop, words=("CELL",), waits=False)

@@ -42,8 +42,8 @@ class Command:
         name: the magic's name, such as ``chat_undo``.
         run: function of the command. Its result is the magic's value; its docstring is the help.
         options: the options on its line.
-        words: the other words that its line accepts, for Tab: literal words, ``FILE``, ``TURN`` or
-            ``THREAD``; empty if it accepts only options.
+        words: the other words that its line accepts, for Tab: literal words, ``FILE``, ``TURN``,
+            ``CELL`` or ``THREAD``; empty if it accepts only options.
         hint: examples of its line, for errors; if empty, errors point to the help.
         is_prompt: whether its line is that of ``%chat``, which it parses itself.
         has_body: whether it takes a cell's body.
