@@ -21,15 +21,14 @@ from chatmagic.conversation import options
 from chatmagic.conversation.chat_cell import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
-    from chatmagic.conversation.conversation import Conversation
     from chatmagic.conversation.options import Option
     from chatmagic.jupyter.commands.command import Command
-    from chatmagic.jupyter.settings import KernelSettings
+    from chatmagic.jupyter.kernel import Kernel
 
 _PRIORITY: Final = 1_000
 _KINDS: Final = {
@@ -85,22 +84,19 @@ class Completions:
     Args:
         shell: the shell.
         commands: the commands.
-        settings: their settings.
-        conversation: returns the conversation; ``None`` where nothing was used yet.
+        kernel: the kernel that they are run in.
     """
 
     def __init__(
         self,
         shell: InteractiveShell,
         commands: Iterable[Command],
-        settings: KernelSettings,
-        conversation: Callable[[], Conversation | None],
+        kernel: Kernel,
     ) -> None:
         """Add the matcher to the shell's."""
         self._shell = shell
         self._commands = {command.name: command for command in commands}
-        self._settings = settings
-        self._conversation = conversation
+        self._kernel = kernel
         self._completer: Any = shell.Completer
         self._completer.custom_matchers.append(self.match)
 
@@ -151,7 +147,7 @@ class Completions:
                 return at_end.word, self._of_option(at_end.option, at_end.word)
             return at_end.word, _kind("param", options.flags_starting(at_end.word))
         with swallowed(ValueError):
-            if options.parse_line(typed.line, self._settings.trait_values(config=True)).raw:
+            if options.parse_line(typed.line, self._kernel.settings.trait_values(config=True)).raw:
                 return "", []
         text = f"{typed.line}\n{typed.body or ''}" if typed.body is not None else typed.line
         _, opened, expression = text.rpartition("{{")
@@ -197,11 +193,11 @@ class Completions:
 
     def _all(self, word: str) -> Iterable[str]:
         """Return all that a word stands for."""
-        conversation, notes = self._conversation(), self._settings.notes
+        conversation, notes = self._kernel.session.conversation, self._kernel.settings.notes
         if word == "TURN":
-            return map(str, range(1, len(conversation or ()) + 1))
+            return map(str, range(1, len(conversation) + 1))
         if word == "THREAD":
-            return () if conversation is None else conversation.threads
+            return conversation.threads
         if word == "LABEL":
             runs = () if notes is None else notes.runs.values()
             return dict.fromkeys(name for run in runs for name in run.names)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
-    from chatmagic.conversation.conversation import Conversation
     from chatmagic.jupyter.commands.command import Command
     from chatmagic.protocol.auth import Secret
 
@@ -54,21 +53,13 @@ class ChatMagics(KernelSettings, Magics):
             },
         }
         self._shell = shell
-        self._kernel: Kernel | None = None
-        self._reply_once: ReplyOnce | None = None
-        self._completions: Completions | None = None
-        self._is_made = True
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of this shell, made when it is first asked for."""
-        if self._kernel is None:
-            self._kernel = Kernel(self._shell, self)
-        return self._kernel
+        self._opened: list[CellNotes | ReplyOnce | Completions] = []
+        self.kernel = Kernel(shell, self)
+        """The kernel of this shell."""
 
     def known_keys(self) -> tuple[Secret, ...]:
         """Return the keys that are known here; what a file sets is looked at when it is sent."""
-        return self.kernel.known_keys() if self._is_made else ()
+        return self.kernel.known_keys() if "kernel" in vars(self) else ()
 
     def update_config(self, config: Config) -> None:
         """Set what ``%config`` says in a cell.
@@ -87,34 +78,20 @@ class ChatMagics(KernelSettings, Magics):
 
     def join(self) -> None:
         """Make this shell the environment of this process's session and clients."""
-        self.notes = CellNotes(self._shell, self._has_run_again)
-        self._reply_once = ReplyOnce(self._shell, self._has_shown)
-        self._completions = Completions(self._shell, commands.COMMANDS, self, self._conversation)
-        current.use_environment(lambda: self.kernel)
+        kernel = self.kernel
+        self.notes = CellNotes(self._shell, kernel.has_run_again)
+        once = ReplyOnce(self._shell, kernel.has_shown)
+        self._opened = [self.notes, once, Completions(self._shell, commands.COMMANDS, kernel)]
+        current.use_environment(lambda: kernel)
 
     def leave(self) -> None:
         """Close what was opened for the shell; the session's conversation stays."""
         current.use_environment(None)
-        if self._reply_once is not None:
-            self._reply_once.close()
-        if self._completions is not None:
-            self._completions.close()
-        if self.notes is not None:
-            self.notes.close()
-            self.notes = None
-        if self._kernel is not None:
-            self._kernel.close()
-            self._kernel = None
-
-    def _has_run_again(self, cell: str) -> None:
-        if self._kernel is not None:
-            self._kernel.has_run_again(cell)
-
-    def _conversation(self) -> Conversation | None:
-        return None if self._kernel is None else self._kernel.session.conversation
-
-    def _has_shown(self, value: object) -> bool:
-        return self._kernel is not None and self._kernel.has_shown(value)
+        for each in self._opened:
+            each.close()
+        self._opened, self.notes = [], None
+        self.kernel.close()
+        self.kernel = Kernel(self._shell, self)
 
     def _magic(self, command: Command) -> Callable[..., object]:
         """Return the function that IPython calls for a command."""

@@ -136,7 +136,6 @@ class KernelSettings(Configurable):
     """What ``%chat_cassette`` set last; ``None`` before its first use."""
     notes: CellNotes | None = None
     """What is noted of the cells; ``None`` while the extension is not loaded."""
-    _is_made = False
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)

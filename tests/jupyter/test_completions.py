@@ -59,7 +59,7 @@ def test_values_of_options(shell: Shell, tmp_path: Path, monkeypatch: pytest.Mon
     shell.do("#| label: the-data\n1 + 1")
     shell.do("#| label: other\n1 + 1")
     assert tab(shell, "%%chat --tag th") == ["%%chat --tag the-data"]
-    assert tab(shell, "%%chat --thread m") == []
+    assert tab(shell, "%%chat --thread m") == ["%%chat --thread main"]
     shell.do("%chat_thread methods")
     assert tab(shell, "%%chat --thread m") == ["%%chat --thread main", "%%chat --thread methods"]
     assert tab(shell, "%%chat -t0.") == ["%%chat -t0.2", "%%chat -t0.7"]

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_config_in_a_cell_gets_no_key(
-    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An address that a cell configures does not get the environment's key."""
-    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-    bare.do(f"%config ChatMagics.base_url = {emulator.url!r}")
-    assert isinstance(bare.fails("%chat echo:a").error, AuthenticationError)
-    assert emulator.requests == []
-
-
 def test_a_configuration_file(
     bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

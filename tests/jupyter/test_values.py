@@ -14,7 +14,6 @@ import types
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -24,16 +23,10 @@ from shells import Shell, asked
 from chatmagic.jupyter.values import (
     COUNTED,
     LIMIT,
-    Description,
     _array,
     _table,
     cell,
     describe,
-    ends,
-    is_a,
-    kind_of,
-    places,
-    printed,
     whole_or_cut,
 )
 from chatmagic.models import Reply
@@ -366,17 +359,6 @@ def test_the_live_line_says_what_went_in(shell: Shell) -> None:
     assert "characters" not in shell.do("%chat echo:{{ n }} {{ text }}").printed
 
 
-def test_a_text_is_cut_to_the_bound_and_no_shorter() -> None:
-    """With the line that says how much of how much is shown."""
-    assert whole_or_cut("x" * LIMIT, "w", "it") == Description("x" * LIMIT, "w", whole=True)
-    cut = whole_or_cut("x" * (LIMIT + 1), "w", "it")
-    assert cut.text == "x" * 3_951 + "\n[cut: the first 3,951 of 4,001 characters of it]"
-    assert (len(cut.text), cut.whole) == (LIMIT, False)
-    more = whole_or_cut("x" * COUNTED, "w", "it", complete=False).text
-    assert more.endswith(" of more than 100,000 characters of it]")
-    assert len(more) == LIMIT
-
-
 def test_a_cut_leaves_no_more_than_the_beginning_of_a_word() -> None:
     """Most of a password would be sent, and no check of what is sent would know it."""
     password = "pass-" + "w0rd.+=_" * 10
@@ -389,39 +371,6 @@ def test_a_cut_leaves_no_more_than_the_beginning_of_a_word() -> None:
     assert len(long) == LIMIT
 
 
-def test_the_words_for_a_person_are_one_line() -> None:
-    """The expression, what it is, and its size; nothing of a text or number."""
-    assert Description("text").words("x") == ""
-    assert Description("text", "source", whole=True).words("f") == "f: source in 4 characters"
-    assert Description("t", "80 rows").words("a\nb") == "a b: 80 rows described in 1 character"
-    assert Description("t", "w").words("x" * 99) == f"{'x' * 39}…: w described in 1 character"
-
-
-@pytest.mark.parametrize(
-    ("total", "most", "words"),
-    [
-        (1, 3, "all 1 row"),
-        (3, 3, "all 3 rows"),
-        (80, 20, "rows 1 to 14 and 75 to 80 of 80"),
-        (1_000_000, 3, "rows 1 to 2 and 1,000,000 of 1,000,000"),
-        (5, 2, "rows 1 to 2 of 5"),
-        (5, 1, "rows 1 of 5"),
-    ],
-)
-def test_the_ends_of_a_whole_are_named_by_their_places(total: int, most: int, words: str) -> None:
-    """Two thirds are the first ones; counted from 1."""
-    shown = ends(total, most)
-    assert len(shown) == min(total, most)
-    assert places("row", shown, total) == words
-
-
-def test_an_object_is_told_by_its_type() -> None:
-    """With its size where that is known without asking the object."""
-    assert kind_of({}) == "dict of 0 items"
-    assert kind_of((1,)) == "tuple of 1 item"
-    assert kind_of(type("Mine", (list,), {"__len__": None})()) == "Mine"
-
-
 def test_a_cell_is_short_and_in_one_line() -> None:
     """A text without quotes, a number or date by ``str``, anything else by ``repr``."""
     assert cell("a\n b") == "a b"
@@ -432,24 +381,6 @@ def test_a_cell_is_short_and_in_one_line() -> None:
     assert cell("word " * 50, 12) == "word word w…"
     assert cell("word " * 50, 11) == "word word…"
     assert cell(10**5_000) == "<int>"
-
-
-def test_a_text_is_printed_up_to_its_limit() -> None:
-    """And whether it is all there is."""
-    assert printed([1, 2]) == ("[1, 2]", True)
-    assert printed([1, 2], limit=6) == ("[1, 2]", True)
-    assert printed([1, 2], limit=5) == ("[1, 2", False)
-    assert printed(["x" * 9], limit=5) == ("['xxx", False)
-
-
-def test_a_class_of_a_library_is_known_where_the_library_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Also where it is half imported, or hides something else under a name."""
-    monkeypatch.setitem(sys.modules, "made_up", SimpleNamespace(Kind=int, other=7))
-    assert is_a(True, "made_up", "missing", "other", "Kind")
-    assert not is_a("x", "made_up", "Kind")
-    assert not is_a(1, "not_imported", "Kind")
 
 
 @pytest.fixture(scope="module")
@@ -509,12 +440,6 @@ def test_masked_values_are_missing(numpy: Any, bare: Shell) -> None:
     assert "true: 1 of 2" in lines(bare, numpy.ma.array([True, True], mask=[True, False]))
     matrix = numpy.arange(4).reshape(2, 2).view(numpy.matrix)
     assert lines(bare, matrix)[:2] == lines(bare, numpy.arange(4).reshape(2, 2))[:2]
-
-
-def test_an_array_without_values_has_no_summary(numpy: Any, bare: Shell) -> None:
-    """Whatever dimension is empty."""
-    empty = numpy.empty((0, 3))
-    assert lines(bare, empty) == ["numpy array: shape (0, 3), type float64", repr(empty)]
 
 
 def test_over_a_million_values_the_summary_is_of_a_sample(numpy: Any, bare: Shell) -> None:
@@ -670,19 +595,6 @@ def test_a_frame_is_not_changed(pandas: Any) -> None:
     pandas.testing.assert_frame_equal(frame, before)
     assert set(vars(frame)) == known
     assert frame.attrs == {"source": "given"}
-
-
-def test_a_cell_asks_about_a_frame(shell: Shell, emulator: Emulator, pandas: Any) -> None:
-    """The description is sent, the line under the cell has rows and size; more by the user."""
-    shell.shell.user_ns["df"] = pandas.DataFrame({"n": range(80)})
-    ran = shell.page("%%chat\necho:Which n?\n\n{{ df }}", "a")
-    ((prompt,),) = asked(emulator)
-    assert prompt.startswith("echo:Which n?\n\npandas DataFrame: 80 rows, 1 column\n")
-    size = len(prompt) - len("echo:Which n?\n\n")
-    line = f"df: 80 rows described in {size} characters"
-    assert line in ran.messages[0]["data"]["text/html"]
-    shell.machine("%chat --no-history echo:{{ df.to_csv() }}")
-    assert asked(emulator)[1] == ["echo:" + shell["df"].to_csv()]
 
 
 def test_a_secret_in_a_frame_stops_the_ask(

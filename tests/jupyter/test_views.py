@@ -20,7 +20,7 @@ from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import views
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Fragment, View
+from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -263,18 +263,6 @@ def test_ending_twice_shows_one(page: Page, loop: DrawingLoop) -> None:
     assert len(left(page.messages)) == 2
 
 
-def test_silence(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
-    """``--quiet`` shows nothing of anything."""
-    view = View()
-    view.waiting("x")
-    view.began(["note"])
-    view.fragment("text")
-    view.ended(answer())
-    view.failed()
-    assert page.messages == []
-    assert capsys.readouterr().out == ""
-
-
 MARK = views.WAITING
 OVER_THE_MARK = f"\r{' ' * len(MARK)}\r"
 
@@ -474,11 +462,6 @@ def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(
         for message in page.messages
         if "$" in message["data"]["text/html"]
     )
-
-
-def test_the_same_reply_is_the_same_bundle() -> None:
-    """No random ids, no clock: strict comparison of outputs has nothing to find."""
-    assert output.bundle(REPLY) == output.bundle(replace(REPLY))
 
 
 def test_showing_what_is_no_reply(page: Page) -> None:

@@ -102,24 +102,19 @@ def _file_text(file: str) -> str:
         InputError: the file does not exist, is no text, or is too large.
     """
     shown = one_line(file, _SHOWN)
+    why = f"{shown} is not there."
     try:
         content = files.content_of(Path(file).expanduser())
-    except (InputError, RuntimeError) as error:
-        raise InputError(
-            f"{one_line(str(error), _SHOWN)} {_UNCHANGED}", hint=INSTRUCTIONS.hint
-        ) from None
-    if content is None:
-        raise InputError(f"{shown} is not there. {_UNCHANGED}", hint=INSTRUCTIONS.hint)
-    if len(content) > _LARGEST:
-        # Each question carries it, and the cell's output holds it twice.
-        raise InputError(f"{shown} is larger than {_LARGEST // 2**20} MiB. {_UNCHANGED}")
-    try:
-        text = content.decode("utf-8-sig")
+        if content is not None and len(content) <= _LARGEST:
+            return content.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+        if content is not None:
+            # Each question carries it, and the cell's output holds it twice.
+            why = f"{shown} is larger than {_LARGEST // 2**20} MiB."
     except UnicodeDecodeError:
-        raise InputError(
-            f"{shown} is not a text in UTF-8. {_UNCHANGED}", hint=INSTRUCTIONS.hint
-        ) from None
-    return text.removesuffix("\n").removesuffix("\r")
+        why = f"{shown} is not a text in UTF-8."
+    except (InputError, RuntimeError) as error:
+        why = one_line(str(error), _SHOWN)
+    raise InputError(f"{why} {_UNCHANGED}", hint=INSTRUCTIONS.hint)
 
 
 def _thread(kernel: Kernel, given: Arguments) -> None:
