@@ -48,16 +48,22 @@ COLOURED: Final = frozenset(
 _COLOURS: Final = HtmlFormatter[str](nowrap=True)
 _TOKEN: Final = re.compile('(<span class="([kcms])[a-z0-9]{0,2}")>')
 
+_LONG: Final = 100_000  # characters of a text for which the page gets a box that scrolls
 TOO_DEEP: Final = "its lists or quotations are nested too deeply"
 TOO_MANY: Final = f"it has more than {MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
+
+_MOST_INLINE: Final = 20_000  # a page takes 54 s for 100,000 in one paragraph
+TOO_RICH: Final = f"it has more than {_MOST_INLINE:,} pieces of code, links, line ends and the like"
 
 TABLE: Final = f'<table style="{sanitize.TABLE}"'
 """Opening tag of a table in :func:`scrolling`, without its end."""
 
-_BLOCKS: Final = frozenset(
-    """blockquote_open code_block fence formula heading_open hr list_item_open
-    paragraph_open td_open th_open""".split()  # noqa: SIM905 - as above
-)
+_BLOCKS: Final = dict.fromkeys(
+    """blockquote_open formula heading_open hr list_item_open paragraph_open td_open th_open
+    """.split(),  # noqa: SIM905 - as above
+    1,
+) | {"code_block": 4, "fence": 4}
+"""How much a block counts: a page takes four times as long for a box of code."""
 
 
 def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
@@ -72,20 +78,23 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         breaks: whether each line end of the text is a line end of the HTML, as for a prompt.
     """
     if len(text) >= MOST_MARKDOWN:
-        return _as_text(text, f"it has {len(text):,} characters", sanitize.LONG_BOX)
+        return as_text(text, f"it has {len(text):,} characters")
     env = environment(live=live, breaks=breaks)
+    env["cut"] = sanitize.is_cut(text)
     try:
         tokens = PARSER.parse(visible(text), env)
         if is_too_deep(tokens):
-            return _as_text(text, TOO_DEEP)
+            return as_text(text, TOO_DEEP)
         if block_count(tokens) > MOST_BLOCKS:
-            return _as_text(text, TOO_MANY, sanitize.LONG_BOX)
+            return as_text(text, TOO_MANY)
+        if sum(len(token.children or ()) for token in tokens) > _MOST_INLINE:
+            return as_text(text, TOO_RICH)
         side = markdown_parser.set_directions(tokens)
         html = PARSER.renderer.render(tokens, PARSER.options, env)
         return sanitize.reply_box(html, side)
     except Exception as error:  # noqa: BLE001 - no reply may be lost to a fault
         log_swallowed(error)
-        return _as_text(text, "it could not be rendered")
+        return as_text(text, "it could not be rendered")
 
 
 def environment(*, live: bool, breaks: bool = False) -> EnvType:
@@ -99,17 +108,24 @@ def environment(*, live: bool, breaks: bool = False) -> EnvType:
         "live": live,
         "breaks": breaks,
         **dict.fromkeys(("coloured", "tex", "headings"), 0),
+        "cut": False,
         "above": [],
         "after": [],
         "goes_on": False,
     }
 
 
-def _as_text(text: str, why: str, box: str = sanitize.BOX) -> str:
-    """Return a reply as plain text, with a line that gives the reason."""
-    note = note_of_plain(why)
-    pre = f'<pre style="{PROSE}">{escape(visible(text))}</pre>'
-    return sanitize.reply_box(note + scrolling(pre, "Reply as plain text", style=box))
+def as_text(text: str, why: str = "") -> str:
+    """Return a reply as plain text, in a box of its own where it is long.
+
+    Args:
+        text: the reply.
+        why: the reason, as the end of a sentence, which is given above it; empty for none.
+    """
+    html = f'<pre style="{PROSE}">{sanitize.typed(text)}</pre>'
+    if why or len(text) > _LONG:
+        html = scrolling(html, "Reply as plain text", style=sanitize.LONG_BOX)
+    return sanitize.reply_box((note_of_plain(why) if why else "") + html)
 
 
 def note_of_plain(why: str) -> str:
@@ -156,10 +172,12 @@ def language_name(info: str) -> str:
 def block_count(tokens: Sequence[Token]) -> int:
     """Return the number of paragraphs and the like; a page bears :data:`MOST_BLOCKS` of them.
 
+    A block of code counts as four.
+
     Args:
         tokens: the tokens of a reply, or of a part of it.
     """
-    return sum(token.type in _BLOCKS and not token.hidden for token in tokens)
+    return sum(_BLOCKS.get(token.type, 0) for token in tokens if not token.hidden)
 
 
 def is_too_deep(tokens: Sequence[Token]) -> bool:
@@ -197,12 +215,15 @@ def heading_tag(levels: Sequence[int]) -> str:
 class _Renderer(RendererHTML):
     """Writer of HTML; ``env`` says whether the reply is live, and counts the costly parts."""
 
+    def text(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
+        return sanitize.typed(tokens[idx].content, cut=env["cut"])
+
     def softbreak(self, *rest: Any) -> str:
         return "<br>\n" if rest[-1]["breaks"] else "\n"
 
-    def code_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+    def code_inline(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         side = _dir(markdown_parser.code_direction(tokens[idx]))
-        return f"<code{side}>{escape(tokens[idx].content, quote=False)}</code>"
+        return f"<code{side}>{sanitize.typed(tokens[idx].content, cut=env['cut'])}</code>"
 
     def heading_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         side = _dir(tokens[idx].attrs.get("dir"))
@@ -254,7 +275,7 @@ class _Renderer(RendererHTML):
 
     def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         code, word = tokens[idx].content, language_name(tokens[idx].info)
-        html = escape(code, quote=False)
+        html = sanitize.typed(code, cut=env["cut"])
         if not env["live"] and word.lower() in COLOURED:
             env["coloured"] += len(code)
             if env["coloured"] <= _MOST_COLOURED and not _SLOW_TO_COLOUR.search(code):
@@ -299,7 +320,7 @@ class _Renderer(RendererHTML):
             html = f'<{tag} class="{TYPESET}">{escape(left + tex + right, quote=False)}</{tag}>'
             return html + "\n" * token.block
         side = markdown_parser.code_direction(token)
-        html = f"<code{_dir(side)}>{escape(token.markup, quote=False)}</code>"
+        html = f"<code{_dir(side)}>{sanitize.typed(token.markup, cut=env['cut'])}</code>"
         if not token.block:
             return html
         return scrolling(f'<pre style="{sanitize.UNBROKEN}">{html}</pre>', "Formula", side)

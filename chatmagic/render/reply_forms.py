@@ -28,7 +28,7 @@ def to_html(text: str, format: str) -> str:
         format: ``markdown``, ``text``, ``code`` or ``json``.
     """
     if format == "text":
-        return sanitize.reply_box(f'<pre style="{PROSE}">{escape(visible(text))}</pre>')
+        return markdown.as_text(text)
     if format == "json":
         return _json_html(text)
     if format == "code" and text.strip() and not _may_be_fenced(text):
@@ -102,7 +102,7 @@ class LiveReply:
         Args:
             mark: as for :meth:`box`.
         """
-        text = escape(visible("".join(self._text)), quote=False)
+        text = sanitize.typed("".join(self._text))
         return sanitize.live_box(
             f'<pre style="{PROSE} content-visibility: auto;">{text}</pre>', self.side, mark
         )
@@ -147,10 +147,12 @@ def _json_html(text: str) -> str:
         where = f" at line {error.line:,}, column {error.column:,}" if error.line else ""
         words = f'<p class="chatmagic-no-json"><strong>No JSON{where}.</strong></p>'
         return words + markdown.to_html(fenced(text))
+    if len(text) > MOST_TREE:
+        return markdown.as_text(text, f"it has {len(text):,} characters")
     tree = json_tree(value)
     if text == _json_reply.indented(value):
         return tree
-    raw = f'<pre dir="auto" style="{PROSE}">{escape(visible(text))}</pre>'
+    raw = f'<pre dir="auto" style="{PROSE}">{sanitize.typed(text)}</pre>'
     return f'{tree}<details class="chatmagic-value"><summary>As it came</summary>{raw}</details>'
 
 
@@ -159,10 +161,14 @@ def _may_be_fenced(text: str) -> bool:
     return "```" in text or "~~~" in text or text.strip() in {"`", "``", "~", "~~"}
 
 
+MOST_TREE: Final = 200_000
+"""The most characters of a reply that is shown as a tree."""
 MOST_VALUES: Final = 2_000
 """The most values of a tree: a page takes about 0.4 ms to lay one out."""
 OPEN_LEVELS: Final = 3
 """How many levels of the tree are unfolded at first."""
+MOST_OPEN: Final = 200
+"""The most items of a list or an object that is unfolded at first."""
 
 _LIST: Final = 'style="list-style-type: none; margin: 0; padding: 0 0 0 1.4em;"'
 _WORDS: Final = 'style="overflow-wrap: anywhere;"'
@@ -176,11 +182,7 @@ def json_tree(value: Any) -> str:
     """
     count = _count(value)
     if count > MOST_VALUES:
-        text = escape(visible(_json_reply.indented(value)))
-        note = f"<p><em>Shown as text: it has {count:,} values.</em></p>"
-        return (
-            f'<div class="chatmagic-json">{note}<pre dir="auto" style="{PROSE}">{text}</pre></div>'
-        )
+        return markdown.as_text(_json_reply.indented(value), f"it has {count:,} values")
     return f'<div class="chatmagic-json" {_WORDS}>{_node("", value, 0)}</div>'
 
 
@@ -208,7 +210,7 @@ def _node(name: str, value: Any, level: int) -> str:
         return f'<span dir="auto">{label}{_quoted(value)}</span>'
     noun = "field" if isinstance(value, dict) else "item"
     inner = "".join(f"<li>{_node(key, item, level + 1)}</li>" for key, item in items)
-    opened = " open" if level < OPEN_LEVELS else ""
+    opened = " open" if level < OPEN_LEVELS and len(items) <= MOST_OPEN else ""
     return (
         f"<details{opened}><summary>{label}{counted(len(items), noun)}</summary>"
         f"<ul {_LIST}>{inner}</ul></details>"

@@ -5,7 +5,9 @@ Each style has a name here, because the allow-lists hold whole values of ``style
 
 from __future__ import annotations
 
+from html import escape
 from typing import Final
+from unicodedata import combining
 
 import nh3
 from pygments.token import STANDARD_TYPES
@@ -86,6 +88,8 @@ UNBROKEN: Final = (
     f"{BARE} white-space: pre; overflow-x: visible; overflow-y: visible; "
     "width: max-content; min-width: 100%;"
 )
+# A page lays each out by itself: for one line of 500,000 combining marks Chromium takes minutes.
+PIECE: Final = "display: block; content-visibility: auto; contain-intrinsic-height: auto 4em;"
 # Front ends show headings of these low levels like text.
 HEADINGS: Final = {
     tag: f"font-size: {size}em; font-weight: 600;"
@@ -129,7 +133,7 @@ _STYLES: Final[dict[str, set[str]]] = {
     "blockquote": {QUOTE_FROM_RIGHT},
     "table": {TABLE},
     "code": {BARE},
-    "span": {*TOKENS.values()},
+    "span": {PIECE, *TOKENS.values()},
 }
 _WORDS: Final = {words for _, words in TASKS.values()}
 _VALUES: Final[dict[str, dict[str, set[str]]]] = {
@@ -152,6 +156,46 @@ _VALUES["span"] |= {
     "aria-label": _WORDS,
     "title": _WORDS,
 }
+
+
+_SHORT: Final = 20_000  # characters of a text of which no line is cut
+_LONGEST_LINE: Final = 1_000  # characters of a line, elsewhere
+_MOST_MARKS: Final = 200  # characters of a line that is combining marks for the most part
+
+
+def is_cut(text: str) -> bool:
+    """Return whether the lines of a text are cut where a page would be busy with them for long.
+
+    Args:
+        text: the whole text; one that is ASCII is quick.
+    """
+    return len(text) > _SHORT and not text.isascii()
+
+
+def typed(text: str, *, cut: bool | None = None) -> str:
+    """Return untrusted text as HTML, with its characters visible; long lines are cut into pieces.
+
+    Args:
+        text: the text.
+        cut: the result of :func:`is_cut` for the text that it is a part of; ``None`` for none.
+    """
+    text = visible(text)
+    if not (is_cut(text) if cut is None else cut):
+        return escape(text, quote=False)
+    return "\n".join(map(_line_in_pieces, text.split("\n")))
+
+
+def _line_in_pieces(line: str) -> str:
+    pieces, at = list[str](), 0
+    while at < len(line):
+        piece = line[at : at + _LONGEST_LINE]
+        marks = sum(map(bool, map(combining, piece)))
+        pieces.append(piece[:_MOST_MARKS] if marks > len(piece) - marks else piece)
+        at += len(pieces[-1])
+    html = [escape(piece, quote=False) for piece in pieces]
+    if len(html) > 1:
+        html = [f'<span style="{PIECE}">{piece}</span>' for piece in html]
+    return "".join(html)
 
 
 def reply_box(html: str, side: str = "auto") -> str:

@@ -142,7 +142,7 @@ def rows() -> Iterator[Row]:
         return
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        front = _front(stack, Path(folder), program)
+        front = open_front(stack, Path(folder), program)
         for count in (3_000, 30_000):
             yield from measured(front, count, "left alone")
             yield from measured(front, count, "of plain prose", part=PLAIN)
@@ -150,7 +150,8 @@ def rows() -> Iterator[Row]:
         yield from measured(front, 3_000, "scrolled away and back", scrolls=True)
 
 
-def _front(stack: ExitStack, folder: Path, program: str) -> rig.Front:
+def open_front(stack: ExitStack, folder: Path, program: str) -> rig.Front:
+    """Return a JupyterLab in a browser, which ends with the stack."""
     import rig  # noqa: PLC0415 - the benchmarks without a page need no browser
     import serving  # noqa: PLC0415 - as above
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - as above

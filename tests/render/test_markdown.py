@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from html import escape
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from log_records import records_of
 from markdown_it import MarkdownIt
 
-from chatmagic.render import markdown
+from chatmagic.render import markdown, reply_forms
 from chatmagic.render.markdown import to_html
 from chatmagic.render.reply_forms import LiveReply
 from chatmagic.text import PROSE
@@ -69,7 +70,9 @@ VALUES = {
     r"color-mix\(in srgb, currentColor 7%, transparent\)\)\);|"
     r"color: var\(--cm-(keyword|string|number|comment)\);|"
     rf"{CLIP}|{COLOURED}|{UNBROKEN}|{PROSE}|font-size: 1\.\d+em; font-weight: 600;"
-    r"|padding-left: 0; padding-right: 2em;|background-color: transparent;"
+    r"|padding-left: 0; padding-right: 2em;|"
+    r"display: block; content-visibility: auto; contain-intrinsic-height: auto 4em;|"
+    r"background-color: transparent;"
     r"|border-left: none; border-right: 5px solid var\(--jp-border-color2, #bdbdbd\);",
     "class": "|".join(sorted(DIVS)) + r"|[a-z][a-z0-9]{0,2}",  # the last: Pygments' short ones
 }
@@ -651,11 +654,60 @@ def test_a_page_is_not_frozen_by_many_small_blocks(block: str) -> None:
     assert checked(html).text.count("a") >= text.count("a")
 
 
+PIECE = re.compile(r'<span style="display: block; [^"]*">([^<]*)</span>')
+WORD, MARK = "\u05e9\u05dc\u05d5\u05dd ", "\u0301"
+
+
+@pytest.mark.parametrize(
+    "shape", ["{}", "**{}**", "`{}`", "```\n{}\n```", r"\(\foo {}\)", "> # {}"]
+)
+@pytest.mark.parametrize(("part", "longest"), [(WORD, 1_000), (MARK, 200), (f"a{MARK}", 1_000)])
+def test_a_long_line_is_cut_where_a_page_would_be_busy(shape: str, part: str, longest: int) -> None:
+    """Chromium takes four minutes for 500,000 marks in one line; nothing of the text is lost."""
+    text = part * (4_500 // len(part))
+    for count in (1, 5):
+        html = to_html("\n\n".join([shape.format(text)] * count))
+        pieces = PIECE.findall(html)
+        assert checked(html).text.count(text.strip()) == count
+        assert bool(pieces) is (count == 5)
+        assert max(map(len, pieces), default=0) <= longest
+        assert max(map(len, re.split(r"<[^>]*>|\n", html))) <= longest or count == 1
+
+
+@pytest.mark.parametrize("format", ["text", "json", "markdown"])
+def test_a_long_line_of_plain_text_is_cut(format: str) -> None:
+    """In a box that is laid out once; and so is it at the end of what streams."""
+    text = f'["{WORD * 120_000}"]'
+    for html in (reply_forms.to_html(text, format), live_end(text)):
+        assert "".join(PIECE.findall(html)) == escape(text, quote=False)
+    assert "max-height: 40em" in reply_forms.to_html(text, format)
+
+
+def live_end(text: str) -> str:
+    """Return the whole of a reply under way in one element."""
+    live = LiveReply("text")
+    live.feed(text)
+    return live.plain_box("")
+
+
+def test_letters_alone_are_never_cut() -> None:
+    """However long a line of them is, a page is quick; and a short text is no work."""
+    assert not PIECE.search(to_html("word " * 90_000))
+    assert not PIECE.search(to_html(WORD * 3_900))
+
+
+def test_many_pieces_within_lines_make_it_plain() -> None:
+    """A page takes a minute for 100,000 of them in one paragraph."""
+    assert "<strong>" in to_html("**b** " * 4_999)
+    assert "Shown as plain text: it has more than 20,000 pieces" in to_html("**b** " * 6_000)
+
+
 def test_one_block_too_many_makes_it_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as are allowed are rendered."""
     monkeypatch.setattr(markdown, "MOST_BLOCKS", 2)
     assert "as plain text" not in to_html("a\n\nb")
     assert "Shown as plain text: it has more than " in to_html("a\n\nb\n\nc")
+    assert "as plain text" in to_html("```\na\n```")
 
 
 def test_only_the_first_headings_are_headings() -> None:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from chatmagic._json_reply import DEEPEST
 from chatmagic.render import markdown
 from chatmagic.render.reply_forms import (
+    MOST_OPEN,
+    MOST_TREE,
     MOST_VALUES,
     OPEN_LEVELS,
     LiveReply,
@@ -173,5 +175,13 @@ def test_no_value_acts(value: Any) -> None:
 def test_too_much_for_a_page_is_text() -> None:
     """It is all there, and says why."""
     html = json_tree(list(range(MOST_VALUES)))
-    assert f"Shown as text: it has {MOST_VALUES + 1:,} values." in html
+    assert f"Shown as plain text: it has {MOST_VALUES + 1:,} values." in html
     assert json.dumps(list(range(MOST_VALUES)), indent=2) in html
+    long = json.dumps(["x" * MOST_TREE])
+    assert f"it has {len(long):,} characters" in to_html(long, "json")
+
+
+def test_a_long_list_is_folded_at_first() -> None:
+    """As are the levels far inside."""
+    many, few = json_tree([0] * (MOST_OPEN + 1)), json_tree([0] * MOST_OPEN)
+    assert (many.count("<details open>"), few.count("<details open>")) == (0, 1)
