@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chatmagic.models import Reply
 
 _ALIKE: Final = 8
-"""How many letters and digits an overlap has at least; fewer may be alike by chance."""
+"""How many letters and digits an overlap within a line has at least; fewer may be chance."""
 _FARTHEST: Final = 20_000
 """The most characters of an overlap."""
 
@@ -64,7 +64,9 @@ def block_opening(first: str, second: str, format: Format) -> str | None:
         format: the form in which the reply is shown.
     """
     fence = open_fence(first) if format in {"markdown", "code"} else None
-    return None if fence is None or _opened_again(first, second) else fence[0].strip()
+    if fence is None or first.endswith(fence[0]) or _opened_again(first, second):
+        return None
+    return fence[0].strip()
 
 
 def joined_text(first: str, second: str, left_out: int) -> str:
@@ -76,9 +78,9 @@ def joined_text(first: str, second: str, left_out: int) -> str:
         left_out: how many of its characters are left out.
     """
     rest = second[left_out:]
-    # A fence is one only at the beginning of a line.
+    # A fence is one only at the beginning of a line, and so is a row behind a whole one.
     is_fence = re.match(FENCE, rest) is not None and not first.endswith("\n")
-    return f"{first}\n{rest}" if is_fence else f"{first}{rest}"
+    return f"{first}\n{rest}" if is_fence or _is_new_row(first, rest) else f"{first}{rest}"
 
 
 def joined(first: Turn, part: Turn) -> Turn:
@@ -130,6 +132,8 @@ def _opened_again(first: str, second: str) -> re.Match[str] | None:
     opened, fence = open_fence(first), re.search(FENCE, second)
     if opened is None or fence is None or second[: fence.start()].strip("\n"):
         return None
+    if first.endswith(opened[0]) and second.startswith(opened[0].strip("\n")):
+        return None  # The line that opens the block is the one that was unfinished.
     # One without a word ends the block, unless what was said before follows it.
     is_end = not fence[2].strip() and not _overlap(first, second[fence.end() + 1 :])
     return fence if fence[1].startswith(opened[1]) and not is_end else None
@@ -137,13 +141,73 @@ def _opened_again(first: str, second: str) -> re.Match[str] | None:
 
 def _overlap(first: str, second: str) -> int:
     """Return how many characters at the beginning of a second part the first one ends with."""
-    begin = second[:_ALIKE]
+    header = _header_size(first, second)
+    begin, second = second[header : header + _ALIKE], second[header:]
     at = max(0, len(first) - min(len(second), _FARTHEST))
     while begin and (at := first.find(begin, at)) >= 0:
         if second.startswith(end := first[at:]) and len(re.findall(r"\w", end)) >= _ALIKE:
-            return len(end)
+            return header + len(end)
         at += 1
-    return 0
+    return header + _begun_again(first, second)
+
+
+def _begun_again(first: str, second: str) -> int:
+    """Return the size of the unfinished last line or word of a first part, if the second has it."""
+    line = first.rpartition("\n")[2]
+    if line and not line.strip():
+        return len(line) if _is_indented_again(first, second) else 0
+    # A space behind a word ends it.
+    is_ended = line[-1:].isspace() or _is_new_row(first, second)
+    run = "" if is_ended else line.rpartition(" ")[2]
+    letters = re.split(r"\W", run)[-1]
+    words = (line, line.lstrip(), run, "" if letters.isdigit() else letters)
+    word = next((each for each in words if each and second.startswith(each)), "")
+    return 0 if _is_divided(word, second, line) else len(word)
+
+
+def _is_divided(marker: str, second: str, line: str) -> bool:
+    """Return whether a marker, such as ``**``, goes on in a second part: the one that ends it."""
+    if not re.fullmatch(r"([$*`\"'_~])\1*", marker):
+        return False
+    begin, *others = re.findall(rf"{re.escape(marker[0])}+", second)
+    size = len(marker) + len(begin)
+    is_alone = line.strip() == marker and size == {"$": 2, "`": 3}.get(marker[0])
+    return is_alone or (bool(others) and len(others[0]) == size)
+
+
+def _is_indented_again(first: str, second: str) -> bool:
+    """Return whether a second part says again the white space that a first one ends with."""
+    above, _, line = first.rpartition("\n")
+    came = len(second) - len(second.lstrip(" "))
+    lines = [each for each in above.split("\n") if each.strip()]
+    indents = [len(each) - len(each.lstrip()) for each in reversed(lines)]
+    if lines:
+        item = re.match(r" *([-*+]|\d+\.) +", lines[-1])
+        opens = lines[-1].rstrip().endswith((":", "(", "[", "{"))
+        indents.insert(0 if opens else 1, indents[0] + 4 if item is None else item.end())
+    both = len(line) + came
+    is_known = (indent == came for indent in indents if indent in {came, both})
+    return came > 0 and next(is_known, both % 2 == 1)
+
+
+def _is_new_row(first: str, second: str) -> bool:
+    """Return whether a second part begins with a row of a table, behind the whole row of a first.
+
+    A row below others is whole with as many columns; the first one, where the second part begins
+    with the line that stands below it.
+    """
+    *_, above, line = ["", *first.rstrip(" ").rsplit("\n", 2)]
+    columns = line.count("|") if line.startswith("|") and line.endswith("|") else 0
+    is_below = above.startswith("|") and columns >= above.count("|")
+    below = r"\|(?!\n|\Z)" if is_below else r"\| *:?--"
+    return columns > 1 and re.match(below, second) is not None
+
+
+def _header_size(first: str, second: str) -> int:
+    """Return the size of the head of a table that is open, where a second part says it again."""
+    head = re.match(r"\|.*\n\|[-:| ]+\n", second)
+    last = first.rpartition("\n\n")[2]
+    return len(head[0]) if head is not None and head[0] in f"{last}\n" else 0
 
 
 def _usage(first: Usage | None, second: Usage | None) -> Usage | None:

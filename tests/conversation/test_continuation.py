@@ -38,6 +38,67 @@ def test_a_text_that_is_cut_anywhere_is_whole_again(at: int) -> None:
     assert join(first, TEXT) == TEXT or at < 10
 
 
+REPLIES = {
+    "code": (
+        'Here it is:\n\n```python\ndef mean(values, default=None):\n    """Return the mean."""\n'
+        "    if not values:\n        return default\n    total = 0\n    for value in values:\n"
+        "        total += value\n    return total / len(values)\n\n\nclass Box:\n"
+        "    def get(self):\n        return self.x\n```\n\nThat is all."
+    ),
+    "table": (
+        "The cities:\n\n| City | Country | People |\n|------|:-------:|-------:|\n"
+        "| Lima | Peru | 10,151,000 |\n| Cusco | Peru | 428,450 |\n\nAll of them are large."
+    ),
+    "list": (
+        "To do:\n\n1. Buy bread, milk and eggs.\n2. Clean the kitchen:\n   - the floor\n"
+        "   - the windows\n3. Write to **Anna** and *Bob*.\n\n- one\n- two\n  - three\n"
+    ),
+    "prose": (
+        "The quick brown fox jumps over the lazy dog. It was the best of times, it was the worst "
+        "of times.\n\nIn 1999 there were 12,500 of them, and 0.5 % more in 2001."
+    ),
+    "formula": (
+        "The sum is\n\n$$\n\\sum_{i=1}^{n} i^2 = \\frac{n(n+1)(2n+1)}{6}\n$$\n\n"
+        "where $n$ is a number, and $\\alpha_{i} \\le \\beta$ for all $i$."
+    ),
+}
+
+
+HEAD = "| a | b |\n|---|---|\n"
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+@pytest.mark.parametrize("begins", ["at the cut", "with the line", "with the word"])
+def test_a_reply_that_is_cut_anywhere_is_whole_again(kind: str, begins: str) -> None:
+    """However it goes on; but of a line's four spaces, four more may be missing or said again."""
+    whole = REPLIES[kind]
+    for at in range(1, len(whole)):
+        first, rest = whole[:at], whole[at:]
+        line = first.rpartition("\n")[2]
+        word = "" if first[-1].isspace() else first.split()[-1]
+        second = {"at the cut": "", "with the line": line, "with the word": word}[begins] + rest
+        is_half = (line, begins) == ("    ", "with the line")
+        assert join(first, second) == whole or is_half, (at, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [
+        ("```py\n    ret", "return x", "```py\n    return x"),
+        (f"{HEAD}| 1 | 2 |", "| 3 | 4 |", f"{HEAD}| 1 | 2 |\n| 3 | 4 |"),
+        (f"{HEAD}| 1 | 2", f"{HEAD}| 1 | 2 |\n| 3 | 4 |", f"{HEAD}| 1 | 2 |\n| 3 | 4 |"),
+        (f"{HEAD}| 1 | 2 |", f"{HEAD}| 3 | 4 |", f"{HEAD}| 1 | 2 |\n| 3 | 4 |"),
+        (f"{HEAD}| 1 |", "| 4 |", f"{HEAD}| 1 | 4 |"),
+        ("| a | b |", "|---|---|\n| 1 | 2 |", f"{HEAD}| 1 | 2 |"),
+        ("It jum", "jumps", "It jumps"),
+        ("It jumps ", "jumps", "It jumps jumps"),
+    ],
+)
+def test_what_is_begun_again_stands_once(first: str, second: str, both: str) -> None:
+    """A line, a word, a table's head; and a new row is a line of its own."""
+    assert join(first, second) == both
+
+
 @pytest.mark.parametrize("fence", ["```python\n", "```\n", "\n```py\n"])
 @pytest.mark.parametrize("again", [0, 20])
 def test_a_block_that_is_opened_once_more_stays_one_block(fence: str, again: int) -> None:
@@ -58,7 +119,6 @@ def test_a_block_that_is_opened_once_more_stays_one_block(fence: str, again: int
         ("```\nx = 1", "```\nDone.", "```\nx = 1\n```\nDone."),
         ("See:", "```\nx\n```", "See:\n```\nx\n```"),
         ("````md\n", "```py\nx\n```\n````", "````md\n```py\nx\n```\n````"),
-        ("the the", "the end", "the thethe end"),
         ("|--------", "--------|", "|----------------|"),
         ("", "all", "all"),
     ],
