@@ -234,6 +234,7 @@ class Job:
         self._given = queue.SimpleQueue["Task | None"]()
         self._halts: set[Halt] = set()
         self._is_cut = self._is_fed = self._is_closed = False
+        self._threads: list[threading.Thread] = []
         # Threads that were started for sure, that have begun, and that have ended.
         self._started = self._entered = self._left = 0
         self._lock = threading.RLock()
@@ -297,7 +298,9 @@ class Job:
             self._given.put(task)
             if self._started < self._workers:
                 # Rows under way end before the interpreter exits.
-                threading.Thread(target=self._work, name="chatmagic-map", daemon=False).start()
+                thread = threading.Thread(target=self._work, name="chatmagic-map", daemon=False)
+                self._threads.append(thread)
+                thread.start()
                 self._started += 1
 
     def _finish(self, tick: Callable[[], object]) -> None:
@@ -306,6 +309,9 @@ class Job:
         self._given.put(None)
         while not self._close_behind_last():
             self._rest(tick)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(NAP)  # it has nothing more to do
         tick()
 
     def _rest(self, tick: Callable[[], object]) -> None:
