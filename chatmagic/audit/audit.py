@@ -345,60 +345,63 @@ def _difference(command: Command | None, saved: SavedOutput) -> str:
 
 def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     """Return by turns' numbers whether the order is the cells'; ``None`` where that is unknown."""
-    cells = restored.cells
-    loads = [cell.number for cell in read.cells if _loads(cell)]
-    quiet = [cell.number for cell in read.cells if _may_ask_unseen(cell)]
     in_order: dict[int, bool | None] = {}
+    kinds = {cell.number: _LOAD if _loads(cell) else _UNSEEN for cell in read.cells if _hides(cell)}
     for number, (turn, window) in restored.asked.items():
         # A cell below may have brought another reply to what stands above it since.
-        stood, own = window.visible, cells[number]
-        fits = turn.carried == stood.newest(turn.last)
-        # A load puts what it brings in place of all above it, or brings the same again.
-        above = (
-            [each for each in stood if cells[each] >= begin]
-            for begin in (0, *(cell for cell in loads if cell <= own))
-        )
-        untold = not fits and any(_is_untold(some, turn, own, cells, quiet) for some in above)
-        in_order[number] = None if untold else fits
+        in_order[number] = turn.carried == window.visible.newest(turn.last)
+        if not in_order[number]:
+            above = [(restored.cells[each], each) for each in window.visible]
+            unseen = [mark for mark in kinds.items() if mark[0] <= restored.cells[number]]
+            in_order[number] = None if _may_fit(turn, _marks(above, unseen)) else False
     return in_order
+
+
+_UNSEEN: Final = 0
+_LOAD: Final = -1
+
+
+def _marks(above: Sequence[tuple[int, int]], unseen: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the numbers of the turns above, and between them what cells may have asked unseen."""
+    marks: list[int] = []
+    rest, hiding = [*unseen], {cell for cell, _ in unseen}
+    for cell, number in above:
+        while rest and rest[0][0] <= cell:
+            marks.append(rest.pop(0)[1])
+        marks += [number, _UNSEEN] if cell in hiding else [number]
+    return [*marks, *(mark for _, mark in rest)]
+
+
+def _may_fit(turn: Turn, marks: list[int]) -> bool:
+    """Return whether a turn carried those above it, and others where cells may have asked unseen.
+
+    A load puts what it brings in place of all above it, or brings the same again.
+    """
+    for number in [*turn.carried][::-1]:
+        while number and marks and marks[-1] == _UNSEEN:
+            marks.pop()
+        if not marks or marks[-1] not in {number, _LOAD}:
+            return False
+        if marks[-1] == _LOAD:
+            return True
+        if number:
+            marks.pop()
+    # Of those that no digest tells, some may stand above.
+    is_part = turn.last is not None or turn.carried.root.total > 0
+    since = marks[len(marks) - marks[::-1].index(_LOAD) :] if _LOAD in marks else marks
+    return is_part or not any(since)
 
 
 def _loads(cell: CodeCell) -> bool:
     return any(command.name == "chat_load" for command in cell.plan.commands)
 
 
-def _may_ask_unseen(cell: CodeCell) -> bool:
+def _hides(cell: CodeCell) -> bool:
     """Return whether a cell may have asked what no output tells: quietly, from Python, a load."""
     plan = cell.plan
     asks_quietly = any(each.is_quiet or each.name == "chat_panel" for each in plan.commands)
     asks_python = plan.is_open or re.search(r"\bask\s*\(", plan.code) is not None
-    return asks_quietly or asks_python or _loads(cell)
-
-
-def _is_untold(
-    above: Sequence[int],
-    turn: Turn,
-    own: int,
-    cells: Mapping[int, int],
-    quiet: Sequence[int],
-) -> bool:
-    """Return whether a turn carried those above it, and others of cells that do not show them."""
-    known = [number for number in turn.carried if number]
-    # Of those that no digest tells, some may stand above.
-    is_part = turn.last is not None or turn.carried.root.total > 0
-    newest = len(known) if is_part else len(above)
-    if known != above[len(above) - newest :]:
-        return False
-    gaps: set[tuple[int, int]] = set()
-    begin, is_gap = 0, False
-    for number in (*turn.carried, -1):
-        cell = own if number == -1 else cells.get(number, 0)
-        if number:
-            if is_gap:
-                gaps.add((begin, cell))
-            begin = max(begin, cell)
-        is_gap = not number
-    return all(any(begin <= number <= end for number in quiet) for begin, end in gaps)
+    return asks_quietly or asks_python or _loads(cell) or "live" in cell.others
 
 
 def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str]:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from audits import FIGURES, changed, exchange, page, run, tape
-from pages import cell, output, save, text_cell
+from logged import Emulator
+from pages import Paper, cell, output, save, text_cell
 from project import files
+from shells import FIXED, KEY, Shell, alone
 
 from chatmagic.archive import notebook, restore
 from chatmagic.archive import output as turn_output
@@ -505,6 +507,70 @@ def test_the_lessons_are_in_order() -> None:
         (found,) = audit.audit_all([path])
         assert found.in_order, found
         assert found.turns
+
+
+FROM_A_KERNEL = (
+    "%load_ext chatmagic",
+    "%%chat_instructions\nBe brief.\n",
+    "%%chat\necho:one\ntwo\n",
+    "%chat -t 0.5 --last 1 echo:x",
+    "r = %chat echo:three\nprint(r.text)",
+    "%%chat\necho:{{ 1 + 1 }} and {{ 2 }}",
+    "%%chat --raw\necho:{{ v }}",
+    "for i in range(2):\n    %chat --no-history echo:same {{ i }}",
+    "%chat -q echo:quiet",
+    "%chat_history",
+    "%chat_retry",
+    "%chat_retry --list",
+    "%chat_retry --pick 1",
+    "%chat_thread a",
+    "%%chat -o out\necho:in a",
+    "%chat_thread --fork 1 b",
+    "%chat echo:in b",
+    "%chat_thread main",
+    "%chat_thread",
+    "%chat_hide 1",
+    "%chat --hide echo:hidden",
+    "%chat_hide --show 1",
+    "%%chat --above 1\necho:above",
+    "%%chat --format json\necho:{}",
+    "def f():\n    %chat echo:in f\nf()",
+    "f()",
+    "%chat_undo",
+    "%chat_redo",
+    "%chat_undo\n%chat_undo",
+    "%%chat --dry\nhi",
+    "%chat",
+    "%%chat --thread a --no-credits\necho:elsewhere",
+    "%%chat --no-stream\necho:whole",
+    "reply = %chat -n 3 echo:one two three four five six",
+    "%chat_continue",
+    "%config ChatMagics.temperature = 0.3",
+    "%chat echo:configured",
+    "%%chat_instructions\n",
+    "%chat_save t.json\n%chat_reset",
+    "%chat_load t.json",
+    "%chat echo:after load",
+    "%chat_reset",
+)
+
+
+def test_what_a_kernel_leaves_is_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each command and each option, as its cell was typed, with the outputs that it left."""
+    with alone(monkeypatch, tmp_path), Emulator(FIXED) as running:
+        monkeypatch.setenv("CHATMAGIC_BASE_URL", running.url)
+        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+        monkeypatch.chdir(tmp_path)
+        shell, paper = Shell(), Paper(tmp_path / "paper.ipynb")
+        for number, source in enumerate(FROM_A_KERNEL):
+            paper.ran(f"c{number}", source, shell.page(source, f"c{number}").outputs)
+    (found,) = audit.audit_all([paper.save()])
+    assert found.problems == []
+    assert {row.agrees for row in found.turns} == {True}
+    assert len(found.turns) == 21
+    capsys.readouterr()
 
 
 def test_a_turn_is_judged_by_what_stood_above_it_then(
