@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import signal
 import site
 import socket
@@ -22,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from chatmagic.archive.files import replace_content
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
@@ -128,25 +128,19 @@ def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
             is_hidden = any(part.startswith(".") for part in name.parts)
             if not source.is_file() or is_hidden or name.parts[0] == REFERENCE:
                 continue
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            names = copied if _copied(source, folder / name) else kept
-            names.append(name.as_posix())
+            target = folder / name
+            if target.exists():
+                kept.append(name.as_posix())
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            replace_content(target, source.read_bytes())  # whole or not at all
+            copied.append(name.as_posix())
     except OSError as error:
         raise InputError(
             f"The lessons cannot be copied to {folder} ({error.strerror or error}).",
             hint="Name another folder: chatmagic demo FOLDER",
         ) from None
     return copied, kept
-
-
-def _copied(source: Path, target: Path) -> bool:
-    """Copy a file, whole or not at all; return ``False`` where the target exists."""
-    if target.exists():
-        return False
-    part = target.with_name(f".{target.name}.part")
-    shutil.copyfile(source, part)
-    part.replace(target)
-    return True
 
 
 def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
@@ -209,8 +203,8 @@ def _run_lab(command: list[str], private: Path, token: str) -> int:
     # In a file, which goes before a user's own; what a command says every user can list.
     server_config = private / "config" / "jupyter_server_config.json"
     server_config.write_text(json.dumps({"IdentityProvider": {"token": token}}), encoding="utf-8")
-    log = private / "log"
-    with log.open("wb") as out, signals_noted() as caught:
+    log, caught = private / "log", list[int]()
+    with log.open("wb") as out, on_signals(lambda number, _: caught.append(number)):
         # In a session of its own it gets no Ctrl-C, and ends when it is terminated here.
         server = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
             command,
@@ -264,14 +258,6 @@ def _free_port(port: int) -> int:
             ) from None
         free: int = listener.getsockname()[1]
     return free
-
-
-@contextmanager
-def signals_noted() -> Iterator[list[int]]:
-    """Collect the signals that ask to end, instead of being interrupted by them."""
-    caught: list[int] = []
-    with on_signals(lambda number, _: caught.append(number)):
-        yield caught
 
 
 @contextmanager

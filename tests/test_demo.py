@@ -135,11 +135,10 @@ def test_a_copy_that_fails_leaves_nothing(
 ) -> None:
     """A full disk leaves no half of a notebook, which would be kept for ever."""
 
-    def fill(_: Path, target: Path) -> None:
-        target.write_text("{")
+    def fill(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shutil.copyfile", fill)
+    monkeypatch.setattr("os.fsync", fill)
     with pytest.raises(InputError, match="No space left"):
         demo.copy_lessons(lessons, tmp_path / "mine")
     assert list((tmp_path / "mine").glob("*.ipynb")) == []
@@ -287,9 +286,10 @@ def test_a_jupyterlab_that_ends_by_itself(
 @pytest.mark.parametrize("patience", [0.1, 600.0])
 def test_a_server_that_will_not_end_is_killed(patience: float) -> None:
     """It is killed when its time is over, or at once when asked to end a second time."""
+    caught: list[int] = []
     with (
         subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as server,
-        demo.signals_noted() as caught,
+        demo.on_signals(lambda number, _: caught.append(number)),
     ):
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"

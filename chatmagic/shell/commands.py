@@ -1,4 +1,8 @@
-"""``chatmagic ask`` and ``chatmagic doctor``, as functions of their arguments."""
+"""``chatmagic ask`` and ``chatmagic doctor``, as functions of their arguments.
+
+A shell has a session's environment and words of its own, and keeps each conversation in a file in
+the user's state folder, private to the user.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,27 @@ import contextlib
 import io
 import json
 import os
+import re
+import secrets
 import signal
 import stat
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import platformdirs
+
 from chatmagic._json import shared_fields
-from chatmagic.archive import output
-from chatmagic.archive.files import folder_lock
+from chatmagic.archive import conversation_json, output
+from chatmagic.archive.files import content_of, folder_lock, replace_content
 from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.doctor import doctor
 from chatmagic.doctor.doctor import Line
 from chatmagic.errors import (
+    GOES_ON,
     AuthenticationError,
     BudgetError,
     ChatError,
@@ -30,17 +40,196 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
+from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
+from chatmagic.session import current
+from chatmagic.session.environment import PlainPython
 from chatmagic.session.events import HELD_BACK, Ask, Paced, View
-from chatmagic.shell.saved_conversations import NotSavedError, SavedConversations
-from chatmagic.shell.shell_environment import say, session_in_shell, words_for_shell
-from chatmagic.text import to_terminal
+from chatmagic.text import one_line, to_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from chatmagic.conversation.conversation import Conversation
     from chatmagic.session.events import Answer
     from chatmagic.session.session import Session
-    from chatmagic.shell.shell_environment import ShellEnvironment
+
+
+_HERE: Final = (
+    (GOES_ON, 'chatmagic ask --continue "Go on." asks for the rest.'),
+    ("or run %chat_connect URL and", "or give --connect URL and run"),
+    ("%chat_connect ", "--connect "),
+    ("%chat_history shows it", "--continue goes on with it"),
+    ("or %chat_reset", "or leave out --continue"),
+    (", or run %chat_cassette FILE;", ";"),
+    ("%chat_cassette FILE makes a new one", "CHATMAGIC_CASSETTE=FILE makes a new one"),
+    ("%chat_cassette FILE --record, or CHATMAGIC_MODE=record", "CHATMAGIC_MODE=record"),
+    ("%chat shows that", "--dry shows that"),
+    ("%chat shows", "chatmagic doctor shows"),
+    ("allow_secrets=True sends it", "--allow-secrets sends it"),
+    ("%chat_credits --usage", "%chat_credits --usage in a notebook"),
+    ("%chat_login here", "%chat_login"),
+    ("%chat_login", "%chat_login in a notebook"),
+)
+"""What a message says for a notebook, and for a shell; the longer ones first."""
+_CONFIGURED: Final = r"%config (ChatMagics\.\w+(?: = (?:\{[^}]*\}|[\w\"]+))?)"
+"""A setting of a kernel, which a file sets for a shell."""
+
+
+def words_for_shell(words: str) -> str:
+    """Return a message with what a shell has in place of what a notebook has.
+
+    Args:
+        words: the message, as a notebook shows it.
+    """
+    for there, here in _HERE:
+        words = words.replace(there, here)
+    return re.sub(_CONFIGURED, r"c.\1 in ipython_config.py", words)
+
+
+class ShellEnvironment(ConfiguredEnvironment, PlainPython):
+    """Environment of a question from a shell.
+
+    Raises:
+        InputError: a configuration file sets a wrong value.
+    """
+
+    def __init__(self) -> None:
+        """Read the configuration files."""
+        super().__init__(FileSettings())
+
+    def named(self, name: str) -> object:
+        """Raise an error, as there is no namespace."""
+        raise InputError(f"A shell has no {one_line(name)}. Nothing was sent.")
+
+    def has_person(self) -> bool:
+        """Return whether messages go to a terminal."""
+        return self.is_watched()
+
+
+@contextlib.contextmanager
+def session_in_shell(
+    arguments: Mapping[str, Any],
+) -> Iterator[tuple[Session, ShellEnvironment]]:
+    """Return a context with this process's session in a shell's environment; it closes both.
+
+    Args:
+        arguments: the command's; ``connect`` and ``model`` count before what is set.
+    """
+    environment = ShellEnvironment()
+    environment.chosen, environment.chosen_by = arguments["connect"], "--connect"
+    if arguments["model"] is not None:
+        environment.settings.model = arguments["model"]
+        environment.belong_here({"model"})
+    before = current.use_session(None)
+    current.use_environment(lambda: environment)
+    session = current.current_session()
+    try:
+        yield session, environment
+    finally:
+        # What a cassette could not save is told, and nothing is left open.
+        session.cassette.eject()
+        for line in session.cassette.news():
+            environment.notify(line)
+        session.close()
+        environment.close()
+        current.use_environment(None)
+        current.use_session(before)
+
+
+def say(line: str) -> None:
+    """Write a line to standard error."""
+    print(f"({to_terminal(line)})", file=sys.stderr, flush=True)
+
+
+FOLDER: Final = "shell"
+PRIVATE: Final = 0o600
+_WHOLE: Final = 0o700
+
+
+class NotSavedError(ChatError):
+    """Failure to keep a conversation whose reply came."""
+
+
+class SavedConversations:
+    """Files of the conversations, as ``%chat_save`` writes them; none is ever removed."""
+
+    def __init__(self) -> None:
+        """Make the folder, for this user alone.
+
+        Raises:
+            InputError: it cannot be made.
+        """
+        self.folder: Path = platformdirs.user_state_path("chatmagic", appauthor=False) / FOLDER
+        try:
+            self.folder.mkdir(mode=_WHOLE, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{_unwritable(self.folder, error)} Nothing was sent.") from None
+
+    def latest(self) -> Path:
+        """Return the file that was written last.
+
+        Raises:
+            InputError: there is none.
+        """
+        files = list(self.folder.glob("*.json"))
+        if not files:
+            raise InputError(
+                "There is no conversation from a shell to go on with. Nothing was sent.",
+                hint="Without --continue a question begins one.",
+            )
+        return max(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
+
+    def new(self) -> Path:
+        """Return a file for a new conversation, which does not exist yet."""
+        now = datetime.now(UTC)
+        return self.folder / f"{now:%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
+
+    @staticmethod
+    def load(path: Path) -> Conversation:
+        """Return the conversation of a file.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        try:
+            return conversation_json.load(json.loads(content_of(path) or b""))
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"{path} cannot be read: it is no conversation, or it was changed. Nothing was "
+                "sent.",
+                hint="Without --continue a question begins a new one.",
+            ) from None
+
+    @staticmethod
+    def save(path: Path, conversation: Conversation) -> None:
+        """Write a conversation, whole or not at all; nobody else can read it.
+
+        Raises:
+            NotSavedError: it cannot be written.
+        """
+        content = json.dumps(conversation_json.dump(conversation), indent=1)
+        is_new = not path.exists()
+        try:
+            # A file that is replaced keeps its mode, so that it is private from the first byte on.
+            path.touch(mode=PRIVATE)
+            path.chmod(PRIVATE)
+            replace_content(path, content.encode())
+        except BaseException as error:
+            # An interrupt, too, leaves no empty file, which would be the last conversation.
+            if is_new and path.exists() and not path.stat().st_size:
+                path.unlink()
+            if isinstance(error, OSError):
+                what = f"{_unwritable(path, error)} This reply is not kept."
+                raise NotSavedError(what, fault="you") from None
+            raise
+
+
+def _unwritable(path: Path, error: OSError) -> str:
+    return f"{path} cannot be written: {error.strerror or type(error).__name__}."
+
 
 NO_REPLY, NOT_SENT, IN_PART, USED_UP, STOPPED = 1, 2, 3, 4, 128 + signal.SIGINT
 """The exit codes of a question without a whole reply; the reference page has the table."""

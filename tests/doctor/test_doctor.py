@@ -35,7 +35,7 @@ from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Answered, Examination
 from chatmagic.errors import NotRecordedError, ServiceError
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.session import Session
-from chatmagic.shell.shell_environment import ShellEnvironment
+from chatmagic.shell.commands import ShellEnvironment
 
 if TYPE_CHECKING:
     import ssl

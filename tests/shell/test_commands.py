@@ -1,4 +1,4 @@
-"""``chatmagic ask``: what it sends, where its reply goes, and how it ends."""
+"""``chatmagic ask``: its environment, its files of conversations, and the command itself."""
 
 from __future__ import annotations
 
@@ -21,10 +21,20 @@ from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
 from chatmagic.client import config
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
+from chatmagic.errors import LESS_HINT, ConnectError, InputError
 from chatmagic.models import Reply
+from chatmagic.protocol.response_errors import ADDRESS_HINT
 from chatmagic.session.events import Answer
-from chatmagic.shell.commands import ShellView
+from chatmagic.session.forms import KEPT
+from chatmagic.shell.commands import (
+    NotSavedError,
+    SavedConversations,
+    ShellEnvironment,
+    ShellView,
+    words_for_shell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +42,120 @@ if TYPE_CHECKING:
     from shell_asking import Asked
 
     Run = Callable[..., Asked]
+
+
+def test_a_shell_has_no_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A person is there where messages go to a terminal; then a cassette records by itself."""
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    environment = ShellEnvironment()
+    assert environment.cell() == (None, None)
+    assert environment.layout(None) is None
+    with pytest.raises(InputError, match="A shell has no x"):
+        environment.named("x")
+    for is_terminal in (True, False):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
+        assert environment.is_watched() is environment.has_person() is is_terminal
+    monkeypatch.setattr(sys, "stderr", None)
+    assert not environment.is_watched()
+
+
+def test_no_address_in_words_of_a_shell() -> None:
+    """What connects is an option; a key is kept by a notebook."""
+    with pytest.raises(ConnectError) as raised:
+        config.first_address([])
+    assert words_for_shell(str(raised.value)) == (
+        "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or give --connect URL "
+        "and run %chat_login in a notebook. To try without an account: --connect emulator."
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "here"),
+    [
+        (ADDRESS_HINT, "Is the base address right? chatmagic doctor shows it."),
+        (LESS_HINT, "Send less of it: --last N, or leave out --continue."),
+        (KEPT, "Its text was paid for and is kept as a turn: --continue goes on with it."),
+        ("what is sent with it; %chat shows that.", "what is sent with it; --dry shows that."),
+    ],
+)
+def test_hints(words: str, here: str) -> None:
+    """Each with the words that the package has for a notebook."""
+    assert words_for_shell(words) == here
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SavedConversations:
+    """Give the files of an empty state folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return SavedConversations()
+
+
+def conversation(*prompts: str) -> Conversation:
+    """Give a conversation of these questions."""
+    made = Conversation()
+    for prompt in prompts:
+        made.add(Turn(prompt, reply=Reply(prompt.upper())))
+    return made
+
+
+def test_the_last_one_is_read_back(saved: SavedConversations) -> None:
+    """Each is a file of its own, which only its owner can read; the last one is by its time."""
+    with pytest.raises(InputError, match="no conversation from a shell"):
+        saved.latest()
+    first, second = saved.new(), saved.new()
+    saved.save(first, conversation("a"))
+    saved.save(second, conversation("b"))
+    os.utime(second, ns=(1, 1))
+    first.chmod(0o644)
+    saved.save(first, conversation("a", "c"))
+    assert saved.latest() == first
+    assert [turn.prompt for turn in saved.load(first)] == ["a", "c"]
+    assert len(list(saved.folder.iterdir())) == 2
+    if os.name == "posix":
+        modes = [path.stat().st_mode & 0o777 for path in (saved.folder, first, second)]
+        assert modes == [0o700, 0o600, 0o600]
+
+
+@pytest.mark.parametrize("content", ["", "[", "{}", "[" * 100_000, '{"chatmagic": "other"}'])
+def test_a_damaged_file(saved: SavedConversations, content: str) -> None:
+    """It is named in one line."""
+    path = saved.new()
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"cannot be read: .* Nothing was sent"):
+        saved.load(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (OSError(28, "No space left on device"), NotSavedError, "No space left"),
+        (KeyboardInterrupt("stop"), KeyboardInterrupt, "stop"),
+    ],
+)
+def test_what_cannot_be_written(
+    saved: SavedConversations,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    kind: type[BaseException],
+    words: str,
+) -> None:
+    """It is named, and leaves no empty file that would be the last conversation."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("chatmagic.shell.commands.replace_content", fail)
+    with pytest.raises(kind, match=words):
+        saved.save(saved.new(), conversation("a"))
+    assert list(saved.folder.iterdir()) == []
+
+
+def test_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where none can be made, nothing is asked."""
+    (tmp_path / "chatmagic").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(InputError, match=r"cannot be written: .* Nothing was sent"):
+        SavedConversations()
 
 
 def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> None:
@@ -237,7 +361,7 @@ def test_a_reply_that_cannot_be_kept(ask: Run, monkeypatch: pytest.MonkeyPatch) 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("chatmagic.shell.saved_conversations.replace_content", fail)
+    monkeypatch.setattr("chatmagic.shell.commands.replace_content", fail)
     ran = ask("echo:a")
     assert (ran.code, ran.out) == (3, "a\n")
     assert ran.err.endswith("No space left on device. This reply is not kept.\n")
