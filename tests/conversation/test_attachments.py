@@ -38,6 +38,8 @@ def test_a_long_output_says_how_much_of_it_is_there() -> None:
         "x", "ab", 1_000
     )
     assert "Its output:\n\n" in attachments.cell_text("x", "ab", 2)
+    without = attachments.cell_text("x", "", 1_000)
+    assert without == attachments.cell_text("x") + "\n\nIts output of 1,000 characters is left out."
     long = attachments.cell_text("x" * (attachments.MOST + 1))
     assert "[the first 100,000 of 100,001 characters]" in long
 

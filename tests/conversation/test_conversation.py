@@ -808,6 +808,15 @@ def test_a_cell_takes_a_turn_over() -> None:
     assert prompts(talk) == ["a", "p", "b"]
 
 
+def test_a_cell_takes_one_of_two_turns_over() -> None:
+    """The place is the cell's; the other turn of that execution has no cell still."""
+    talk = Conversation()
+    first = ask(talk, "p", None, "1", entry="panel")
+    ask(talk, "q", None, "1", entry="panel")
+    talk.hand_over(first.number, "new")
+    assert [(turn.owner, turn.prompt) for turn in talk] == [("new", "p"), (None, "q")]
+
+
 def test_every_turn_that_was_added_is_counted() -> None:
     """Undone or replaced ones too, so that it tells whether one was added."""
     talk = Conversation()

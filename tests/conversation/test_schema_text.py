@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -119,3 +120,12 @@ def test_each_type_has_its_words(document: dict[str, Any], text: str) -> None:
 def test_schemas_are_compared_by_their_text() -> None:
     """Not by what reads a value."""
     assert schema_text.Schema("a", "b", int) == schema_text.Schema("a", "b", float)
+
+
+def test_a_schema_that_a_person_wrote_is_told_whole() -> None:
+    """As it stands, with what no words of ours would say."""
+    document = {"type": "object", "not": {"required": ["ß"]}}
+    text = schema_text.whole_text(document, "Thing")
+    assert text.startswith("Thing: a value of this JSON schema\n\n{\n")
+    assert json.loads(text.partition("\n\n")[2]) == document
+    assert "ß" in text

@@ -195,6 +195,15 @@ def test_what_is_as_it_was_asked_wears_none() -> None:
     assert talk.marks() == {}
 
 
+def test_a_cell_whose_question_got_the_same_reply_again_wears_none() -> None:
+    """Its output shows what later requests carry."""
+    talk = abc()
+    again(talk, "r", "1", number=1, says=talk.turns[0].reply.text)
+    assert "a" not in talk.marks()
+    again(talk, "r", "2", number=talk.turns[0].number, says="another")
+    assert talk.marks()["a"] == "replaced"
+
+
 def test_a_reply_at_its_limit_wears_one_where_it_ended() -> None:
     """The continuing cell instead, if that reached it, too."""
     talk = Conversation()

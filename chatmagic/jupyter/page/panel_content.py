@@ -106,17 +106,16 @@ class LogEntries:
         return [(entry["id"], entry["version"]) for entry in entries]
 
     def _version(self, index: int) -> str:
-        turn, notes = self._turns[index], self._notes(index)
-        shown: tuple[object, ...] = (
+        turn = self._turns[index]
+        shown = (
             turn.digest,
             turn.entry,
             turn.asker,
             turn.reply.took,
             turn.reply.state,
-            notes,
+            self._notes(index),
+            self._steps(turn),
         )
-        if replies := self._steps(turn):
-            shown = (*shown, replies)
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
 
     def _steps(self, turn: Turn) -> list[int]:
