@@ -31,7 +31,7 @@ _LINE: Final = (
     r"(?P<command>chat(?:_\w+)?)(?![\w?])(?P<line>.*)"
 )
 _OTHERWISE: Final = re.compile(
-    r"%chat|%(?:run|load|macro|rerun|recall)\b|\b(?:run_(?:line|cell)_magic|exec|eval)\s*\("
+    r"%chat|%(?:run|load|macro|rerun|recall)\b|\brun_(?:line|cell)_magic\b|(?<![.\w])(?:exec|eval)\s*\("
 )
 _RECORDED: Final = {
     "chat_undo": "undo", "chat_redo": "redo", "chat_reset": "reset", "chat_hide": "hiding",

@@ -78,6 +78,8 @@ def test_a_question_is_read(source: str, prompt: str | None) -> None:
         ("chat", ["chat"], "chat", False),
         ("get_ipython().run_line_magic('chat', 'a')", [], None, True),
         ("%run other.ipynb", [], None, True),
+        ("exec(text)", [], None, True),
+        ("%load_ext x\nmodel.eval()", [], None, False),
         ("x = [%chat a]", [], None, True),
         ("%%chat\n%chat a", ["chat"], "", False),
     ],
