@@ -52,6 +52,7 @@ def service(running_emulator: Emulator) -> Emulator:
     running_emulator.settings = Settings()
     running_emulator.accounts = {}
     running_emulator.requests.clear()
+    running_emulator.at_once.clear()
     return running_emulator
 
 

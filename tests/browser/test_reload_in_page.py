@@ -35,8 +35,9 @@ def html(saved: dict[str, Any]) -> list[str]:
     return ["".join(output["data"]["text/html"]) for output in saved["cells"][1]["outputs"]]
 
 
-def complete(book: Book) -> None:
-    """Wait for the last state in the page, which is in the file then, once."""
+def complete(book: Book, service: Emulator) -> None:
+    """Let the rest come, and wait for the last state in the page: in the file, too, once."""
+    service.at_once.set()
     book.until(SHOWN, "word-149")
     book.until("notebook.model.cells.get(1).outputs.get(0).metadata.chatmagic")
     saved = book.save()
@@ -65,7 +66,7 @@ def test_a_reload_shows_the_reply_that_comes(opened: Open, service: Emulator, ho
     assert "word-149" not in book.shown(1)
     assert "old" not in book.shown(1)
     book.screenshot(f"reload-{book.front.kind}-{how}")
-    complete(book)
+    complete(book, service)
 
 
 def test_a_save_keeps_what_was_painted(opened: Open, service: Emulator) -> None:
@@ -82,4 +83,4 @@ def test_a_save_keeps_what_was_painted(opened: Open, service: Emulator) -> None:
     book.reload(busy=True)
     book.until(SHOWN, "word-20 ")
     book.until(f"!({SHOWN})", NOTE)
-    complete(book)
+    complete(book, service)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +11,7 @@ from chatmagic.emulator import server
 from chatmagic.emulator.service import HttpRequest, HttpResponse, Settings, keys_given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from chatmagic.protocol.auth import Auth
 
@@ -48,12 +49,14 @@ class Emulator(server.Emulator):
 
     Attributes:
         requests: the requests it got, oldest first.
+        at_once: set, what is left of each stream comes in one piece.
     """
 
     def __init__(self, settings: Settings | None = None, port: int = 0) -> None:
         """Prepare; nothing listens before :meth:`start`."""
         super().__init__(settings, port)
         self.requests: list[LoggedRequest] = []
+        self.at_once = threading.Event()
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Return the response to one request, and log both."""
@@ -69,25 +72,28 @@ class Emulator(server.Emulator):
             status=response.status,
         )
         self.requests.append(logged)
-        pieces = _watched(logged, response.pieces)
+        pieces = self._watched(logged, iter(response.pieces))
         next(pieces)
         return replace(response, pieces=pieces)
 
-
-def _watched(logged: LoggedRequest, pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
-    """Give the pieces of a body, and log how many were sent; the first one is for no one."""
-    try:
-        yield b""
-        for piece in pieces:
-            yield piece
-            logged.sent += 1
-        logged.outcome = "complete"
-    except ConnectionAbortedError:
-        logged.outcome = "cut"
-        raise
-    except GeneratorExit:
-        logged.outcome = "hung up"
-        raise
+    def _watched(
+        self, logged: LoggedRequest, pieces: Iterator[bytes | None]
+    ) -> Iterator[bytes | None]:
+        """Give the pieces of a body, and log how many were sent; the first one is for no one."""
+        try:
+            yield b""
+            for piece in pieces:
+                yield piece
+                logged.sent += 1
+                if self.at_once.is_set():
+                    yield b"".join(filter(None, pieces))
+            logged.outcome = "complete"
+        except ConnectionAbortedError:
+            logged.outcome = "cut"
+            raise
+        except GeneratorExit:
+            logged.outcome = "hung up"
+            raise
 
 
 def _parsed(body: bytes) -> Any:
