@@ -200,7 +200,5 @@ def marks(now: State, causes: Causes) -> dict[str, str]:
         if not isinstance(newest, Turn):
             marks[slot.owner] = f"{newest.kind} taken back"
         elif newest.number not in live_numbers:
-            other, _ = others.get(newest.number, (None, None))
-            if other is None or other.reads != newest.reads:
-                marks[slot.owner] = "taken back" if other is None else "replaced"
+            marks[slot.owner] = "replaced" if newest.number in others else "taken back"
     return {owner: mark for owner, mark in marks.items() if owner is not None}
