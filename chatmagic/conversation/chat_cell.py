@@ -67,6 +67,8 @@ class Command:
         Args:
             configured: the fields that a question has where no option sets them.
         """
+        if options.is_only_help(self.line, self.body):
+            return None
         defaults = {
             option.trait: (value is option.on) if option.convert is None else value
             for option in OPTIONS

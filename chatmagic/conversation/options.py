@@ -553,6 +553,16 @@ def mistaken_command(prompt: str, commands: Sequence[str]) -> str | None:
     return next(iter(_alike(name, commands)), None)
 
 
+def is_only_help(line: str, body: str | None) -> bool:
+    """Return whether a question is the word ``help`` alone, which asks for the help.
+
+    Args:
+        line: the line after the magic's name.
+        body: what stands below it; ``None`` for nothing.
+    """
+    return line.casefold().strip(" \t?!.") == "help" and not (body or "").strip()
+
+
 def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
     """Refuse a body that begins with a comment which is meant for a tool, not for the model.
 

@@ -76,11 +76,9 @@ class Command:
             line: the line after the magic's name.
             cell: the cell's body; ``None`` for none.
         """
-        words = line.casefold().split()
-        if words[:1] in (["-h"], ["--help"]):
+        if self.is_prompt and options.is_only_help(line, cell):
             return True
-        is_word = [word.rstrip("?!.") for word in words] == ["help"]
-        return self.is_prompt and is_word and not (cell or "").strip()
+        return line.casefold().split()[:1] in (["-h"], ["--help"])
 
     def parse(self, line: str, cell: str | None = None) -> Arguments:
         """Return the arguments of a line, parsed by the options that the command declares.
