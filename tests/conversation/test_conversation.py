@@ -808,13 +808,13 @@ def test_a_cell_takes_a_turn_over() -> None:
     assert prompts(talk) == ["a", "p", "b"]
 
 
-def test_a_cell_takes_one_of_two_turns_over() -> None:
-    """The place is the cell's; the other turn of that execution has no cell still."""
+def test_a_cell_takes_one_reply_of_a_question_over() -> None:
+    """The reply that is in force; the others stay as they were asked."""
     talk = Conversation()
-    first = ask(talk, "p", None, "1", entry="panel")
-    ask(talk, "q", None, "1", entry="panel")
-    talk.hand_over(first.number, "new")
-    assert [(turn.owner, turn.prompt) for turn in talk] == [("new", "p"), (None, "q")]
+    ask(talk, "p", "panel", "1", entry="panel")
+    new = again(talk, "panel", "2", number=1)
+    talk.hand_over(new.number, "new")
+    assert [turn.owner for turn in talk.replies(talk.turns[0].number)] == ["panel", "new"]
 
 
 def test_every_turn_that_was_added_is_counted() -> None:
