@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from served import in_ipython
 
 from chatmagic import errors
-from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.errors import ChatError
 from chatmagic.models import Credits, Reply
 
 if TYPE_CHECKING:
@@ -72,12 +72,6 @@ def test_the_docstring_draws_the_tree() -> None:
         assert above - ordinary == set(tree[kind.__name__]) | implied
 
 
-def test_stop_is_not_an_exception() -> None:
-    """A user's ``except Exception`` in a loop must not swallow Stop."""
-    assert issubclass(ChatInterrupted, KeyboardInterrupt)
-    assert not issubclass(ChatInterrupted, Exception)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_error_is_one_line(kind: type[Any]) -> None:
     """The text is one line; in a notebook it is one line, or two with a hint."""
@@ -122,11 +116,6 @@ def test_faults() -> None:
         "ServiceError": "service",
         "TooLongError": "you",
     }
-
-
-def test_a_rate_limit_need_not_say_when() -> None:
-    """Without ``Retry-After`` the time is unknown."""
-    assert errors.RateLimitError("No credits.").retry_after is None
 
 
 def pickled(protocol: int) -> Callable[[Any], Any]:

@@ -155,14 +155,6 @@ def test_without_a_key(
     assert ("not asked: what is wrong above comes first" in shown) is (mark == "!!")
 
 
-def test_an_address_that_is_unwise(place: ShellEnvironment) -> None:
-    """It is said, and hinders nothing."""
-    place.chosen = "http://chat.example.org"
-    [line] = look("address", place)
-    assert line.mark == "!"
-    assert "https address" in line.todo
-
-
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_keys_and_files(
     place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -253,31 +245,6 @@ def test_one_that_does_not_answer(place: ShellEnvironment) -> None:
         line = look("network", place)[-1]
     assert (line.mark, line.name) == ("!!", "connection")
     assert "within the connect time-out of 0.05 s" in line.seen
-
-
-@pytest.mark.parametrize(
-    ("proxy", "words", "problem"),
-    [
-        (
-            "http://ada:secret-word@127.0.0.1:9",
-            "http://127.0.0.1:9, by the environment",
-            "The proxy did not connect to https://chat.example.org:443",
-        ),
-        ("127.0.0.1:9", "http://127.0.0.1:9, by the environment", "The proxy did not connect"),
-        ("gopher://a:9", "one without a URL, by the environment", "The proxy that the environment"),
-    ],
-)
-def test_a_proxy_that_is_set_wrongly(
-    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch, proxy: str, words: str, problem: str
-) -> None:
-    """It is named without its password."""
-    monkeypatch.setenv("HTTPS_PROXY", proxy)
-    place.chosen = "https://chat.example.org"
-    first, last = look("network", place)
-    assert (first.seen, last.mark, last.name) == (words, "!!", "connection")
-    assert last.seen.startswith(problem)
-    assert "HTTPS_PROXY" in last.todo
-    assert "secret-word" not in repr([first, last])
 
 
 REPLY = {"fragments": 9, "first": 0.1, "last": 0.9, "connection": "kept"}
@@ -411,19 +378,6 @@ def test_whether_the_connection_is_kept(
     with Server(script) as server, Client(server.origin, "k") as client:
         seen = asked_by(Session(client))
     assert (seen.error, seen.connection) == (None, becomes)
-
-
-def test_what_answers_is_no_chat_service() -> None:
-    """The error is told as for a question."""
-    page = answer(b"<html>Sign in</html>", headers={"Content-Type": "text/html", **NOW})
-    with Server(playing(page)) as server, Client(server.origin, "k") as client:
-        session = Session(client)
-        seen = asked_by(session)
-        assert len(server.asked) == 1
-    assert "What answered is not the chat service" in str(seen.error)
-    assert seen.connection is None
-    assert seen.has_date
-    assert [row.error for row in session.ledger] == ["NotUnderstoodError"]
 
 
 def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
