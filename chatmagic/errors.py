@@ -47,6 +47,7 @@ WHAT_CAME_IS_KEPT: Final = (
 )
 GOES_ON: Final = "%chat_continue, in a cell below, goes on with what came."
 LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
+SHORTER_HINT: Final = "Shorten the question, or what goes along with it: no turn goes along."
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service requires a key, and none was sent"
 

@@ -102,6 +102,16 @@ class Causes:
         cell = turn.changed_cell(self._cells)
         return None if cell is None else Cause("cell", self._label(cell), cell)
 
+    def to_ask_again(self) -> list[str]:
+        """Return the cells of the turns that are stale, or are when these were asked again."""
+        numbers: set[int] = set()
+        owners: dict[str | None, None] = {}
+        for number, (turn, _) in self._windows.items():
+            if self.of(number) is not None or not numbers.isdisjoint(turn.carried):
+                numbers.add(number)
+                owners[turn.owner] = None
+        return [owner for owner in owners if owner is not None]
+
     def by_cell(self) -> dict[str, Cause]:
         """Return by cell the cause for its first stale turn, of cells that have one."""
         causes: dict[str, Cause] = {}

@@ -21,7 +21,7 @@ from chatmagic.render.sanitize import QUIET
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from chatmagic.client.endpoint import Endpoint
     from chatmagic.conversation.conversation import Conversation
@@ -53,15 +53,19 @@ _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
 
 
 def marks(
-    conversation: Conversation, notebooks: Mapping[str, str] | None = None
+    conversation: Conversation,
+    notebooks: Mapping[str, str] | None = None,
+    hidden: Collection[int] | None = None,
 ) -> Callable[[Turn], str]:
     """Return what gives in words what is particular about a turn.
 
     Args:
         conversation: the conversation.
         notebooks: which notebook a cell stands in, in words, by the cell's hash.
+        hidden: numbers of the turns that are hidden where that is said; ``None`` is below all.
     """
-    hidden, causes, replies = conversation.hidden, conversation.causes(), conversation.all_replies()
+    hidden = conversation.hidden if hidden is None else hidden
+    causes, replies = conversation.causes(), conversation.all_replies()
 
     def of(turn: Turn) -> str:
         notes: list[str] = [] if turn.state == "complete" else [turn.state]
@@ -97,7 +101,8 @@ def table(
     """
     count = len(conversation)
     first, last = listed or (max(1, count - MOST_LISTED + 1), count)
-    rows = _rows(conversation, notebooks, range(first, last + 1))
+    hidden = None if here is None else here.hidden
+    rows = _rows(conversation, notebooks, range(first, last + 1), hidden=hidden)
     carried = "" if here is None else _carried(here, count)
     return _tabulated(rows, f"{_summary(conversation, order)}{carried}{_more(first, last, count)}")
 
@@ -155,9 +160,10 @@ def _rows(
     notebooks: Mapping[str, str] | None,
     numbers: Iterable[int],
     pattern: re.Pattern[str] | None = None,
+    hidden: Collection[int] | None = None,
 ) -> list[tuple[str, str, str, str]]:
     """Return number, prompt, reply and notes of turns by their numbers."""
-    rows, notes, turns = [], marks(conversation, notebooks), conversation.turns
+    rows, notes, turns = [], marks(conversation, notebooks, hidden), conversation.turns
     for number in numbers:
         turn = turns[number - 1]
         prompt, reply = (_excerpt(text, pattern) for text in (turn.as_typed, turn.reply.text))

@@ -32,6 +32,8 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import (
     GOES_ON,
+    LESS_HINT,
+    SHORTER_HINT,
     ChatError,
     ChatInterrupted,
     InputError,
@@ -630,6 +632,8 @@ class AskRun:
                 self.problem = interrupted(None if self.answer is None else self.answer.kept)
         elif raised is not None:
             self.problem = raised
+        if isinstance(self.problem, TooLongError) and not self.window.turns:
+            self.problem.hint = (self.problem.hint or "").replace(LESS_HINT, SHORTER_HINT)
         if self.problem is not None:
             raise self.problem from None
         return cast("Answer", self.answer)

@@ -109,6 +109,16 @@ def test_a_stale_turn_names_its_cause(
     assert (cell in talk.marks()) == (words is not None)
 
 
+def test_what_becomes_stale_is_asked_again_too() -> None:
+    """A turn that carried a stale one alone is not stale yet; one that carried none stays fresh."""
+    talk = abc()
+    ask(talk, "d", "d", "1d", last=1)
+    ask(talk, "e", "e", "1e", last=0)
+    ask(talk, "B", "b", "2b")
+    assert [turn.prompt for turn in talk.stale_turns()] == ["c"]
+    assert talk.causes().to_ask_again() == ["c", "d"]
+
+
 def test_an_earlier_reply_that_was_put_back_is_a_cause() -> None:
     """Of the same cell: its later reply went along, and can still be brought back."""
     talk = abc()

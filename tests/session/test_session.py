@@ -595,11 +595,15 @@ def test_what_is_still_too_long_is_not_sent_a_third_time() -> None:
     with pytest.raises(TooLongError) as caught:
         session.ask("b" * 16, fit=True)
     assert service.prompts[1:] == [f"aaaa {'b' * 16}", "b" * 16]
-    assert str(caught.value.hint).startswith("Sent once more without the oldest 1 turn. Send less")
+    assert str(caught.value.hint).startswith(
+        "Sent once more without the oldest 1 turn. Shorten the"
+    )
     with pytest.raises(TooLongError) as caught:
         session.ask("b" * 16, fit=True, last=0)
     assert len(service.bodies) == 4
     assert "Sent once more" not in str(caught.value)
+    assert "--last" not in str(caught.value)
+    assert "Shorten the question" in str(caught.value.hint)
     assert len(session.conversation) == 1
 
 

@@ -218,7 +218,7 @@ def _retry_stale(kernel: Kernel) -> None:
     conversation = kernel.session.conversation
     layout = kernel.layout(execution.cell)
     causes = conversation.causes(layout)
-    stale = causes.by_cell()
+    stale = dict.fromkeys([*causes.by_cell(), *causes.to_ask_again()])
     bridge = kernel.page.bridge
     page = bridge.listed_with(execution.cell) if bridge is not None and execution.is_live else ()
     # A cell that retried a question above it runs at its own place.
@@ -227,7 +227,7 @@ def _retry_stale(kernel: Kernel) -> None:
     passed.add(execution.cell)
     cells = [cell for cell in order if cell in stale and cell not in passed]
     names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
-    elsewhere = _elsewhere(conversation, causes, cells, execution.cell)
+    elsewhere = _elsewhere(conversation, causes, cells)
     if not cells:
         _show(f"{elsewhere} Nothing was sent.".lstrip() if elsewhere else FRESH)
         return
@@ -260,19 +260,15 @@ def _name(conversation: Conversation, cell: str) -> str:
     return f"the cell of “{one_line(prompt)}”"
 
 
-def _elsewhere(
-    conversation: Conversation, causes: Causes, cells: Collection[str], here: str | None
-) -> str:
+def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str]) -> str:
     """Return the sentence that names the places of stale turns that the cells do not ask again.
 
     Args:
         conversation: the conversation.
         causes: the causes of staleness.
         cells: hashes of the cells that run again.
-        here: hash of the running cell; ``None`` if the front end names none.
     """
-    asked = {*cells, *filter(None, [here])}
-    turns = [turn for turn in conversation if turn.owner not in asked and causes.of(turn.number)]
+    turns = [turn for turn in conversation if turn.owner not in cells and causes.of(turn.number)]
     places = dict.fromkeys(
         conversation.label(turn.owner) if turn.owner and turn.entry == "cell" else turn.asker
         for turn in turns

@@ -164,6 +164,18 @@ def test_without_a_page_that_lists_them_the_cells_are_named(
     assert len(asked(emulator)) == sent
 
 
+def test_those_that_become_stale_are_counted_and_run(shell: Shell) -> None:
+    """A question with --last 1 behind a stale one; and the running cell's own turn is told."""
+    shell.page("%chat echo:a", "a")
+    shell.page("%chat echo:b", "b")
+    shell.page("%chat --last 1 echo:c", "c")
+    shell.page("%chat echo:A", "a")
+    (words,) = shell.page("%chat_retry --stale", "r").texts
+    assert words.startswith("2 turns are stale: ")
+    (words,) = shell.page("%chat_retry --stale", "b").texts
+    assert "1 turn asked elsewhere is stale, too: ask again in cell [3]." in words
+
+
 def test_where_no_cell_is_named_the_numbers_of_those_that_asked_are_told(shell: Shell) -> None:
     """As in a notebook that a program runs: the turns are stale all the same."""
     for name in "abc":

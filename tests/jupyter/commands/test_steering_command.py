@@ -411,6 +411,17 @@ def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
     assert shell.page("%chat_history", "l").texts[0].endswith("would carry no turn.")
 
 
+def test_above_a_hiding_the_turn_is_listed_as_it_goes_along(shell: Shell) -> None:
+    """The table's notes and the line below it tell of the same place."""
+    shell.page("%chat echo:a", "a")
+    shell.page("%chat echo:b", "b")
+    shell.page("%chat_hide 1", "h")
+    listed = shell.page("%chat_history", "b").texts[0]
+    assert "hidden: it does" not in listed
+    assert listed.endswith("would carry turn 1.")
+    assert "hidden: it does" in shell.page("%chat_history", "l").texts[0]
+
+
 def test_a_cell_that_hides_stands_below_all_where_it_ran_as_another_before(
     shell: Shell, emulator: Emulator
 ) -> None:
