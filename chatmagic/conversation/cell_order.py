@@ -35,11 +35,6 @@ class PageCell:
     id: str
     owner: str | None = None
 
-    @property
-    def hash(self) -> str:
-        """The hash by which turns know their cell."""
-        return owner_of(self.id)
-
 
 @dataclass(frozen=True, slots=True)
 class PageReport:
@@ -172,21 +167,28 @@ class Pages:
         notebooks = {name: named[name] for name in owners if name in named}
         return notebooks if len(set(notebooks.values())) > 1 else {}
 
-    def by_id(self, known: Mapping[str, _T]) -> dict[str, _T]:
-        """Return values by the identities of cells in their pages.
+    def by_id(self, known: Mapping[str, _T]) -> dict[str, dict[str, _T]]:
+        """Return values by the identities of cells, of each notebook.
 
         Args:
             known: what is known, by the cells' hashes.
         """
-        return {cell.id: known[name] for name, cell in self.cells.items() if name in known}
+        return {
+            report.notebook: {
+                cell.id: known[name] for name, cell in report.cells.items() if name in known
+            }
+            for report in self.reports
+        }
 
 
-def report_from(content: Any) -> PageReport | None:
+def report_from(content: Any, first: str | None = None) -> PageReport | None:
     """Return a page's report; ``None`` if it cannot be read.
 
     Args:
         content: the message: ``page``, ``notebook``, ``name``, ``opened``, and ``cells`` as
             lists of identity, whether it is code, and the hash that its outputs' record names.
+        first: the identity of the kernel's first notebook, if known; cells of others are known
+            by their notebook, too.
     """
     try:
         listed = [
@@ -194,10 +196,12 @@ def report_from(content: Any) -> PageReport | None:
             for identity, is_code, owner in content["cells"]
             if is_code
         ]
+        notebook = str(content["notebook"])
+        other = "" if first in {None, notebook} else notebook
         return PageReport(
             page=str(content["page"]),
-            notebook=str(content["notebook"]),
-            cells={cell.hash: cell for cell in listed},
+            notebook=notebook,
+            cells={owner_of(cell.id, other): cell for cell in listed},
             opened=bool(content["opened"]),
             name=one_line(str(content.get("name") or ""), _NAME),
         )

@@ -192,13 +192,15 @@ def kind_of(value: object) -> str:
     return kind
 
 
-def owner_of(cell: str) -> str:
+def owner_of(cell: str, notebook: str = "") -> str:
     """Return the hash by which a cell is known; its identity is opaque, and may hold a path.
 
     Args:
         cell: the ``cellId`` of an execute request; in most front ends the id on disk.
+        notebook: the identity of its notebook, where that is not the first one of its kernel: a
+            copy of a notebook has the same cells.
     """
-    return digest(f"cell {cell}")[:16]
+    return digest(f"cell {cell}" + (notebook and f" of {notebook}"))[:16]
 
 
 def note(kind: Did) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +22,7 @@ CELL_WITH_MARK = "notebook.widgets.map(cell => Boolean(cell.node.querySelector('
 STATUS = "document.getElementById('chatmagic-status')"
 TAGS = "notebook.widgets.map(cell => cell.model.getMetadata('tags') ?? null)"
 PROSE = "text/x-ipythongfm"
-IN_PAGE, AS_RUN = "in the order of the cells in the page", "in the order of the first run"
+IN_PAGE = "in the order of the cells in the page"
 
 
 def ask(name: str) -> str:
@@ -395,27 +396,40 @@ def test_a_page_that_gives_cells_other_identities(lab: Open, service: Emulator) 
     book.until(f"{CELL_WITH_MARK}[2]")
 
 
-def test_another_notebook_of_the_same_kernel_keeps_its_turns(lab: Open, service: Emulator) -> None:
-    """What one page does not list is not gone, if it is the other's."""
+def test_a_copy_of_a_notebook_on_the_same_kernel_has_turns_of_its_own(
+    lab: Open, service: Emulator
+) -> None:
+    """Its cells have the same identities; each page has its own order, marks and live replies."""
     first = lab([LOAD, ask("a"), ask("b"), "1"])
     first.run_all()
     bridged(first)
     kernel = first.js("return panel.sessionContext.session.kernel.id")
-    second = lab([ask("c"), "1"])
+    path = first.front.server.folder / first.path
+    second = lab([LOAD, ask("a"), ask("b"), "1"])
+    (path.parent / second.path).write_text(json.dumps(first.save()), encoding="utf-8")
+    second.js("await panel.context.revert()")
     second.js("await panel.sessionContext.changeKernel({id: given})", kernel)
     second.until("panel.sessionContext.session.kernel.id === given", kernel)
+    assert second.ids() == first.ids()
     bodies(service)
-    second.run(0)
+    second.run(1, ask("c"))
     assert bodies(service) == [["echo:a", "a", "echo:b", "b", "echo:c"]]
+    second.run(2, ask("d"))
+    bodies(service)
+    second.run(1)
+    assert bodies(service) == [["echo:a", "a", "echo:b", "b", "echo:c"]]
+    second.until(f"{CELL_WITH_MARK}[2]")
+    assert first.js(f"return {MARKS}.length") == 0
+    history = second.run(3, "%chat_history")
+    assert IN_PAGE in history
+    asked = [line for line in history.splitlines() if "echo:" in line]
+    assert [line.split("echo:")[1] for line in asked] == list("abcd")
+    assert history.count(f"of {first.path}") == 2
+    assert history.count(f"of {second.path}") == 2
     first.activate()
     delete(first, 1)
-    assert turns(first, 2) == ["b", "c"]
-    second.insert(0, ask("d"))
-    second.run(0)
-    # JupyterLab gives a kernel's widgets to one notebook of a page; the other stands as run.
-    shown = second.run(2, "%chat_history")
-    assert AS_RUN in shown
-    assert [line.split("echo:")[1] for line in shown.splitlines() if "echo:" in line] == list("bcd")
     assert turns(first, 2) == ["b", "c", "d"]
+    assert "Reply" not in first.js(f"return {STATUS}.textContent")
     first.js("await panel.sessionContext.changeKernel({name: 'python3'})")
     first.until(f"notebook.widgets[1].model.mimeType !== '{PROSE}'")
+    assert first.front.heard.errors == []

@@ -172,7 +172,9 @@ def test_the_code_of_a_reply_has_quiet_buttons(lab: Open) -> None:
     saved = str(book.save())
     assert "cm-in-cell" not in saved
     assert "cm-tools" not in saved
-    # A reply that is drawn anew, as while it streams, has them again.
+    # So has a page that is loaded again, and a reply that is drawn anew, as while it streams.
+    book.reopen()
+    book.until("document.querySelectorAll('.cm-in-cell').length === 2")
     book.run(1, reply("again"))
     book.until("document.querySelectorAll('.cm-in-cell').length === 1")
     book.run(3, "%unload_ext chatmagic")

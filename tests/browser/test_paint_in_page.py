@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Final
 
-import loopback
+from held import held
 from rig import Book
 
 if TYPE_CHECKING:
@@ -48,37 +47,20 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
     Each part of the reply is sent when what came before was seen; behind the first words, more
     and more of them, because the bridge opens while a reply comes.
     """
-    turns = [threading.Event() for _ in PARTS]
-
-    def answer(peer: loopback.Peer) -> None:
-        peer.wait_up_to(300)  # a page may take longer than a test without one
-        while peer.request():
-            peer.send(loopback.head(headers={**loopback.EVENTS, "Transfer-Encoding": "chunked"}))
-            for text, turn in zip(PARTS, turns, strict=True):
-                peer.send(loopback.chunked(loopback.event(text)))
-                while turn is turns[0] and not turn.wait(0.3):
-                    peer.send(loopback.chunked(loopback.event(" and more")))
-                assert turn.wait(300)
-            peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
-
-    with loopback.Server(answer) as service:
-        setup = (
-            f"%load_ext chatmagic\n%config ChatMagics.auth = 'none'\n%chat_connect {service.origin}"
-        )
-        book = lab([setup, "%%chat\nGo on.", MORE, MORE])
+    with held(*PARTS, repeats=" and more") as service:
+        book = lab([service.setup, "%%chat\nGo on.", MORE, MORE])
         book.run(0)
         book.js(HEARD)
         book.start(1)
         book.until(SHOWN, "The first")
         book.until(PAINTED)
-        for turn in turns[:2]:
-            turn.set()
+        service.go(0, 1)
         book.until(SHOWN, "anoth")
         book.js(f"window.title = {BOX}.firstElementChild; window.heard = []")
         book.command("docmanager:clone")
         other = Book(book.front, book.page, book.path, view=1)
         other.until(SHOWN, "anoth")
-        turns[2].set()
+        service.go(2)
         for each in (book, other):
             each.until(SHOWN, "x = 1")
             title, words, points, code = each.js(BLOCKS)
@@ -92,8 +74,7 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
         assert book.js(f"return {BOX}.firstElementChild === window.title")
         assert "update_display_data" not in book.js("return window.heard")
         book.js(f"window.heard = []; {AWAY}", 1)
-        for turn in turns[3:5]:
-            turn.set()
+        service.go(3, 4)
         book.until("window.heard.includes('paint')")
         book.js(AWAY, 0)
         book.until(SHOWN, "The end.")
@@ -101,42 +82,9 @@ def test_a_reply_under_way_is_painted(lab: Callable[..., Book]) -> None:
             True
         ]
         assert not book.js(f"return {BOX}.querySelector('button')"), "of code that may be a part"
-        turns[5].set()
+        service.go()
         book.ended(1)
         book.until("!document.querySelector('.chatmagic-live')")
         book.until(f"{BOX}.querySelector('mjx-container') && {TOOLS}")
         assert book.js(f"return {BOX}.children.length") == 5
-    assert book.front.heard.errors == []
-
-
-def test_a_page_that_is_loaded_again_is_painted_on(lab: Callable[..., Book]) -> None:
-    """From what was saved of the reply to its end, which no output of the front end is told."""
-    turns = [threading.Event() for _ in range(2)]
-
-    def answer(peer: loopback.Peer) -> None:
-        peer.wait_up_to(300)
-        while peer.request():
-            peer.send(loopback.head(headers={**loopback.EVENTS, "Transfer-Encoding": "chunked"}))
-            for text, turn in zip(("The first.\n\n", "$\\bar{x}$."), turns, strict=True):
-                peer.send(loopback.chunked(loopback.event(text)))
-                assert turn.wait(300)
-            peer.send(loopback.chunked(loopback.DONE), loopback.CHUNKS_END)
-
-    with loopback.Server(answer) as service:
-        setup = (
-            f"%load_ext chatmagic\n%config ChatMagics.auth = 'none'\n%chat_connect {service.origin}"
-        )
-        book = lab([setup, "%%chat --background\nGo on."])
-        book.run(0)
-        book.start(1)
-        book.until(SHOWN, "The first.")
-        book.save()
-        book.reload()
-        turns[0].set()
-        book.until(SHOWN, "bar")
-        turns[1].set()
-        book.until(f"{BOX}.querySelector('mjx-container')")
-        book.until("!document.querySelector('.chatmagic-live')")
-        (output,) = book.outputs(1)
-        assert output["metadata"]["chatmagic"]["prompt"] == "Go on."
     assert book.front.heard.errors == []

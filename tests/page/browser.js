@@ -114,6 +114,9 @@ class Node {
   closest() {
     return null;
   }
+  matches(selector) {
+    return this.classList.has(selector.slice(1));
+  }
   focus() {
     document.activeElement = this;
   }
@@ -167,6 +170,7 @@ Object.assign(globalThis, {
   clearTimeout: (id) => timers.delete(id),
 });
 document.body = new Node("body");
+document.head = new Node("head");
 Object.defineProperty(globalThis, "navigator", { value: { platform: "Linux" }, configurable: true });
 
 /** Let the timers of a length come to their end. */

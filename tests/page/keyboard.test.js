@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./browser.js";
-import { isForFrontEnd } from "../../chatmagic/jupyter/labextensions/chatmagic/page/keyboard.js";
+import { isForFrontEnd } from "../../chatmagic/jupyter/labextensions/chatmagic/page/composer.js";
 
 const press = (key, held = {}) => isForFrontEnd({ key, getModifierState: () => false, ...held });
 

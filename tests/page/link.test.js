@@ -102,7 +102,7 @@ test("with a kernel of another protocol it says so, and does no more", () => {
   assert.equal(region().textContent, MISMATCH);
 });
 
-test("another kernel has its own bridge; one whose comms another notebook has gets none", () => {
+test("another kernel has its own bridge, also where another notebook has its comms", () => {
   const [first, second, shared] = [new Kernel(), new Kernel(), new Kernel()];
   const { context, change } = link(first);
   first.open(ID);
@@ -111,9 +111,25 @@ test("another kernel has its own bridge; one whose comms another notebook has ge
   second.open(ID);
   assert.equal(before.stopped, true);
   assert.equal(first.listeners.size, 0);
-  shared.handleComms = false;
+  const sent = [];
+  Object.assign(shared, { handleComms: false, sendShellMessage: (message) => sent.push(message) });
   change(shared);
-  assert.deepEqual([shared.targets, shared.listeners.size], [{}, 0]);
+  assert.deepEqual([shared.targets, shared.listeners.size], [{}, 1]);
+  for (let said = 0; said < 2; said++) shared.say(SAY);
+  assert.equal(context.model[BRIDGE].stopped, false);
+  const kinds = sent.map(({ content }) => [content.target_name ?? content.comm_id, content.data.kind]);
+  assert.deepEqual(kinds, [[ID, "hello"], [ID, "cells"], ["chatmagic.urgent", "paints"]].slice(0, kinds.length));
+  assert.equal(sent[0].channel, "shell");
+});
+
+test("what runs tells its notebook to the kernel, beside what the cell says", () => {
+  const kernel = new Kernel();
+  const run = [];
+  kernel.requestExecute = (...given) => run.push(given);
+  link(kernel);
+  kernel.requestExecute({ code: "1" }, false, { cellId: "a", chatmagic: { code: {} } });
+  kernel.requestExecute({ code: "2" });
+  assert.deepEqual(run.map(([, , { chatmagic }]) => chatmagic), [{ code: {}, notebook: "s" }, { notebook: "s" }]);
 });
 
 test("an urgent message waits for a subshell, and not for ever", async () => {

@@ -90,7 +90,7 @@ test("what is new of a reply under way is painted into the box that came with it
   assert.deepEqual(reply.children.map((node) => node.textContent), ["Because so.", "And"]);
   receive({ ...of("paint"), keep: 1, last: true });
   assert.deepEqual(reply.children.map((node) => node.textContent), ["Because so.", "Because so.", "And"]);
-  assert.equal(view.log.painter.live, "");
+  assert.equal(view.log.painter.replies.size, 0);
 });
 
 test("an ask is sent when the kernel offers, and the prompt goes with it", () => {

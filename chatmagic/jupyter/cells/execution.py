@@ -59,6 +59,8 @@ HOSTS: Final = (
     Host("VS Code", "VSCODE_PID", updates_ended=True, names_cells=True),
 )
 """The hosts, the more special one first."""
+_FIRST: Final = "chatmagic_notebook"
+"""The key of the kernel's first notebook in what IPython's shell keeps for extensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Execution:
     """One execution of a cell.
 
     Args:
-        cell: hash of the cell's identity; ``None`` if the front end does not send it.
+        cell: hash of the cell's identity, in another notebook than the kernel's first one of the
+            notebook's, too; ``None`` if the front end does not send it.
         id: identity of this execution; each run of a cell has its own.
         audience: ``machine`` (no person: one display, at the end), ``page`` (a person whose
             page shows and saves displays) or ``text`` (a person who sees printed text only).
@@ -74,7 +77,8 @@ class Execution:
         piped: whether a terminal's output goes into a pipe or a file, where printed text cannot be
             overwritten.
         tags: the cell's tags, if the front end sends them.
-        name: the cell's identity, unhashed, as its page has it; empty if it is unknown.
+        name: the cell's identity, unhashed, as its page has it, behind its notebook's where that
+            is told; empty if it is unknown.
         may_end: whether the page is known to update the cell's display after the cell has ended.
         has_labextensions: whether the page is a Jupyter server's own, with its labextensions.
     """
@@ -113,6 +117,7 @@ def running(shell: InteractiveShell) -> Execution:
             piped=sys.stdout is None or not sys.stdout.isatty(),
         )
     metadata = parent.get("metadata") or {}
+    notebook = _notebook_named(metadata)
     cell, host = _cell_named(metadata), host_of(os.environ)
     # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
     tags = metadata.get("tags")
@@ -122,15 +127,30 @@ def running(shell: InteractiveShell) -> Execution:
     if not (is_watched and (parent.get("content") or {}).get("allow_stdin", False)):
         audience = "machine"
     return Execution(
-        cell=None if cell is None else record.owner_of(cell),
+        cell=None if cell is None else record.owner_of(cell, _other(shell, notebook)),
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,
         tags=tuple(filter(_is_text, tags)) if isinstance(tags, list) else (),
-        name=cell or "",
+        name=f"{notebook} {cell}" if notebook and cell else cell or "",
         may_end=_updates_ended(metadata, host),
         has_labextensions=_has_labextensions(metadata),
     )
+
+
+def first_notebook(shell: InteractiveShell) -> str | None:
+    """Return the identity of the first notebook that ran a cell in a kernel; ``None`` if unknown.
+
+    Args:
+        shell: the kernel's shell.
+    """
+    return shell.meta.get(_FIRST)
+
+
+def _other(shell: InteractiveShell, notebook: str) -> str:
+    """Return the notebook that runs a cell, if it is not the first one of its kernel."""
+    is_first = not notebook or shell.meta.setdefault(_FIRST, notebook) == notebook
+    return "" if is_first else notebook
 
 
 def cell_source(shell: InteractiveShell) -> str:
@@ -194,6 +214,13 @@ def _has_labextensions(metadata: Mapping[str, object]) -> bool:
     """
     cell = metadata.get("cellId")
     return isinstance(cell, str) and bool(cell) and not cell.startswith("vscode-")
+
+
+def _notebook_named(metadata: Mapping[str, object]) -> str:
+    """Return the identity of the notebook that an execute request names; empty for none."""
+    told = metadata.get("chatmagic")  # by the labextension
+    notebook = told.get("notebook") if isinstance(told, dict) else None
+    return notebook if isinstance(notebook, str) else ""
 
 
 def _cell_named(metadata: Mapping[str, object]) -> str | None:

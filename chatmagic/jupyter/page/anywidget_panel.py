@@ -51,5 +51,5 @@ class AnywidgetPanel(AnyWidget):
     """The chat panel, as :class:`chatmagic.jupyter.page.panel.ChatPanel`."""
 
     _esm = script("panel.js")
-    _css = "\n".join(map(source, ("gauge.css", "code.css", "panel.css")))
+    _css = source("style.css")
     draft = Unicode("", help="What is typed and not sent.").tag(sync=True)

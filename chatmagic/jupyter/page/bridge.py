@@ -14,9 +14,11 @@ The messages are listed in :mod:`chatmagic.jupyter.page.messages`.
 from __future__ import annotations
 
 import contextvars
+import hashlib
 import secrets
 import threading
 import time
+from collections import deque
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
         CodeCell,
         Coded,
         KernelState,
+        Known,
         Paint,
         Settled,
         StaleBelow,
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from chatmagic.session.events import Event
     from chatmagic.session.session import Session
 
+_MOST_KNOWN: Final = 10_000  # replies that a page can still know as the kernel's own
 _MOST_KEPT: Final = 16  # replies whose last state a page can still ask for
 _SECONDS_BETWEEN_WHOLE: Final = 3.0
 _WHOLE_BYTES_A_SECOND: Final = 20_000
@@ -96,11 +100,12 @@ class Painting:
         send: sends all pages a message.
     """
 
-    def __init__(self, send: Callable[[Paint | Settled], object]) -> None:
+    def __init__(self, send: Callable[[Known | Paint | Settled], object]) -> None:
         """Wait for the first of them."""
         self._send = send
         self._has_painter = False
         self._shown: dict[str, ShownReply] = {}
+        self.digests: deque[str] = deque(maxlen=_MOST_KNOWN)
 
     def show(self, live: str, cell: str, *, replaces: bool) -> None:
         """Take note which cell shows the reply to an ask that begins.
@@ -150,6 +155,10 @@ class Painting:
         shown = self._shown.pop(live, None) or ShownReply()
         self._keep(live, shown)  # the newest of those that have ended
         shown.drawn, shown.ended, shown.ended_at = None, ended, time.monotonic()
+        if ended.answer is not None:
+            data, _ = output.of_turn(ended.answer.reply, ended.answer.record)
+            self.digests.append(hashlib.sha256(data["text/html"].encode()).hexdigest())
+            self._send({"kind": "known", "digests": [self.digests[-1]]})
         if shown.is_told:
             self.settle(live)
 
@@ -254,10 +263,18 @@ class Bridge:
         session: the session whose conversation the marks are about.
         drawing: the kernel's drawing loop.
         settings: the kernel's.
+        notebook: returns the identity of the kernel's first notebook; ``None`` if unknown.
     """
 
-    def __init__(self, session: Session, drawing: DrawingLoop, settings: KernelSettings) -> None:
+    def __init__(
+        self,
+        session: Session,
+        drawing: DrawingLoop,
+        settings: KernelSettings,
+        notebook: Callable[[], str | None],
+    ) -> None:
         """Open the bridge in every page of this kernel."""
+        self._first_notebook = notebook
         self.pages = Pages()
         self.page_version: tuple[object, str] | None = None
         """Protocol and version of the page that has answered last; ``None`` before one has."""
@@ -271,8 +288,8 @@ class Bridge:
         self._started = set[str]()
         self._executions: dict[str, str | None] = {}
         self._asked = set[str | None]()
-        self._marked: dict[str, str] | None = None
-        self._below: dict[str, StaleBelow] = {}
+        self._marked: dict[str, dict[str, str]] = {}
+        self._below: dict[str, dict[str, StaleBelow]] = {}
         self._last_key = 0
         self._awaited: dict[int, Callable[[Any], str]] = {}
         # No page may be able to report before a reply ended.
@@ -393,7 +410,7 @@ class Bridge:
             if heard is not None:
                 self._say(heard(content))
                 self._publish_later()
-        elif (report := report_from(content)) is not None:
+        elif (report := report_from(content, self._first_notebook())) is not None:
             with self._lock:
                 self.pages = self.pages.with_report(report)
                 self._opened = self._opened or report.opened
@@ -468,6 +485,7 @@ class Bridge:
             return
         if opened:
             self._send({"kind": "tell"})
+            self._send({"kind": "known", "digests": [*self._painting.digests]})
         conversation = copy(self._session.conversation)  # An ask may change it meanwhile.
         layout = self._session.environment.layout(None)
         marks = conversation.marks(layout)
@@ -483,22 +501,24 @@ class Bridge:
                 continue
             words[cell] = MARKS[mark].format(causes[cell].words if mark == "stale" else "")
         marked = self.pages.by_id(words)
-        if opened or marked != self._marked:
-            self._marked = marked
-            self._send({"kind": "marks", "marks": marked})
+        for notebook, words_by_id in marked.items():
+            if opened or words_by_id != self._marked.get(notebook):
+                self._send({"kind": "marks", "notebook": notebook, "marks": words_by_id})
+        self._marked = marked
 
     def _publish_below(self, causes: Mapping[str, Cause], *, opened: bool) -> None:
         """Send the stale cells below those that made them stale."""
-        below: dict[str, StaleBelow] = {}
         for report in self.pages.reports:
-            for cell, cells in stale_cells.below(causes, tuple(report.cells)).items():
-                below[report.cells[cell].id] = {
+            below: dict[str, StaleBelow] = {
+                report.cells[cell].id: {
                     "words": f"{stale_cells.quote(self._session, cells, ' below')}.",
                     "cells": [report.cells[each].id for each in cells],
                 }
-        if below != self._below or (below and opened):
-            self._below = below
-            self._send({"kind": "below", "below": below})
+                for cell, cells in stale_cells.below(causes, tuple(report.cells)).items()
+            }
+            if below != self._below.get(report.notebook, {}) or (below and opened):
+                self._below[report.notebook] = below
+                self._send({"kind": "below", "notebook": report.notebook, "below": below})
 
     def _send(self, message: ToBridge) -> None:
         """Send all pages a message, as the cell that opened the bridge."""

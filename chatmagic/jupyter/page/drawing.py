@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN: Final = 0.1
 SECONDS_BETWEEN_MANY: Final = 0.13
+PARTIAL: Final = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>'
+"""Behind a reply under way, for a file that is saved meanwhile; a page that knows it hides that."""
 BYTES_A_SECOND: Final = 60_000
 """Of whole updates, where no page paints."""
 _CATCHES_UP: Final = 0.04  # seconds by which a drawing may come early, behind one that came late
@@ -80,17 +82,18 @@ class Drawn:
     @cached_property
     def html(self) -> str:
         """The whole reply in its box, by whose classes a page knows what it shows."""
-        return self.reply.box(f"{self._mark} chatmagic-at-{self.serial}")
+        return self.reply.box(f"{self._mark} chatmagic-at-{self.serial}") + PARTIAL
 
     @property
     def empty_box(self) -> str:
         """The box without its blocks, in the frame of an output."""
-        return frame(live_box("", self.reply.side, f"{self._mark} chatmagic-at-{self.serial}"))
+        mark = f"{self._mark} chatmagic-at-{self.serial}"
+        return frame(live_box("", self.reply.side, mark) + PARTIAL)
 
     @property
     def update(self) -> str:
         """The whole reply in its box, as an update of the output."""
-        return self.reply.plain_box(self._mark) if self.is_painted else self.html
+        return self.reply.plain_box(self._mark) + PARTIAL if self.is_painted else self.html
 
     @property
     def _mark(self) -> str:

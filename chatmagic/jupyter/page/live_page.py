@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chatmagic._log import swallowed
+from chatmagic.jupyter.cells.execution import first_notebook
 from chatmagic.jupyter.page.bridge import Bridge
 from chatmagic.jupyter.page.drawing import DrawingLoop
 
@@ -52,7 +54,12 @@ class LivePage:
         """Open the bridge, if it is not open; without it all works in the order as run."""
         if self.bridge is None:
             with swallowed():
-                self.bridge = Bridge(self._session, self.drawing, self._settings)
+                self.bridge = Bridge(
+                    self._session,
+                    self.drawing,
+                    self._settings,
+                    partial(first_notebook, self._shell),
+                )
 
     def close(self) -> None:
         """Close what was opened in the pages; the conversation stays."""

@@ -35,6 +35,9 @@ class KernelState(TypedDict):
     ``asking`` are the ids of the cells that have ended while their replies come; ``live`` are the
     names of the asks under way; ``keep_output`` is whether to tag cells with a record, for
     nbstripout.
+
+    A cell that a message names without its notebook has the notebook's identity, and a space,
+    before its id, where the page's execute requests tell it.
     """
 
     kind: Literal["state"]
@@ -44,10 +47,18 @@ class KernelState(TypedDict):
     keep_output: bool
 
 
+class Known(TypedDict):
+    """SHA-256 digests of the HTML of outputs that are the kernel's own, in hexadecimal."""
+
+    kind: Literal["known"]
+    digests: list[str]
+
+
 class Marks(TypedDict):
-    """The words that cells wear, by the cell's id."""
+    """The words that the cells of a notebook wear, by the cell's id."""
 
     kind: Literal["marks"]
+    notebook: str
     marks: dict[str, str]
 
 
@@ -62,6 +73,7 @@ class Below(TypedDict):
     """The stale cells below those that made them stale, by the latter's ids."""
 
     kind: Literal["below"]
+    notebook: str
     below: dict[str, StaleBelow]
 
 
@@ -155,7 +167,7 @@ class Settled(TypedDict):
     metadata: dict[str, Any]
 
 
-ToBridge = KernelState | Marks | Below | Say | Tell | Code | Run | Paint | Settled
+ToBridge = KernelState | Known | Marks | Below | Say | Tell | Code | Run | Paint | Settled
 
 # From the bridge of a page to the kernel.
 

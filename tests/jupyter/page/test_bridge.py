@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chatmagic.jupyter.page.bridge import Bridge
-    from chatmagic.jupyter.page.messages import Paint, Settled
+    from chatmagic.jupyter.page.messages import Known, Paint, Settled
     from chatmagic.session.events import Event
 
 PATIENCE = 60.0
@@ -204,18 +205,18 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     for name in "abc":
         front.ask(name)
     front.say("abc", opened=True)
-    front.hears({"kind": "marks", "marks": {}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
     front.say("acb")
     below = stale("the turn of cell [3] stands below it now")
     above = stale("the turn of cell [4] goes along now")
-    front.hears({"kind": "marks", "marks": {"b": above, "c": below}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": above, "c": below}})
     assert prompts() == ["a", "b", "c"]
     front.say("abc")
     front.ask("b")
-    front.hears({"kind": "marks", "marks": {"c": stale("cell [5] was run again")}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"c": stale("cell [5] was run again")}})
     front.sent.clear()
     front.ask("c")
-    front.hears({"kind": "marks", "marks": {}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
     assert len([message for message in front.sent if message["kind"] == "marks"]) == 1
 
 
@@ -226,12 +227,16 @@ def test_a_cell_says_what_it_made_stale(front: Front) -> None:
     front.say("abc", opened=True)
     front.ask("a")
     words = f"2 turns below are stale: about 2 credits, by what requests took lately; {OTHERS}."
-    front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["b", "c"]}}})
+    front.hears(
+        {"kind": "below", "notebook": "n", "below": {"a": {"words": words, "cells": ["b", "c"]}}}
+    )
     front.ask("b")
     words = f"1 turn below is stale: about 1 credit, by what requests took lately; {OTHERS}."
-    front.hears({"kind": "below", "below": {"a": {"words": words, "cells": ["c"]}}})
+    front.hears(
+        {"kind": "below", "notebook": "n", "below": {"a": {"words": words, "cells": ["c"]}}}
+    )
     front.ask("c")
-    front.hears({"kind": "below", "below": {}})
+    front.hears({"kind": "below", "notebook": "n", "below": {}})
 
 
 @pytest.mark.parametrize(
@@ -305,14 +310,14 @@ def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
         front.ask(name)
     front.say("abu", opened=True)
     front.ask("a", "%%chat\necho:A")
-    front.hears({"kind": "marks", "marks": {"b": stale("cell [4] was run again")}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": stale("cell [4] was run again")}})
     front.shell.page("%chat_undo", "u")
-    front.hears({"kind": "marks", "marks": {"a": TAKEN_BACK}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": TAKEN_BACK}})
     front.sent.clear()
     front.shell.page("%chat_redo", "u")
-    front.hears({"kind": "marks", "marks": {"b": stale("cell [4] was run again")}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": stale("cell [4] was run again")}})
     front.shell.page("%chat_reset", "u")
-    front.hears({"kind": "marks", "marks": dict.fromkeys("ab", TAKEN_BACK)})
+    front.hears({"kind": "marks", "notebook": "n", "marks": dict.fromkeys("ab", TAKEN_BACK)})
 
 
 def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
@@ -322,7 +327,9 @@ def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     front.shell.page("%chat_retry", "r")
     front.ask("a", "%chat -n 2 count to 9")
     words = module.MARKS["replaced"].format("Reply 1 of 1", "cell [4]")
-    front.hears({"kind": "marks", "marks": {"a": module.MARKS["at its limit"], "r": words}})
+    front.hears(
+        {"kind": "marks", "notebook": "n", "marks": {"a": module.MARKS["at its limit"], "r": words}}
+    )
 
 
 def test_a_reply_that_was_held_back_is_told_to_the_page(
@@ -334,11 +341,11 @@ def test_a_reply_that_was_held_back_is_told_to_the_page(
     for name in "ab":
         front.ask(name)
     front.say("ab", opened=True)
-    front.hears({"kind": "marks", "marks": {"a": module.MARKS["held back"]}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": module.MARKS["held back"]}})
     assert HELD_BACK in module.MARKS["held back"]
     front.ask("b", "%%chat\necho:B")
     front.ask("a", "%%chat\necho:a")
-    front.hears({"kind": "marks", "marks": {"b": stale("cell [5] was run again")}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": stale("cell [5] was run again")}})
 
 
 def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
@@ -356,10 +363,10 @@ def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None
     front.ask("a")
     front.say("a", opened=True)
     front.hears({"kind": "tell"})
-    front.hears({"kind": "marks", "marks": {}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
     front.is_told("Reply started.", "Complete, 1 word.")
     front.say("a", page="p2", opened=True)
-    front.hears({"kind": "marks", "marks": {}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
     front.hears(front.comms[0].opened_with)
     assert front.said() == []
 
@@ -383,9 +390,9 @@ def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
     front.ask("a")
     front.ask("b")
     front.say("abc", opened=True, a=owner_of("a"), c=owner_of("a"))
-    front.hears({"kind": "marks", "marks": {"c": module.COPIED}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"c": module.COPIED}})
     front.ask("c")
-    front.hears({"kind": "marks", "marks": {}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
 
 
 def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None:
@@ -399,14 +406,14 @@ def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None
         c=owner_of("c"),
         d=owner_of("d"),
     )
-    front.hears({"kind": "marks", "marks": dict.fromkeys("ab", module.OLDER)})
+    front.hears({"kind": "marks", "notebook": "n", "marks": dict.fromkeys("ab", module.OLDER)})
     ask = Ask("x", owner=owner_of("a"))
     current_session().followers.tell(Began(ask, (), (), Halt()))
-    front.hears({"kind": "marks", "marks": {"b": module.OLDER}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": module.OLDER}})
     current_session().followers.tell(Ended(ask, None, ServiceError("Not complete.")))
     front.ask("a", "%chat --no-history echo:a")
     front.say("abcd", a=owner_of("a"), b=owner_of("b"), c=owner_of("c"), d=owner_of("d"))
-    front.hears({"kind": "marks", "marks": {"b": module.OLDER}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": module.OLDER}})
 
 
 def test_history_names_the_notebooks(front: Front) -> None:
@@ -489,7 +496,7 @@ def test_a_front_end_that_closes_the_comm_closes_it_for_itself(front: Front) -> 
     manager.comm_close(None, "", {"content": {"comm_id": front.comm.comm_id, "data": {}}})  # type: ignore[arg-type]
     assert manager.get_comm(front.comm.comm_id) is front.comm
     front.say("a", opened=True)
-    front.hears({"kind": "marks", "marks": {}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
 
 
 def test_a_page_is_sent_what_there_is_to_paint(
@@ -552,7 +559,7 @@ def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
     assert front.comm.failed.wait(PATIENCE)
     front.comm.lost = False
     front.say("a", page="q", opened=True)
-    front.hears({"kind": "marks", "marks": {}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
 
 
 def test_unloading_closes_the_bridge(front: Front) -> None:
@@ -590,9 +597,17 @@ class Page:
 
     def __init__(self) -> None:
         """Open none of them."""
-        self.sent: list[Paint | Settled] = []
-        self.painting = Painting(self.sent.append)
+        self.sent: list[Any] = []
+        self.known: list[str] = []
+        self.painting = Painting(self.take)
         self.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+
+    def take(self, message: Known | Paint | Settled) -> None:
+        """Take a message; of the outputs that are the kernel's own, the digests."""
+        if message["kind"] == "known":
+            self.known += message["digests"]
+        else:
+            self.sent.append(message)
 
     def told(self, text: str, *, has_script: bool = False) -> list[Any]:
         """Return what is sent of a drawing."""
@@ -659,7 +674,7 @@ def test_a_page_may_have_the_script_and_be_unable_to_say_so(page: Page) -> None:
     page.told(" two", has_script=True)
     page.sent.clear()
     page.painting.greet(paints=False)
-    paint: Any = page.sent[0]
+    (paint,) = page.sent
     assert (paint["keep"], paint["blocks"]) == (0, ["<p>One two</p>\n"])
 
 
@@ -681,6 +696,8 @@ def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
     assert settled["kind"] == "settled"
     assert settled["live"] == lives[2]
     assert settled["data"]["text/plain"] == "Words 2."
+    html = settled["data"]["text/html"]
+    assert page.known[2] == hashlib.sha256(html.encode()).hexdigest()  # by which pages know it
     assert settled["metadata"]["chatmagic"]["prompt"] == "p"
 
 
@@ -707,7 +724,7 @@ def test_every_few_seconds_all_of_it_is_told_with_its_cell(
     assert (whole["keep"], len(whole["blocks"]) > 2, whole["cell"]) == (0, True, "cell-1")
     assert whole["replaces"] is True
     assert f"chatmagic-live-{whole['live']} chatmagic-at-2" in whole["box"]
-    assert whole["box"].endswith("\n</div></div>")
+    assert whole["box"].endswith(f"\n</div>{drawing.PARTIAL}</div>")
     clock.now += 9.9
     assert page.told(" and") == []
     clock.now += 2.0
@@ -762,3 +779,25 @@ def test_a_cell_that_runs_again_is_not_given_its_old_reply(page: Page) -> None:
         page.painting.end(Ended(ask, answered("One"), None))
     page.painting.look(report(opened=True))
     assert [message["live"] for message in page.sent] == [ask.live for ask in asks[1:]]
+
+
+def test_a_copy_of_a_notebook_has_cells_of_its_own(front: Front, service: Emulator) -> None:
+    """Its cells have the same identities; by the notebook that its requests name they differ."""
+    shell = front.shell
+
+    def run(source: str, notebook: str) -> None:
+        metadata = {"cellId": "a", "deletedCells": [], "chatmagic": {"notebook": notebook}}
+        shell.do(source, request={"metadata": metadata, "content": {"allow_stdin": True}})
+
+    run("%%chat\necho:one", "n")
+    front.say("a", opened=True)
+    run("%%chat\necho:two", "copy")
+    content = {"page": "q", "notebook": "copy", "name": "", "opened": True}
+    front.comm.say({"kind": "cells", **content, "cells": [["a", True, None]]})
+    assert prompts() == ["one", "two"]
+    run("%%chat\necho:three", "n")
+    assert prompts() == ["three", "two"]
+    assert bodies(service)[-1] == ["echo:three"]
+    words = stale("cell [4] was run again")
+    front.hears({"kind": "marks", "notebook": "copy", "marks": {"a": words}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {}})

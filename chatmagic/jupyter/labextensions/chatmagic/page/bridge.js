@@ -4,17 +4,18 @@
 // not promise: where something is missing, it does without, in silence.
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
-import { make, statusRegion } from "./dom.js";
-import { BRIDGE, addLiveOutput, cellList, endOutputs, liveOutputs, saveOutputs, settleOutputs, shownIndex, tagKept } from "./notebook.js";
+import { statusRegion } from "./dom.js";
+import { BRIDGE, cellList, notebookId, shownIndex } from "./notebook.js";
+import {
+  KnownOutputs, addLiveOutput, endOutputs, liveOutputs, saveOutputs, settleOutputs, tagKept,
+} from "./outputs.js";
 import { Painter } from "./paint.js";
-import { PromptStyle } from "./prompts.js";
-import { noteAsking, noteBelow, runCells, runWords } from "./rerun.js";
+import { PromptStyle, mark, noteAsking, noteBelow, runCells, runWords } from "./marks.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 /** @typedef {import("./notebook.js").Context} Context */
 /** @typedef {import("./link.js").KernelLink} KernelLink */
 
-const MARK = "chatmagic-mark";
 /** When a new view of the notebook may have its tab's title: soon, on a slow machine later. */
 const TITLED_MS = [300, 3000];
 /** The states of a kernel that has ended. */
@@ -22,11 +23,9 @@ const ENDED = new Set(["restarting", "autorestarting", "dead", "terminating"]);
 /** After how long a reply has its last state, unless the page was loaded again while it came. */
 const SETTLED_MS = 5000;
 
-const MARK_STYLE =
-  "grid-column: 1 / -1; margin: 2px 0 2px calc(var(--jp-cell-prompt-width, 64px) + 11px); " +
-  "padding-inline-start: 8px; border-inline-start: 3px double currentColor; " +
-  "font-family: var(--jp-ui-font-family); font-size: var(--jp-ui-font-size1, 13px); " +
-  "color: var(--jp-ui-font-color1, inherit);";
+/** @type {Set<Bridge>} those of this page that are open, the oldest first */
+const BRIDGES = new Set();
+
 /** Say how a button's work went. @param {{words: string}} outcome */
 function announce({ words }) {
   statusRegion().textContent = words;
@@ -47,20 +46,6 @@ function notebookPanels(context) {
   const ids = new Set(own.map((tab) => tab.dataset.id));
   const shown = all.filter((panel) => ids.has(panel.id));
   return shown.length || all.length > 1 ? shown : all;
-}
-
-/**
- * Put a mark into a cell, or take it away.
- * @param {Element} node
- * @param {string} [words]
- */
-function mark(node, words) {
-  const old = node.querySelector(`:scope > .${MARK}`);
-  if (old?.textContent === words) return;
-  old?.remove();
-  if (!words) return;
-  const note = make("div", MARK, words, { role: "note", style: MARK_STYLE });
-  node.insertBefore(note, node.querySelector(":scope > .jp-Cell-outputWrapper"));
 }
 
 /** The bridge of one notebook of the page, with one kernel. */
@@ -87,12 +72,21 @@ export class Bridge {
     this.pending = false;
     this.stopped = false;
     this.observer = new MutationObserver(() => this.draw());
+    this.known = new KnownOutputs();
+    /** @type {WeakMap<Element, Cell>} the cell of each output area */
+    this.areas = new WeakMap();
     this.outputs = new MutationObserver((records) => {
-      const changed = new Set(records.map(({ target }) => target));
-      for (const node of changed) if (node instanceof Element) this.addTools(node);
+      const area = (/** @type {Node} */ node) => {
+        return node instanceof Element && node.closest(".jp-Cell-outputArea");
+      };
+      const changed = new Set(records.map(({ target }) => area(target)));
+      for (const node of changed) if (node) this.addTools(node);
       this.painter.look();
     });
     this.painter = new Painter(document);
+    /** Hides in this page what outputs under way say for a file: that they are not complete. */
+    this.style = document.createElement("style");
+    document.head.append(this.style);
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
     this.changed = this.changed.bind(this);
     this.draw = this.draw.bind(this);
@@ -108,6 +102,7 @@ export class Bridge {
     context.sessionContext?.statusChanged?.connect(this.look);
     context.model[BRIDGE]?.stop();
     context.model[BRIDGE] = this;
+    BRIDGES.add(this);
     this.prompts.watch(cellList(this.cells));
     this.tell(true);
     this.draw();
@@ -118,12 +113,18 @@ export class Bridge {
   settle() {
     setTimeout(() => {
       if (this.stopped) return;
+      const comes = this.lives();
       for (const { live } of liveOutputs(cellList(this.cells))) {
-        // In the background no frame paints the last of it.
-        const { live: painted, last } = this.painter;
-        if (live !== painted || last) this.send({ kind: "lacks", live });
+        if (!comes.has(live)) this.send({ kind: "lacks", live });
       }
     }, SETTLED_MS);
+  }
+
+  /** Return the names of the replies under way. */
+  lives() {
+    // In the background no frame paints the last of it.
+    const painted = Array.from(this.painter.replies).filter(([, { last }]) => !last);
+    return new Set([...(this.state?.live ?? []), ...painted.map(([live]) => live)]);
   }
 
   /** Several changes at once are one; it is told before anything else can be run. */
@@ -139,9 +140,25 @@ export class Bridge {
     });
   }
 
-  /** Return what names the notebook, also when its page is loaded again. */
-  notebook() {
-    return this.context.sessionContext?.session?.id ?? this.context.path;
+  /**
+   * Return the id of a cell that the kernel names, if it is one of this notebook.
+   * @param {string} [name]
+   */
+  cellNamed(name = "") {
+    const [cell, notebook] = name.split(" ").reverse();
+    return !notebook || notebook === notebookId(this.context) ? cell : "";
+  }
+
+  /** Return what the kernel calls a cell. @param {string} id */
+  nameOf(id) {
+    const named = this.state?.asking.find((name) => this.cellNamed(name) === id);
+    return named ?? "";
+  }
+
+  /** Return whether it speaks for all notebooks of its kernel, which share the status region. */
+  speaks() {
+    const same = Array.from(BRIDGES).filter(({ kernel }) => kernel?.id === this.kernel?.id);
+    return same[0] === this;
   }
 
   /** Tell the kernel the cells. @param {boolean} opened */
@@ -152,7 +169,7 @@ export class Bridge {
       const owner = all.map((output) => output?.metadata?.chatmagic?.owner).findLast(Boolean);
       return [id, type === "code", owner ?? null];
     });
-    const notebook = this.notebook();
+    const notebook = notebookId(this.context);
     const name = this.context.path.split("/").pop();
     this.send({ kind: "cells", page: this.page, notebook, name, opened, cells });
   }
@@ -179,22 +196,32 @@ export class Bridge {
         const id = cells[shownIndex(node, place)]?.id;
         mark(node, this.marks.get(id));
         noteBelow(node, this.below.get(id), this.runAgain);
-        noteAsking(node, this.state?.asking.includes(id) ?? false, () => this.stopReply(id));
+        const asking = this.nameOf(id);
+        noteAsking(node, Boolean(asking), () => this.stopReply(asking));
         const outputs = node.querySelector(".jp-Cell-outputArea");
         if (!outputs) return;
         this.outputs.observe(outputs, { childList: true, subtree: true });
+        if (cells[shownIndex(node, place)]) this.areas.set(outputs, cells[shownIndex(node, place)]);
         this.addTools(outputs);
       });
     }
+    this.style.textContent = Array.from(this.lives(), (live) => {
+      return `.chatmagic-live-${live} ~ .chatmagic-partial { display: none }`;
+    }).join("\n");
     this.painter.look();
   }
 
-  /** Give the code of replies its buttons. @param {Element} node */
-  addTools(node) {
-    addToolsIn(node, {
-      copy: (text, what) => void copyWords(text, what).then(announce),
-      newCell: (text, code) => void newCodeCell(this, code, text).then(announce),
-    }, () => this.stopped);
+  /** Give the code of replies in a cell's outputs its buttons. @param {Element} area */
+  addTools(area) {
+    const outputs = this.areas.get(area)?.outputs;
+    const shown = Array.from(area.children).filter((each) => each.matches(".jp-OutputArea-child"));
+    shown.forEach((node, at) => {
+      if (!node.querySelector(".highlight") || !this.known.has(outputs?.get(at))) return;
+      addToolsIn(node, {
+        copy: (text, what) => void copyWords(text, what).then(announce),
+        newCell: (text, code) => void newCodeCell(this, code, text).then(announce),
+      }, () => this.stopped);
+    });
   }
 
   /** Run stale cells, by their button. @param {string[]} cells */
@@ -213,20 +240,26 @@ export class Bridge {
     if (this.stopped) return;
     if (content.kind === "paint") {
       if (content.last) this.settle();
+      const isNew = !this.painter.replies.has(content.live);
       this.painter.take(content);
-      const blocks = content.cell ? this.painter.painted(content.live) : "";
-      return addLiveOutput(cellList(this.cells), content, blocks);
+      if (isNew) this.draw();
+      const cell = this.cellNamed(content.cell);
+      const blocks = cell ? this.painter.painted(content.live) : "";
+      return addLiveOutput(cellList(this.cells), { ...content, cell }, blocks);
     }
     if (content.kind === "state") {
+      if (this.state?.live.some((live) => !content.live.includes(live))) this.settle();
       this.state = content;
-    } else if (content.kind === "marks") {
+    } else if (content.kind === "known") {
+      this.known.add(content.digests);
+    } else if (content.kind === "marks" && content.notebook === notebookId(this.context)) {
       this.marks = new Map(Object.entries(content.marks));
-    } else if (content.kind === "below") {
+    } else if (content.kind === "below" && content.notebook === notebookId(this.context)) {
       this.below = new Map(Object.entries(content.below));
-    } else if (content.kind === "say") {
+    } else if (content.kind === "say" && this.speaks()) {
       statusRegion().textContent = String(content.text);
     } else if (content.kind === "settled") {
-      settleOutputs(cellList(this.cells), content);
+      settleOutputs(cellList(this.cells), { ...content, cell: this.cellNamed(content.cell) });
       this.tell(false);
     } else if (content.kind === "tell") {
       this.tell(false);
@@ -243,7 +276,7 @@ export class Bridge {
 
   /** What was painted is in the page alone. @param {unknown} _ @param {string} state */
   saving(_, state) {
-    if (state === "started" && this.painter.live) saveOutputs(cellList(this.cells), this.painter);
+    if (state === "started") saveOutputs(cellList(this.cells), this.painter);
   }
 
   /** Return whether the kernel has ended, or the notebook has another one. */
@@ -255,7 +288,7 @@ export class Bridge {
   /** Stop; of a kernel that has ended nothing more comes. */
   lose() {
     if (this.stopped) return;
-    if (this.isLost()) endOutputs(cellList(this.cells), this.painter);
+    if (this.isLost()) endOutputs(cellList(this.cells), this.painter, this.lives());
     this.stop();
   }
 
@@ -267,6 +300,7 @@ export class Bridge {
   stop() {
     if (this.stopped) return;
     this.stopped = true;
+    BRIDGES.delete(this);
     this.cells.changed.disconnect(this.changed);
     this.context.disposed?.disconnect(this.stop);
     this.context.saveState?.disconnect(this.saving);
@@ -276,6 +310,7 @@ export class Bridge {
     this.views.disconnect();
     this.outputs.disconnect();
     this.painter.forget();
+    this.style.remove();
     for (const panel of notebookPanels(this.context)) {
       for (const node of panel.querySelectorAll(".jp-Notebook-cell")) {
         mark(node);

@@ -1,8 +1,10 @@
-// Code of replies, in the panel and in cells: its buttons, and the cells that are made of it.
+// Code of replies, in the panel and in cells: its buttons, and the cells that are made of it and of
+// turns of the panel.
 
 import { button, make } from "./dom.js";
-import { cellIndex, cellList, copyText, insertCell, notebookModel } from "./notebook.js";
-import { scrollToCell } from "./notebook.js";
+import {
+  cellIds, cellIndex, cellList, copyText, insertCell, notebookModel, scrollToCell,
+} from "./notebook.js";
 
 /**
  * @typedef {import("./notebook.js").Cell} Cell
@@ -28,11 +30,12 @@ const TOOLS_MS = 20;
  */
 export function addCodeTools(code, actions, classes = "") {
   const box = code.closest(".chatmagic-scroll") ?? code;
-  const text = code.textContent ?? "";
+  // What is visible when it is copied.
+  const text = () => /** @type {HTMLElement} */ (code).innerText ?? "";
   // Where a cell shows it, Enter is the button's and not the notebook's.
   const tools = make("div", "cm-tools cm-code-tools", [
-    button("copy", "Copy this code", () => actions.copy(text, "The code")),
-    button("cell", "Put this code into a new cell", () => actions.newCell(text, frame)),
+    button("copy", "Copy this code", () => actions.copy(text(), "The code")),
+    button("cell", "Put this code into a new cell", () => actions.newCell(text(), frame)),
   ], { "data-lm-suppress-shortcuts": "true" });
   const frame = make("div", `cm-code ${classes}`.trim());
   box.replaceWith(frame);
@@ -146,4 +149,60 @@ export function placeCode(model, { cell: by, digest, cells }) {
   }
   const removed = old.length;
   return { outcome: "made", made: cells.length, removed, left: own.length - removed };
+}
+
+const ASK_IN_A_CELL = `${NO_CELLS}ask in a %%chat cell instead.`;
+
+export class CellExport {
+  /**
+   * @param {import("./notebook.js").Model} model
+   * @param {HTMLElement} element the widget's
+   * @param {import("./asking.js").KernelConnection} connection
+   * @param {import("./composer.js").Composer} composer
+   */
+  constructor(model, element, connection, composer) {
+    this.model = model;
+    this.element = element;
+    this.connection = connection;
+    this.composer = composer;
+  }
+
+  /** Ask the kernel for turns as cells. @param {?number[]} turns null is all of the panel's */
+  put(turns) {
+    if (!notebookModel(this.model)) return this.composer.announce(ASK_IN_A_CELL, { wrong: true });
+    this.connection.send({ kind: "put", turns, cells: cellIds(this.model) });
+    this.composer.focus();
+  }
+
+  /** Insert the cells that the kernel made. @param {import("./messages.js").Insert} message */
+  insert({ cells }) {
+    let count = 0;
+    for (const { turn, after = "", before = "", cell } of cells) {
+      const ids = cellIds(this.model);
+      let index = cellIndex(this.model, this.element) + 1;
+      if (ids.includes(after)) index = ids.indexOf(after) + 1;
+      else if (ids.includes(before)) index = ids.indexOf(before);
+      const id = insertCell(this.model, index, cell);
+      if (id === null) break;
+      count += 1;
+      this.connection.send({ kind: "placed", turn, cell: id });
+    }
+    const done = `Put into the notebook as ${count} cell${count === 1 ? "" : "s"}.`;
+    const nothing = "No turn of the panel is left to put into the notebook.";
+    const failed = cells.length > 0 && count === 0;
+    const words = failed ? ASK_IN_A_CELL : count ? done : nothing;
+    this.composer.announce(words, { wrong: failed });
+  }
+
+  /** Put code into a new cell below. @param {string} code */
+  async newCell(code) {
+    const { words, done } = await newCodeCell(this.model, this.element, code);
+    this.composer.announce(words, { wrong: !done });
+  }
+
+  /** @param {string} text @param {string} what */
+  async copy(text, what) {
+    const { words, done } = await copyWords(text, what);
+    this.composer.announce(words, { wrong: !done });
+  }
 }

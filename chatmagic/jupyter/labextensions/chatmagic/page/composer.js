@@ -1,7 +1,20 @@
-// The composer: the prompt that is typed, its draft, the prompts of before, and an edit.
+// The composer: the prompt that is typed, its draft, the prompts of before, an edit, and its keys.
 
 import { button, enable, make } from "./dom.js";
 import { keepLostDraft, takeLostDraft } from "./notebook.js";
+
+/**
+ * Whether a key is a shortcut for the front end: none that types, edits, moves or runs a cell.
+ * @param {KeyboardEvent} event
+ */
+export function isForFrontEnd(event) {
+  if (/^F\d+$/.test(event.key)) return true;
+  if (event.key.length > 1 || event.getModifierState("AltGraph")) return false;
+  const edits = event.shiftKey ? "vz" : "acvxyz";
+  if (event.ctrlKey || event.metaKey) return !edits.includes(event.key.toLowerCase());
+  // On a Mac, Option types.
+  return event.altKey && !navigator.platform.startsWith("Mac");
+}
 
 /** After how many milliseconds without a key the kernel is told what is typed. */
 const DRAFT_MS = 400;
@@ -13,7 +26,7 @@ const EDITING =
 class Draft {
   /**
    * @param {import("./notebook.js").Model} model
-   * @param {import("./connection.js").KernelConnection} connection
+   * @param {import("./asking.js").KernelConnection} connection
    */
   constructor(model, connection) {
     this.model = model;
@@ -47,7 +60,7 @@ class Draft {
 export class Composer {
   /**
    * @param {import("./notebook.js").Model} model
-   * @param {import("./connection.js").KernelConnection} connection
+   * @param {import("./asking.js").KernelConnection} connection
    * @param {object} actions
    * @param {() => void} actions.submit
    * @param {() => void} actions.stop

@@ -7,7 +7,7 @@ import panel from "./panel.js";
 
 /** The module of the panel's widget. No package registry takes a name that begins so. */
 const MODULE = "_chatmagic";
-const STYLES = ["gauge.css", "code.css", "panel.css"];
+const STYLES = ["style.css"];
 
 /** @param {string} name of a style sheet beside this module */
 function addStyles(name) {

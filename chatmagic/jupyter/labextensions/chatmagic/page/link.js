@@ -4,12 +4,14 @@
 
 import { Bridge } from "./bridge.js";
 import { statusRegion } from "./dom.js";
+import { notebookId } from "./notebook.js";
 
 /** As chatmagic/jupyter/page/messages.py and the package have them; a test compares them. */
 export const PROTOCOL = 1;
 export const VERSION = "0.1.0";
 const TARGET = "chatmagic.bridge";
 const URGENT = "chatmagic.urgent";
+const NAMED = Symbol.for("chatmagic.named");
 /** How long, in milliseconds, a subshell may take to start. */
 const SUBSHELL_MS = 3000;
 
@@ -23,6 +25,57 @@ export const MISMATCH =
 
 /** Return whether a comm is that of a bridge. @param {string | undefined} id */
 const isBridge = (id) => Boolean(id?.startsWith(`${TARGET}.`));
+
+/** Return whether a notebook has its kernel's comms; of several with one kernel the first has. */
+const handlesComms = (/** @type {Kernel} */ kernel) => kernel.handleComms !== false;
+
+/** A comm over a connection that handles none. */
+class PlainComm {
+  /** @param {Kernel} kernel @param {string} target @param {string} [id] */
+  constructor(kernel, target, id = `${target}.${Math.random().toString(36).slice(2)}`) {
+    this.kernel = kernel;
+    this.target = target;
+    this.commId = id;
+  }
+
+  /** @param {object} data */
+  open(data) {
+    this.say("comm_open", { target_name: this.target, data });
+  }
+
+  /** @param {object} data */
+  send(data) {
+    this.say("comm_msg", { data });
+  }
+
+  /** @param {string} kind @param {object} content */
+  say(kind, content) {
+    const { clientId: session, username } = this.kernel;
+    const header = {
+      msg_id: Math.random().toString(36).slice(2), msg_type: kind, session, username,
+      date: new Date().toISOString(), version: "5.2",
+    };
+    this.kernel.sendShellMessage?.({
+      channel: "shell", header, parent_header: {}, metadata: {}, buffers: [],
+      content: { comm_id: this.commId, ...content },
+    }, false, true);
+  }
+}
+
+/**
+ * Let what a notebook runs tell the kernel which notebook it is: a copy has the same cells.
+ * @param {Kernel & Record<symbol, any>} kernel
+ * @param {Context} context
+ */
+function nameNotebook(kernel, context) {
+  const { requestExecute } = kernel;
+  if (!requestExecute || kernel[NAMED]) return;
+  kernel[NAMED] = true;
+  kernel.requestExecute = (content, dispose, metadata = {}) => {
+    const told = { ...metadata.chatmagic, notebook: notebookId(context) };
+    return requestExecute.call(kernel, content, dispose, { ...metadata, chatmagic: told });
+  };
+}
 
 /** The line from one notebook to its kernels, one after the other. */
 export class KernelLink {
@@ -49,9 +102,12 @@ export class KernelLink {
     if (kernel === this.kernel) return;
     this.kernel?.iopubMessage?.disconnect(this.hear);
     this.kernel = kernel;
-    // Of several notebooks with one kernel the first has its comms.
-    if (!kernel?.registerCommTarget || kernel.handleComms === false) return;
-    kernel.registerCommTarget(TARGET, (comm, { content }) => this.attach(comm, content.data));
+    this.comm = null;
+    if (!kernel?.registerCommTarget) return;
+    nameNotebook(kernel, this.context);
+    if (handlesComms(kernel)) {
+      kernel.registerCommTarget(TARGET, (comm, { content }) => this.attach(comm, content.data));
+    }
     kernel.iopubMessage?.connect(this.hear);
     kernel.requestCommInfo?.({ target_name: TARGET }).then(({ content }) => {
       for (const id of Object.keys(content.comms ?? {})) this.find(id);
@@ -73,8 +129,10 @@ export class KernelLink {
 
   /** Attach a comm that the kernel has opened before. @param {string} id */
   find(id) {
-    if (!isBridge(id) || !this.kernel?.createComm || this.kernel.hasComm?.(id)) return;
-    this.attach(this.kernel.createComm(TARGET, id));
+    const { kernel } = this;
+    if (!isBridge(id) || id === this.comm?.commId) return;
+    if (kernel && !handlesComms(kernel)) this.attach(new PlainComm(kernel, TARGET, id));
+    else if (kernel?.createComm && !kernel.hasComm?.(id)) this.attach(kernel.createComm(TARGET, id));
   }
 
   /**
@@ -107,7 +165,9 @@ export class KernelLink {
    * @param {object} content
    */
   async urge(content) {
-    const comm = this.kernel?.createComm?.(URGENT);
+    const { kernel } = this;
+    const plain = kernel && !handlesComms(kernel);
+    const comm = plain ? new PlainComm(kernel, URGENT) : kernel?.createComm?.(URGENT);
     await Promise.race([comm?.subshellStarted, new Promise((go) => setTimeout(go, SUBSHELL_MS))])
       .catch(() => {});
     comm?.open(content);

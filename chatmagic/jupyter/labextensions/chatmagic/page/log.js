@@ -1,10 +1,204 @@
-// The log: the entries of the conversation and the asks under way, drawn from the store.
+// The log: the entries of the conversation and the asks under way, drawn from the store. It follows
+// the newest text until the reader scrolls up. Prompts and replies come as HTML that the kernel has
+// made safe.
 
-import { arrange, make } from "./dom.js";
+import { addCodeTools } from "./code.js";
+import { arrange, button, enable, make } from "./dom.js";
 import { typeset } from "./notebook.js";
 import { Painter } from "./paint.js";
-import { ScrollFollower } from "./scroll.js";
-import { PendingNode, entryNode } from "./turn.js";
+
+/** How near to the end, in pixels, a reader counts as being at the end. */
+const NEAR = 24;
+
+export class ScrollFollower {
+  /**
+   * @param {HTMLElement} box scrolls
+   * @param {HTMLElement} content grows by itself, too, as when formulas are typeset
+   */
+  constructor(box, content) {
+    this.box = box;
+    this.content = content;
+    this.down = button("down", "Go to the newest text", () => this.follow(true), "Newest");
+    this.follows = true;
+    this.top = 0;
+    this.height = 0;
+    box.addEventListener("scroll", () => this.scrolled());
+    // Where the content grows at the same moment, a scroll alone does not tell who moved.
+    box.addEventListener("wheel", (event) => this.wheeled(event), { passive: true });
+    this.observer = new ResizeObserver(() => this.follow());
+    this.observer.observe(content);
+    this.observer.observe(box);
+  }
+
+  /** Note whether the reader has scrolled up; a box whose content changes scrolls, too. */
+  scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.box;
+    const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR;
+    const isLower = scrollTop > this.top || scrollHeight < this.height;
+    if (isAtEnd && isLower) this.follows = true;
+    else if (!isAtEnd && scrollTop < this.top && scrollHeight === this.height) this.follows = false;
+    this.remember();
+  }
+
+  /**
+   * Stop following a reader who turns the wheel upwards, before the box has moved.
+   * @param {WheelEvent} event
+   */
+  wheeled(event) {
+    if (event.deltaY >= 0 || this.box.scrollTop === 0) return;
+    this.follows = false;
+    this.remember();
+  }
+
+  /** @param {boolean} [always] also where the reader has scrolled up */
+  follow(always = false) {
+    if (always) this.follows = true;
+    if (this.follows) this.box.scrollTop = this.box.scrollHeight;
+    this.remember();
+  }
+
+  /**
+   * Change what is above and keep a node where it is on the screen.
+   * @param {HTMLElement | undefined} node
+   * @param {() => void} change
+   */
+  hold(node, change) {
+    const before = node?.offsetTop ?? 0;
+    change();
+    if (node?.isConnected) this.box.scrollTop += node.offsetTop - before;
+  }
+
+  remember() {
+    this.top = this.box.scrollTop;
+    this.height = this.box.scrollHeight;
+    this.down.hidden = this.follows;
+  }
+}
+
+/**
+ * @typedef {import("./code.js").CodeActions & MoreActions} LogActions what the log's buttons do
+ * @typedef {object} MoreActions
+ * @property {(turn: number, prompt: string) => void} askAgain
+ * @property {(turn: number, prompt: string) => void} edit
+ * @property {(turns: number[]) => void} put puts turns into the notebook as cells
+ * @property {(turn: number, reply: number) => void} pick puts another reply in a turn's place
+ * @property {() => void} showEarlier
+ */
+
+/** @param {string} by @param {string} html */
+function promptNode(by, html) {
+  const text = make("div", "cm-text jp-RenderedHTMLCommon");
+  text.innerHTML = html;
+  // A heading, so that a reader can go from turn to turn; those of a reply are below it.
+  const who = make("h3", "cm-who", by === "the panel" ? "You" : `You, in ${by}`);
+  return make("div", "cm-prompt", [who, text]);
+}
+
+function replyNode() {
+  const name = { role: "group", "aria-label": "Reply" };
+  return make("div", "cm-reply jp-RenderedHTMLCommon", "", name);
+}
+
+/** @param {number} id @param {number[]} replies @param {LogActions} actions */
+function repliesNode(id, replies, actions) {
+  const at = replies.indexOf(id);
+  /** @param {"earlier"|"later"} icon @param {string} name @param {number} [reply] */
+  const step = (icon, name, reply) => {
+    const node = button(icon, name, () => reply !== undefined && actions.pick(id, reply));
+    enable(node, reply !== undefined);
+    return node;
+  };
+  return make("span", "cm-replies", [
+    step("earlier", "Earlier reply", replies[at - 1]),
+    make("span", "cm-meta", `${at + 1} of ${replies.length}`),
+    step("later", "Later reply", replies[at + 1]),
+  ], { role: "group", "aria-label": "Replies" });
+}
+
+/** @param {import("./messages.js").Entry} entry @param {LogActions} actions */
+function footNode(entry, actions) {
+  const { id, prompt, reply, took } = entry;
+  const text = reply?.text ?? "";
+  /** @type {HTMLElement[]} */
+  const tools = [button("copy", "Copy the reply", () => actions.copy(text, "The reply"))];
+  if (entry.mine) {
+    tools.push(
+      button("retry", "Ask again", () => actions.askAgain(id, prompt)),
+      button("edit", "Edit the prompt", () => actions.edit(id, prompt)),
+      button("cell", "Put into the notebook", () => actions.put([id])),
+    );
+  }
+  if (entry.replies.length) tools.unshift(repliesNode(id, entry.replies, actions));
+  const cost = took === null ? "" : `took about ${took.toLocaleString()}`;
+  const figures = [reply?.tokens, cost].filter(Boolean).join(" · ");
+  return make("div", "cm-foot", [make("span", "cm-meta", figures), make("div", "cm-tools", tools)]);
+}
+
+/**
+ * Return the node of a turn, or of an ask that failed or was not kept.
+ * @param {import("./messages.js").Entry} entry
+ * @param {LogActions} actions
+ */
+export function entryNode(entry, actions) {
+  const { reply, problem } = entry;
+  const label = !problem ? `Asked in ${entry.by}` : problem.failed ? "Failed" : "Not kept";
+  const kind = !problem ? "" : problem.failed ? "cm-aside cm-failed" : "cm-aside";
+  const node = make("article", `cm-turn ${kind}`, "", { "aria-label": label });
+  if (entry.prompt) node.append(promptNode(entry.by, entry.prompt_html));
+  if (entry.notes.length) node.append(make("div", "cm-notes", entry.notes.join(" · ")));
+  if (reply) {
+    const body = replyNode();
+    body.innerHTML = reply.html;
+    for (const code of body.querySelectorAll(".highlight")) addCodeTools(code, actions);
+    body.append(...reply.states.map((state) => make("p", "cm-state", state)));
+    node.append(body);
+  }
+  if (problem) {
+    const hint = problem.hint ? [make("div", "", problem.hint)] : [];
+    node.append(make("div", "cm-what", [make("strong", "", problem.what), ...hint]));
+  } else {
+    node.append(footNode(entry, actions));
+  }
+  return node;
+}
+
+/** The node of an ask under way. */
+export class PendingNode {
+  /** @param {import("./messages.js").Pending} ask */
+  constructor(ask) {
+    this.html = "";
+    this.notes = make("div", "cm-notes");
+    this.reply = replyNode();
+    this.waiting = make("div", "cm-waiting");
+    this.lost = make("p", "cm-state", "The kernel ended before this reply did: it was not kept.");
+    const prompt = promptNode(ask.by, ask.prompt_html);
+    const parts = [prompt, this.notes, this.reply, this.waiting, this.lost];
+    const label = `Being asked in ${ask.by}`;
+    this.node = make("article", "cm-turn cm-live", parts, { "aria-label": label });
+    this.show(ask);
+    this.lose(false);
+  }
+
+  /** Show the stage of the ask. @param {import("./messages.js").Pending} ask */
+  show(ask) {
+    const began = ask.stage === "began";
+    this.notes.textContent = began ? ask.note : "";
+    const note = ask.note.replace(/\.$/, "") || "Sending";
+    this.waiting.textContent = began ? "Waiting for the reply" : note;
+    if (ask.html) this.showReply(ask.html);
+  }
+
+  /** Show the reply so far. @param {string} html */
+  showReply(html) {
+    if (html !== this.html) this.reply.innerHTML = this.html = html;
+    this.waiting.hidden = true;
+  }
+
+  /** Say below what streamed that it has no end. @param {boolean} lost */
+  lose(lost) {
+    this.lost.hidden = !lost;
+  }
+}
 
 const EMPTY =
   "Nothing has been asked yet. What you ask here and in %%chat cells is one conversation.";
@@ -15,7 +209,7 @@ export class Log {
   /**
    * @param {import("./notebook.js").Model} model
    * @param {import("./store.js").Store} store
-   * @param {import("./turn.js").LogActions} actions
+   * @param {LogActions} actions
    */
   constructor(model, store, actions) {
     this.model = model;

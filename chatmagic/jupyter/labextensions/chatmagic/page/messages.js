@@ -56,9 +56,11 @@
  * @typedef {{kind: "state", version: string, asking: string[], live: string[],
  *   keep_output: boolean}} KernelState asking: the cells that have ended while their replies come;
  *   live: the names of the asks under way; keep_output: whether to tag cells for nbstripout
- * @typedef {{kind: "marks", marks: Record<string, string>}} Marks words by the cell's id
+ * @typedef {{kind: "known", digests: string[]}} Known SHA-256 of the HTML of outputs that are the
+ *   kernel's own
+ * @typedef {{kind: "marks", notebook: string, marks: Record<string, string>}} Marks words by the cell's id
  * @typedef {{words: string, cells: string[]}} StaleBelow the stale cells below, by their ids
- * @typedef {{kind: "below", below: Record<string, StaleBelow>}} Below by the id of the cell that
+ * @typedef {{kind: "below", notebook: string, below: Record<string, StaleBelow>}} Below by the id of the cell that
  *   made them stale
  * @typedef {{kind: "say", text: string}} Say
  * @typedef {{kind: "tell"}} Tell
@@ -74,7 +76,7 @@
  * @typedef {{kind: "settled", live: string, cell: string, replaces: boolean,
  *   data: Record<string, any>, metadata: Record<string, any>}} Settled the last state of a reply
  *   that an output still shows as under way, or that a cell does not show
- * @typedef {KernelState|Marks|Below|Say|Tell|Code|Run|Paint|Settled} ToBridge
+ * @typedef {KernelState|Known|Marks|Below|Say|Tell|Code|Run|Paint|Settled} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",

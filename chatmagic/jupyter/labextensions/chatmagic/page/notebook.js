@@ -30,8 +30,14 @@ import { make } from "./dom.js";
  * @property {(data: object) => void} send
  * @property {Promise<void>} [subshellStarted]
  * @typedef {object} Kernel
+ * @property {string} [id]
  * @property {string} [status]
  * @property {boolean} [handleComms]
+ * @property {string} [clientId]
+ * @property {string} [username]
+ * @property {(message: object, expectReply: boolean, dispose: boolean) => void} [sendShellMessage]
+ * @property {(content: object, dispose?: boolean, metadata?: Record<string, any>) => any}
+ *   [requestExecute]
  * @property {Signal} [iopubMessage]
  * @property {() => void} [interrupt]
  * @property {(id: string) => boolean} [hasComm]
@@ -49,6 +55,7 @@ import { make } from "./dom.js";
 
 /**
  * @typedef {object} Model a widget's
+ * @property {string} [model_id]
  * @property {WidgetManager} [widget_manager]
  * @property {(name: string, listener: (content: any) => void) => void} on
  * @property {(name: string, listener: (content: any) => void) => void} off
@@ -58,14 +65,9 @@ import { make } from "./dom.js";
  * @property {() => void} save_changes
  */
 
+/** The kind of data by which an output shows a widget. */
+const VIEW = "application/vnd.jupyter.widget-view+json";
 export const BRIDGE = Symbol.for("chatmagic.bridge");
-const WAITING = /<p class="chatmagic-waiting"[^>]*>[^<]*<\/p>/;
-const PARTIAL = "<p><em>Not complete: the kernel ended while this reply came. Run the cell again to ask anew.</em></p>";
-const SAVED = '<p class="chatmagic-partial"><em>Not complete: the notebook was saved while this reply came.</em></p>';
-/** The tag by which nbstripout leaves a cell's outputs. */
-const KEPT = "keep_output";
-/** The characters of an output behind which no box of a reply under way begins. */
-const HEAD = 20_000;
 const PANELS = Symbol.for("chatmagic.panels");
 const DRAFT = Symbol.for("chatmagic.draft");
 
@@ -107,123 +109,14 @@ export function takeLostDraft(model) {
   return text;
 }
 
+/** Return what names a notebook, also when its page is loaded again. @param {Context} context */
+export function notebookId(context) {
+  return context.sessionContext?.session?.id ?? context.path;
+}
+
 /** Return cells from top to bottom. @param {Cells | undefined} cells @returns {Cell[]} */
 export function cellList(cells) {
   return cells ? Array.from({ length: cells.length }, (_, index) => cells.get(index)) : [];
-}
-
-/**
- * Return the outputs that show a reply as under way, by the name that their box has for it.
- * @param {Cell[]} cells
- */
-export function liveOutputs(cells) {
-  return cells.flatMap(({ outputs }) => Array.from({ length: outputs?.length ?? 0 }, (_, at) => {
-    const html = String(outputs?.get(at).toJSON().data?.["text/html"] ?? "");
-    const [, live = "", serial = "-1"] = html.slice(0, HEAD).match(/<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})(?: chatmagic-at-(\d+))?[ "]/) ?? [];
-    return { outputs, at, live, serial: Number(serial) };
-  })).filter(({ live }) => live);
-}
-
-/**
- * Give a cell an output that it lacks, as its page was loaded again since it ran.
- * @param {Cell[]} cells
- * @param {{cell?: string, replaces?: boolean}} place the cell, and whether the replies that it
- *   showed before go
- * @param {object} output
- */
-function addOutput(cells, { cell: id, replaces }, output) {
-  const outputs = cells.find((cell) => cell.id === id)?.outputs;
-  if (!outputs) return;
-  const all = Array.from({ length: outputs.length }, (_, at) => outputs.get(at).toJSON());
-  const kept = replaces ? all.filter(({ metadata }) => !metadata?.chatmagic?.owner) : all;
-  if (kept.length < all.length) outputs.fromJSON(kept);
-  outputs.add({ output_type: "display_data", metadata: {}, ...output });
-}
-
-/**
- * Give the cell of a reply under way a box for it, where it has none.
- * @param {Cell[]} cells
- * @param {import("./messages.js").Paint} paint of all that is shown
- * @param {string} blocks
- */
-export function addLiveOutput(cells, paint, blocks) {
-  const { box, live } = paint;
-  const own = cells.filter(({ id }) => id === paint.cell);
-  if (!box || liveOutputs(own).some((each) => each.live === live)) return;
-  const html = box.replace("\n</div>", () => `\n${blocks}</div>`);
-  addOutput(own, paint, { data: { "text/html": html } });
-}
-
-/**
- * Bring the outputs that show a reply as under way to its last state, or give its cell one.
- * @param {Cell[]} cells
- * @param {import("./messages.js").Settled} settled
- */
-export function settleOutputs(cells, settled) {
-  const { live, cell: id, data, metadata } = settled;
-  const shown = liveOutputs(cells).filter((each) => each.live === live);
-  for (const { outputs, at } of shown) outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
-  if (shown.length || !metadata.chatmagic) return;
-  const { outputs } = cells.find((cell) => cell.id === id) ?? {};
-  const record = JSON.stringify(metadata.chatmagic);
-  const has = Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at).toJSON().metadata);
-  if (has.some((other) => JSON.stringify(other?.chatmagic) === record)) return;
-  addOutput(cells, settled, { data, metadata });
-}
-
-/**
- * Write what was painted of a reply under way into the notebook, for a save.
- * @param {Cell[]} cells
- * @param {import("./paint.js").Painter} painter
- */
-export function saveOutputs(cells, painter) {
-  for (const each of liveOutputs(cells).filter(({ live }) => live === painter.live)) {
-    writeOutput(each, painter.painted(each.live, each.serial), SAVED, (classes) => classes);
-  }
-}
-
-/**
- * Leave what came of the replies under way as partial: their kernel has ended. They keep their
- * names, by which a page that is loaded again has the last state where a kernel was only lost.
- * @param {Cell[]} cells
- * @param {import("./paint.js").Painter} painter
- */
-export function endOutputs(cells, painter) {
-  for (const each of liveOutputs(cells)) {
-    if (String(each.outputs?.get(each.at).toJSON().data["text/html"]).endsWith(PARTIAL)) continue;
-    const ended = (/** @type {string} */ head) => head.replace(/ chatmagic-(live|at-\d+)(?=[" ])/g, "");
-    writeOutput(each, painter.painted(each.live, each.serial), PARTIAL, ended);
-  }
-}
-
-/**
- * Write a reply under way into its output, with a note behind it.
- * @param {{outputs?: Outputs, at: number}} place
- * @param {string} blocks all that came of it; empty leaves what the output holds
- * @param {string} note
- * @param {(box: string) => string} mark changes the tag of the reply's box
- */
-function writeOutput({ outputs, at }, blocks, note, mark) {
-  const output = outputs?.get(at).toJSON();
-  const html = String(output.data["text/html"]).replace(SAVED, "");
-  const begin = html.indexOf('<div class="chatmagic-reply ');
-  const end = html.indexOf(">", begin) + 1;
-  const head = html.slice(0, begin) + mark(html.slice(begin, end));
-  const open = head.split("<div").length - head.split("</div").length;
-  const rest = blocks ? `\n${blocks}${"</div>".repeat(open)}` : html.slice(end).replace(WAITING, "");
-  outputs?.set(at, { ...output, data: { "text/html": head + rest + note } });
-}
-
-/** Tag the cells whose outputs have a record, so that nbstripout leaves them. @param {Cell[]} cells */
-export function tagKept(cells) {
-  for (const cell of cells) {
-    const outputs = Array.from({ length: cell.outputs?.length ?? 0 }, (_, at) => cell.outputs?.get(at));
-    if (!outputs.some((output) => output?.metadata?.chatmagic)) continue;
-    const tags = cell.getMetadata?.("tags") ?? [];
-    // Whoever has said no there is heard: with the tag, too, nbstripout would fail.
-    if (!Array.isArray(tags) || tags.includes(KEPT) || cell.getMetadata?.(KEPT) === false) continue;
-    cell.setMetadata?.("tags", [...tags, KEPT]);
-  }
 }
 
 /** Return the cells' ids from top to bottom. @param {Host} model */
@@ -324,17 +217,15 @@ export function interruptKernel(model) {
 }
 
 /**
- * Bring the output that is saved beside the widget up to date, in the notebook's model.
- * @param {Host} model
+ * Bring the output that is saved beside the widget, behind its view, up to date in the notebook.
+ * @param {Model} model
  * @param {Element} element the widget's
  * @param {Record<string, string>} data
  */
 export function saveOutput(model, element, data) {
   const notebook = element.closest(".jp-Cell") && notebookModel(model);
   const outputs = notebook?.cells.get(cellIndex(model, element)).outputs;
-  for (let index = 0; outputs && index < outputs.length; index++) {
-    const output = outputs.get(index).toJSON();
-    const html = String(output.data?.["text/html"] ?? "");
-    if (html.includes("chatmagic-saved")) outputs.set(index, { ...output, data });
-  }
+  const all = Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at).toJSON());
+  const at = all.findIndex((output) => output.data?.[VIEW]?.model_id === model.model_id);
+  if (at >= 0 && all[at + 1]) outputs?.set(at + 1, { ...all[at + 1], data });
 }

@@ -14,18 +14,30 @@ const MARKS = /[\x80-\x9f]/g;
 const PAINTED = Symbol.for("chatmagic.painted");
 
 /**
- * @typedef {{serial: number, count: number}} Painted how many blocks a box shows, of those that
+ * @typedef {{serial: number, count: number}} Shown how many blocks a box shows, of those that
  *   stand after the message of this number
- * @typedef {Element & Record<symbol, Painted>} Box
+ * @typedef {Element & Record<symbol, Shown>} Box
  * @typedef {{html: string, since: number}} Block since which message it stands; without HTML, it
  *   came before this page did
  */
 
-/** Return what a box shows. @param {Box} box @returns {Painted} */
+/** Return what a box shows. @param {Box} box @returns {Shown} */
 function paintedIn(box) {
   // As the front end has drawn it, each child of it is a block.
   const [, at = "-1"] = box.className.match(/\bchatmagic-at-(\d+)/) ?? [""];
   return box[PAINTED] ?? { serial: Number(at), count: box.children.length };
+}
+
+/** A reply under way, as its paints have told it. */
+class Painted {
+  constructor() {
+    this.serial = -1;
+    this.last = false;
+    /** @type {Block[]} */
+    this.blocks = [];
+    /** @type {Map<?Element, Box>} the box of each output area */
+    this.boxes = new Map();
+  }
 }
 
 export class Painter {
@@ -35,21 +47,15 @@ export class Painter {
     /** @type {string[]} what the marks in blocks stand for, from U+0080 on */
     this.frequent = [];
     this.frame = 0;
-    this.live = "";
-    this.serial = -1;
-    this.last = false;
-    /** @type {Block[]} */
-    this.blocks = [];
-    /** @type {Map<?Element, Box>} the box of each output area */
-    this.boxes = new Map();
+    /** @type {Map<string, Painted>} by the name of the ask */
+    this.replies = new Map();
   }
 
-  /** Forget the reply; what is painted stays. */
+  /** Forget all replies; what is painted stays. */
   forget() {
     cancelAnimationFrame(this.frame);
-    Object.assign(this, { frame: 0, live: "", serial: -1, last: false });
-    this.blocks = [];
-    this.boxes.clear();
+    this.frame = 0;
+    this.replies.clear();
   }
 
   /**
@@ -58,19 +64,20 @@ export class Painter {
    * @param {number} [serial] of the last message that an output of it holds
    */
   painted(live, serial = -1) {
-    const isNew = live === this.live && this.serial > serial;
-    const blocks = isNew ? this.blocks.map(({ html }) => html) : [];
+    const reply = this.replies.get(live);
+    const blocks = reply && reply.serial > serial ? reply.blocks.map(({ html }) => html) : [];
     return blocks.includes("") ? "" : blocks.join("");
   }
 
   /** Take what is new of a reply. @param {import("./messages.js").Paint} message */
   take({ live, serial, keep, blocks, same = 0, last = false, frequent = this.frequent }) {
     this.frequent = frequent;
-    if (live !== this.live) this.forget();
-    if (live !== this.live || serial !== this.serial + 1) {
-      this.blocks = Array.from({ length: keep }, () => ({ html: "", since: serial - 1 }));
+    const reply = this.replies.get(live) ?? new Painted();
+    this.replies.set(live, reply);
+    if (serial !== reply.serial + 1) {
+      reply.blocks = Array.from({ length: keep }, () => ({ html: "", since: serial - 1 }));
     }
-    const before = this.blocks[keep]?.html ?? "";
+    const before = reply.blocks[keep]?.html ?? "";
     const whole = blocks.map((block, at) => {
       // What cannot be read is waited for: all that is shown comes soon.
       if (MARK.test(block) && !frequent.length) return "";
@@ -79,45 +86,48 @@ export class Painter {
     });
     // What is told again stands since it was told first.
     const told = whole.map((html, at) => {
-      const known = this.blocks[keep + at];
+      const known = reply.blocks[keep + at];
       return html && known?.html === html ? known : { html, since: serial };
     });
-    this.blocks.splice(keep, Infinity, ...told);
-    Object.assign(this, { live, serial, last });
+    reply.blocks.splice(keep, Infinity, ...told);
+    Object.assign(reply, { serial, last });
     this.look();
   }
 
   /** Paint what lacks, soon; boxes come anew as the front end draws, and as the reader scrolls. */
   look() {
-    if (!this.live) return;
+    if (!this.replies.size) return;
     // At once, before anything lays out what the front end has drawn.
-    for (const box of this.shown()) this.restore(box);
+    for (const [live, reply] of this.replies) {
+      for (const box of this.shown(live)) this.restore(box, reply);
+    }
     this.frame ||= requestAnimationFrame(() => this.paint());
   }
 
-  /** Return the boxes of the reply. @returns {NodeListOf<Box>} */
-  shown() {
-    return this.root.querySelectorAll(`.chatmagic-live-${this.live}`);
+  /** Return the boxes of a reply. @param {string} live @returns {NodeListOf<Box>} */
+  shown(live) {
+    return this.root.querySelectorAll(`.chatmagic-live-${live}`);
   }
 
   paint() {
     this.frame = 0;
     let room = FRAME;
-    for (const box of this.shown()) if (room > 0) room -= this.paintBox(box, room);
+    for (const [live, reply] of this.replies) {
+      for (const box of this.shown(live)) if (room > 0) room -= this.paintBox(box, reply, room);
+      if (room > 0 && reply.last) this.replies.delete(live);
+    }
     if (room <= 0) this.look();
-    else if (this.last) this.forget();
   }
 
   /**
    * Put what was painted back, where the front end has drawn the box anew.
    * @param {Box} box
+   * @param {Painted} reply
    */
-  restore(box) {
-    const note = (box.closest(".chatmagic") ?? box).nextElementSibling;
-    if (note?.matches(".chatmagic-partial")) note.remove(); // of a save; it is for the file
+  restore(box, { boxes }) {
     const area = box.closest(".jp-OutputArea");
-    const old = this.boxes.get(area);
-    this.boxes.set(area, box);
+    const old = boxes.get(area);
+    boxes.set(area, box);
     if (area && old && !area.contains(old) && paintedIn(old).serial > paintedIn(box).serial) {
       box.replaceChildren(...old.childNodes);
       box[PAINTED] = paintedIn(old);
@@ -127,17 +137,18 @@ export class Painter {
   /**
    * Paint what a box lacks, or as much of it as there is room for.
    * @param {Box} box
+   * @param {Painted} reply
    * @param {number} room in characters of HTML
    * @returns {number} how much of it was taken
    */
-  paintBox(box, room) {
-    const { blocks } = this;
+  paintBox(box, reply, room) {
+    const { blocks } = reply;
     const { serial, count } = paintedIn(box);
     // Blocks stand in the order in which they came.
     let kept = blocks.length;
     while (kept && blocks[kept - 1].since > serial) kept -= 1;
     kept = Math.min(kept, count);
-    const isDone = serial > this.serial || (serial === this.serial && count === blocks.length);
+    const isDone = serial > reply.serial || (serial === reply.serial && count === blocks.length);
     if (isDone || blocks[kept]?.html === "") return 0;
     /** @type {string[]} */
     const html = [];
@@ -151,7 +162,7 @@ export class Painter {
     const end = box.children[kept - 1];
     while (box.lastChild && box.lastChild !== end) box.lastChild.remove();
     box.append(template.content);
-    box[PAINTED] = { serial: this.serial, count: kept + html.length };
+    box[PAINTED] = { serial: reply.serial, count: kept + html.length };
     return taken;
   }
 }

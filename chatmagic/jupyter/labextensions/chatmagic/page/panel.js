@@ -1,13 +1,11 @@
 // The chat panel: a view of the kernel's one conversation. The kernel says what there is
 // (snapshots of ids and versions), the view asks for what it lacks and draws it.
 
-import { Asking } from "./asking.js";
-import { CellExport } from "./cells.js";
-import { Composer } from "./composer.js";
-import { KernelConnection } from "./connection.js";
+import { Asking, KernelConnection } from "./asking.js";
+import { CellExport } from "./code.js";
+import { Composer, isForFrontEnd } from "./composer.js";
 import { button, enable, make } from "./dom.js";
 import { Gauge } from "./gauge.js";
-import { isForFrontEnd } from "./keyboard.js";
 import { Log } from "./log.js";
 import { keepLostDraft, panelViews, saveOutput, takeLostDraft } from "./notebook.js";
 import { Store } from "./store.js";

@@ -1,7 +1,67 @@
-// Stale cells asked again: what the cell that made them stale says of them, and how they are run.
+// What the bridge puts into cells, of which a file has nothing: prompts look like prose, and notes say
+// what is stale, and which reply still comes, with a button to run cells again or to stop.
 
 import { button, make } from "./dom.js";
 import { cellList, notebookModel, shownIndex } from "./notebook.js";
+
+/** @typedef {import("./notebook.js").Cell} Cell */
+
+const PROSE = "text/x-ipythongfm";
+const CHAT = /^(?:[ \t]*\n)*%%chat(?:_instructions)?(?!\w)/;
+
+/** The prompts of a notebook's cells, shown as prose and not as Python. */
+export class PromptStyle {
+  constructor() {
+    /** @type {Map<Cell, {mimeType: ?string, look: () => void}>} */
+    this.watched = new Map();
+  }
+
+  /** Watch these cells, and no others. @param {Cell[]} cells */
+  watch(cells) {
+    const now = new Set(cells);
+    for (const cell of this.watched.keys()) if (!now.has(cell)) this.watched.delete(cell);
+    for (const cell of now) {
+      if (cell.type !== "code" || this.watched.has(cell)) continue;
+      const look = () => this.look(cell);
+      this.watched.set(cell, { mimeType: null, look });
+      cell.contentChanged.connect(look);
+      cell.mimeTypeChanged.connect(look);
+      look();
+    }
+  }
+
+  /** @param {Cell} cell that was edited */
+  look(cell) {
+    const watched = this.watched.get(cell);
+    if (!watched) return;
+    const asks = CHAT.test(cell.sharedModel.getSource());
+    if (asks && cell.mimeType !== PROSE) {
+      watched.mimeType = cell.mimeType;
+      cell.mimeType = PROSE;
+    } else if (!asks) {
+      this.restore(cell);
+    }
+  }
+
+  /** @param {Cell} cell */
+  restore(cell) {
+    const watched = this.watched.get(cell);
+    const before = watched?.mimeType;
+    if (!watched || !before) return;
+    watched.mimeType = null;
+    if (cell.mimeType === PROSE) cell.mimeType = before;
+  }
+
+  /** Leave the cells as they were. */
+  stop() {
+    for (const [cell, { look }] of this.watched) {
+      cell.contentChanged.disconnect(look);
+      cell.mimeTypeChanged.disconnect(look);
+      this.restore(cell);
+    }
+    this.watched.clear();
+  }
+}
 
 /** @typedef {import("./messages.js").StaleBelow} StaleBelow */
 
@@ -19,6 +79,22 @@ const NOTE_STYLE =
   "grid-column: 1 / -1; margin: 2px 0 2px calc(var(--jp-cell-prompt-width, 64px) + 11px); " +
   "padding-inline-start: 8px; font-family: var(--jp-ui-font-family); " +
   "font-size: var(--jp-ui-font-size1, 13px); color: var(--jp-ui-font-color1, inherit);";
+const MARK = "chatmagic-mark";
+const MARK_STYLE = `${NOTE_STYLE} border-inline-start: 3px double currentColor;`;
+
+/**
+ * Put a mark into a cell, or take it away.
+ * @param {Element} node
+ * @param {string} [words]
+ */
+export function mark(node, words) {
+  const old = node.querySelector(`:scope > .${MARK}`);
+  if (old?.textContent === words) return;
+  old?.remove();
+  if (!words) return;
+  const note = make("div", MARK, words, { role: "note", style: MARK_STYLE });
+  node.insertBefore(note, node.querySelector(":scope > .jp-Cell-outputWrapper"));
+}
 
 /**
  * Put what a cell says of the stale ones below it into the cell, or take it away.
@@ -58,7 +134,9 @@ function putNote(node, kind, now, content) {
   /** @type {HTMLElement | null} */
   const old = node.querySelector(`:scope > .${kind}`);
   if (old?.dataset.now === now) return;
+  const had = old?.contains(document.activeElement);
   old?.remove();
+  if (had) /** @type {HTMLElement} */ (node).focus();
   if (now === undefined) return;
   // Enter is the button's and not the notebook's.
   const shown = { role: "note", style: NOTE_STYLE, "data-lm-suppress-shortcuts": "true" };

@@ -1,0 +1,180 @@
+// Outputs of replies in a notebook's model. Which of them are ours is the kernel's word alone, never
+// a class: of replies under way it tells the names, which nobody can guess, and of those that have
+// ended the digests of their HTML. Nothing else is touched.
+
+import { sha256 } from "./sha256.js";
+
+/** @typedef {import("./notebook.js").Cell} Cell */
+/** @typedef {import("./notebook.js").Outputs} Outputs */
+
+/** What an output says of a reply under way, which this page hides while it comes. */
+const PARTIAL = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>';
+const NOTE = /<p class="chatmagic-partial">[^]*?<\/p>/;
+const WAITING = /<p class="chatmagic-waiting"[^>]*>[^<]*<\/p>/;
+const ENDED =
+  '<p class="chatmagic-partial"><em>Not complete: the kernel ended while this reply came. ' +
+  "Run the cell again to ask anew.</em></p>";
+const LIVE =
+  /<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})(?: chatmagic-at-(\d+))?[ "]/;
+/** The characters of an output behind which no box of a reply under way begins. */
+const HEAD = 20_000;
+/** The tag by which nbstripout leaves a cell's outputs. */
+const KEPT = "keep_output";
+
+/** Return a cell's outputs as a file has them. @param {Outputs | undefined} outputs */
+function listed(outputs) {
+  return Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at).toJSON());
+}
+
+/**
+ * Return the outputs that show a reply as under way, by the name that their box has for it.
+ * @param {Cell[]} cells
+ */
+export function liveOutputs(cells) {
+  return cells.flatMap(({ outputs }) => Array.from({ length: outputs?.length ?? 0 }, (_, at) => {
+    const html = String(outputs?.get(at).toJSON().data?.["text/html"] ?? "");
+    const [, live = "", serial = "-1"] = html.slice(0, HEAD).match(LIVE) ?? [];
+    return { outputs, at, live, serial: Number(serial) };
+  })).filter(({ live }) => live);
+}
+
+/**
+ * Give a cell an output that it lacks, as its page was loaded again since it ran.
+ * @param {Cell[]} cells
+ * @param {{cell?: string, replaces?: boolean}} place the cell, and whether the replies that it
+ *   showed before go
+ * @param {object} output
+ */
+function addOutput(cells, { cell: id, replaces }, output) {
+  const outputs = cells.find((cell) => cell.id === id)?.outputs;
+  if (!outputs) return;
+  const all = listed(outputs);
+  const kept = replaces ? all.filter(({ metadata }) => !metadata?.chatmagic?.owner) : all;
+  if (kept.length < all.length) outputs.fromJSON(kept);
+  outputs.add({ output_type: "display_data", metadata: {}, ...output });
+}
+
+/**
+ * Give the cell of a reply under way a box for it, where it has none.
+ * @param {Cell[]} cells
+ * @param {import("./messages.js").Paint} paint of all that is shown
+ * @param {string} blocks
+ */
+export function addLiveOutput(cells, paint, blocks) {
+  const { box, live } = paint;
+  const own = cells.filter(({ id }) => id === paint.cell);
+  if (!box || liveOutputs(own).some((each) => each.live === live)) return;
+  const html = box.replace("\n</div>", () => `\n${blocks}</div>`);
+  addOutput(own, paint, { data: { "text/html": html } });
+}
+
+/**
+ * Bring the outputs that show a reply as under way to its last state, or give its cell one.
+ * @param {Cell[]} cells
+ * @param {import("./messages.js").Settled} settled
+ */
+export function settleOutputs(cells, settled) {
+  const { live, cell: id, data, metadata } = settled;
+  const shown = liveOutputs(cells).filter((each) => each.live === live);
+  for (const { outputs, at } of shown) outputs?.set(at, { ...outputs.get(at).toJSON(), data, metadata });
+  if (shown.length || !metadata.chatmagic) return;
+  const { outputs } = cells.find((cell) => cell.id === id) ?? {};
+  const record = JSON.stringify(metadata.chatmagic);
+  const has = listed(outputs).some(({ metadata: other }) => JSON.stringify(other?.chatmagic) === record);
+  if (has) return;
+  addOutput(cells, settled, { data, metadata });
+}
+
+/**
+ * Write what was painted of replies under way into the notebook, for a save.
+ * @param {Cell[]} cells
+ * @param {import("./paint.js").Painter} painter
+ */
+export function saveOutputs(cells, painter) {
+  for (const each of liveOutputs(cells)) {
+    const blocks = painter.painted(each.live, each.serial);
+    if (blocks) writeOutput(each, (head, rest) => head + withBlocks(head, rest, blocks));
+  }
+}
+
+/**
+ * Leave what came of replies under way as partial: their kernel has ended. They keep their
+ * names, by which a page that is loaded again has the last state where a kernel was only lost.
+ * @param {Cell[]} cells
+ * @param {import("./paint.js").Painter} painter
+ * @param {Set<string>} lives the names of the replies
+ */
+export function endOutputs(cells, painter, lives) {
+  for (const each of liveOutputs(cells).filter(({ live }) => lives.has(live))) {
+    const blocks = painter.painted(each.live, each.serial);
+    writeOutput(each, (head, rest) => {
+      const named = head.replace(/ chatmagic-(live|at-\d+)(?=[" ])/g, "");
+      const all = blocks ? withBlocks(head, rest, blocks) : rest.replace(WAITING, "");
+      return named + (NOTE.test(all) ? all.replace(NOTE, ENDED) : all + ENDED);
+    });
+  }
+}
+
+/**
+ * Return what follows the tag of a reply's box, with other blocks in it.
+ * @param {string} head all before that
+ * @param {string} rest
+ * @param {string} blocks
+ */
+function withBlocks(head, rest, blocks) {
+  const open = head.split("<div").length - head.split("</div").length;
+  const note = rest.match(NOTE)?.[0] ?? PARTIAL;
+  return `\n${blocks}</div>${note}${"</div>".repeat(open - 1)}`;
+}
+
+/**
+ * Change the HTML of an output that shows a reply under way.
+ * @param {{outputs?: Outputs, at: number}} place
+ * @param {(head: string, rest: string) => string} change of all to the end of the tag of the
+ *   reply's box, and of the rest
+ */
+function writeOutput({ outputs, at }, change) {
+  const output = outputs?.get(at).toJSON();
+  const html = String(output.data["text/html"]);
+  const end = html.indexOf(">", html.search(LIVE)) + 1;
+  const data = { ...output.data, "text/html": change(html.slice(0, end), html.slice(end)) };
+  outputs?.set(at, { ...output, data });
+}
+
+/** The outputs that the kernel knows as its own. */
+export class KnownOutputs {
+  constructor() {
+    /** @type {Set<string>} of the HTML of replies that have ended */
+    this.digests = new Set();
+    /** @type {WeakMap<object, {html: string, digest: string}>} by the output */
+    this.checked = new WeakMap();
+  }
+
+  /** @param {string[]} digests */
+  add(digests) {
+    for (const digest of digests) this.digests.add(digest);
+  }
+
+  /** Return whether an output is a reply's that has ended. @param {any} output */
+  has(output) {
+    const { metadata, data } = output?.toJSON() ?? {};
+    const html = data?.["text/html"];
+    if (!metadata?.chatmagic || typeof html !== "string") return false;
+    const known = this.checked.get(output);
+    const digest = known?.html === html ? known.digest : sha256(html);
+    this.checked.set(output, { html, digest });
+    return this.digests.has(digest);
+  }
+}
+
+/** Tag the cells whose outputs have a record, so that nbstripout leaves them. @param {Cell[]} cells */
+export function tagKept(cells) {
+  for (const cell of cells) {
+    const outputs = Array.from({ length: cell.outputs?.length ?? 0 }, (_, at) => cell.outputs?.get(at));
+    if (!outputs.some((output) => output?.metadata?.chatmagic)) continue;
+    const tags = cell.getMetadata?.("tags") ?? [];
+    // Whoever has said no there is heard: with the tag, too, nbstripout would fail.
+    if (!Array.isArray(tags) || tags.includes(KEPT) || cell.getMetadata?.(KEPT) === false) continue;
+    cell.setMetadata?.("tags", [...tags, KEPT]);
+  }
+}
