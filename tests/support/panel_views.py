@@ -12,7 +12,8 @@ from message_types import conforms
 
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import messages
-from chatmagic.jupyter.page.panel import Actions, Hub, Shown
+from chatmagic.jupyter.page.panel import Shown
+from chatmagic.jupyter.status import Status
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from loopback import Peer
 
-    from chatmagic.jupyter.page.drawing import DrawingLoop
     from chatmagic.session.session import Session
 
 PATIENCE = 60.0
@@ -34,8 +34,10 @@ LIMITS = {
 }
 
 
-class Kernel:
+class Kernel(Status):
     """What the hub reads of its kernel."""
+
+    __setattr__, __delattr__ = object.__setattr__, object.__delattr__  # the parent is frozen
 
     def __init__(self) -> None:
         """Say little."""
@@ -67,28 +69,6 @@ class Joined(Protocol):
 
     def receive(self, shown: Shown, message: Any) -> None:
         """Take what it says."""
-
-
-class Pages:
-    """A hub, and the actions of its pages.
-
-    Args:
-        session: the session that is followed.
-        kernel: what the hub reads.
-        loop: the drawing loop.
-    """
-
-    def __init__(self, session: Session, kernel: Kernel, loop: DrawingLoop) -> None:
-        """Follow the session."""
-        self.hub = Hub(session, kernel, loop)
-        self._actions = Actions(self.hub)
-        self.join = self.hub.join
-        self.receive = self._actions.receive
-
-    def close(self) -> None:
-        """Follow and take no more."""
-        self._actions.close()
-        self.hub.close()
 
 
 class View:

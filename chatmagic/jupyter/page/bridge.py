@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from chatmagic.jupyter.page.messages import (
         CodeCell,
         Coded,
+        ForPage,
         KernelState,
         Known,
         Paint,
@@ -341,19 +342,9 @@ class Bridge:
             heard: called with the page's answer, which may never come; returns what the status
                 region says.
         """
-        report = self._report_with(owner)
-        if report is None:
-            return
-        self._send(
-            {
-                "kind": "code",
-                "page": report.page,
-                "key": self._awaiting(heard),
-                "cell": report.cells[str(owner)].id,
-                "digest": digest,
-                "cells": cells,
-            }
-        )
+        if (report := self._report_with(owner)) is not None:
+            asked = self._asked_of(report, owner, heard)
+            self._send({"kind": "code", **asked, "digest": digest, "cells": cells})
 
     def run_cells(
         self, owner: str | None, cells: Sequence[str], heard: Callable[[Started], str]
@@ -365,24 +356,18 @@ class Bridge:
             cells: hashes of the others.
             heard: as :meth:`put_code` has it.
         """
-        report = self._report_with(owner)
-        if report is None:
-            return
-        self._send(
-            {
-                "kind": "run",
-                "page": report.page,
-                "key": self._awaiting(heard),
-                "cell": report.cells[str(owner)].id,
-                "cells": [report.cells[cell].id for cell in cells],
-            }
-        )
+        if (report := self._report_with(owner)) is not None:
+            asked = self._asked_of(report, owner, heard)
+            ids = [report.cells[cell].id for cell in cells]
+            self._send({"kind": "run", **asked, "cells": ids})
 
-    def _awaiting(self, heard: Callable[[Any], str]) -> int:
-        """Return the key of a message that is to be answered."""
+    def _asked_of(
+        self, report: PageReport, owner: str | None, heard: Callable[[Any], str]
+    ) -> ForPage:
+        """Return of which page something is asked, by a key that it answers with."""
         key = self._last_key = self._last_key + 1
         self._awaited = {key: heard}  # a page that is gone does not answer
-        return key
+        return {"page": report.page, "key": key, "cell": report.cells[str(owner)].id}
 
     def listed_with(self, owner: str | None) -> tuple[str, ...]:
         """Return the hashes of the cells that the page of a cell lists; none without a page."""

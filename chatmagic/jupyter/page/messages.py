@@ -98,24 +98,26 @@ class CodeCell(TypedDict):
     source: str
 
 
-class Code(TypedDict):
-    """Cells to put into one page, below a cell, and the digest of all of them."""
+class ForPage(TypedDict):
+    """What is asked of the page of a cell alone, by the cell's id; the answer has the key."""
 
-    kind: Literal["code"]
     page: str
     key: int
     cell: str
+
+
+class Code(ForPage):
+    """Cells to put into the page below the cell, and the digest of all of them."""
+
+    kind: Literal["code"]
     digest: str
     cells: list[CodeCell]
 
 
-class Run(TypedDict):
-    """Stale cells that one page is to run, in order, for a cell that is running."""
+class Run(ForPage):
+    """Stale cells that the page is to run, in order, for the cell, which is running."""
 
     kind: Literal["run"]
-    page: str
-    key: int
-    cell: str
     cells: list[str]
 
 

@@ -20,7 +20,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from IPython.display import DisplayHandle, display
 from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no types
@@ -38,11 +38,11 @@ from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
 
     from chatmagic.conversation.slots import Change
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.page.drawing import DrawingLoop
+    from chatmagic.jupyter.status import Status
     from chatmagic.session.events import Answer, Event
     from chatmagic.session.session import Session
 
@@ -52,6 +52,16 @@ if TYPE_CHECKING:
     Say = Callable[[Change | None], str]
 
 MOST_ASIDES: Final = 50
+STEPS: Final[Mapping[str, tuple[Do, Say]]] = {
+    "undo": (Conversation.undo, undone),
+    "redo": (Conversation.redo, redone),
+}
+"""What goes over the changes of all threads, and the words on it."""
+WITHDRAWN: Final = "Withdrawn before it was sent."
+CLEARED: Final = "A new conversation begins; Undo brings the old one back."
+CLEARED_THREAD: Final = "The turns of the thread {} are set aside; Undo brings them back."
+UNDER_WAY: Final = "A question from the panel is under way: its thread is shown until it ends."
+FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat still works."
 NOT_KEPT: Final = "Not kept: this question was asked without history."
 
 Stage = Literal["asked", "sending", "waiting", "began"]
@@ -166,22 +176,6 @@ class PendingAsks(dict[int, PendingAsk]):
         self.asides = [*self.asides, panel_content.Aside(after, entry)][-MOST_ASIDES:]
 
 
-class KernelStatus(Protocol):
-    """Status of the kernel, as the hub reads it each time anew."""
-
-    def now(self) -> datetime:
-        """Return the time by which the gauge counts."""
-
-    def standing(self) -> dict[str, Any]:
-        """Return the state in one word, and the settings in force as rows of words."""
-
-    def defaults(self) -> dict[str, Any]:
-        """Return the parameters of the panel's questions, as ``Ask`` names them."""
-
-    def streams(self) -> bool:
-        """Return whether a reply is shown while it comes."""
-
-
 @dataclass(slots=True, eq=False)
 class Shown:
     """A panel that is shown: all views of its widget, and its saved output.
@@ -198,7 +192,7 @@ class Shown:
 
 
 class Hub:
-    """Follower of one session that tells its pages.
+    """Follower of one session that tells its pages, and does what they ask for.
 
     Args:
         session: the kernel's session.
@@ -206,7 +200,7 @@ class Hub:
         drawing: the kernel's drawing loop, whose thread serves the pages, too.
     """
 
-    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: Status, drawing: DrawingLoop) -> None:
         """Follow the session; pages may join."""
         self.session = session
         self.kernel = kernel
@@ -219,6 +213,9 @@ class Hub:
         self._shown: tuple[Shown, ...] = ()
         self._announced = dict(self.entries().window()[0])
         self._shown_state: tuple[Any, Any] | None = None
+        self._work: SimpleQueue[tuple[messages.FromPage, Send, Work] | None] = SimpleQueue()
+        run = contextvars.copy_context().run
+        threading.Thread(target=run, args=[self._do], name="chatmagic-ask", daemon=True).start()
         # In its thread, so that nothing is heard of what was put before.
         drawing.put(partial(drawing.join, self._hear))
 
@@ -234,9 +231,31 @@ class Hub:
         """Publish what is in force, if it has changed; may be called in any thread."""
         self.drawing.put(self._look)
 
+    def receive(self, shown: Shown, content: object) -> None:
+        """Take a page's message; may be called in any thread.
+
+        Args:
+            shown: the panel or gauge to whose views the page belongs.
+            content: whatever the page sent.
+        """
+        if message := messages.read(content):
+            context = contextvars.copy_context()
+            self.drawing.put(partial(self._receive, shown, message, context))
+
     def close(self) -> None:
-        """Follow and tell no more."""
+        """Follow and tell no more, and let the worker end."""
         self.drawing.leave(self._hear)
+        self._work.put(None)
+
+    def _do(self) -> None:
+        """Do the work in turn, in the worker's thread."""
+        while (given := self._work.get()) is not None:
+            message, answer, work = given
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - as in `_receive`
+                log_swallowed(error)
+                self.drawing.put(partial(self._fail, message, answer, error))
 
     # All that follows runs in the drawing loop's thread.
 
@@ -425,76 +444,18 @@ class Hub:
         with swallowed():  # a page that went away does not silence the others
             self.context.run(shown.send, dict(message))
 
-
-def _ended(
-    pending: PendingAsk, words: str, *, answered: bool, fine: bool = False
-) -> messages.AskEnd:
-    """Return how an ask ended; a prompt of the panel's that was not answered goes back."""
-    prompt = pending.ask.as_typed if pending.mine and not answered else None
-    return {"key": pending.key, "words": words, "fine": fine, "prompt": prompt}
-
-
-STEPS: Final[Mapping[str, tuple[Do, Say]]] = {
-    "undo": (Conversation.undo, undone),
-    "redo": (Conversation.redo, redone),
-}
-"""What goes over the changes of all threads, and the words on it."""
-WITHDRAWN: Final = "Withdrawn before it was sent."
-CLEARED: Final = "A new conversation begins; Undo brings the old one back."
-CLEARED_THREAD: Final = "The turns of the thread {} are set aside; Undo brings them back."
-UNDER_WAY: Final = "A question from the panel is under way: its thread is shown until it ends."
-FAILED: Final = "{what}: the panel's part of the kernel failed ({error}). %%chat still works."
-
-
-class Actions:
-    """Handlers of the messages by which pages ask for something."""
-
-    def __init__(self, hub: Hub) -> None:
-        """Start the worker, in the context of the cell that shows the first panel."""
-        self._hub = hub
-        self._session = hub.session
-        self._pending = hub.pending
-        self._work: SimpleQueue[tuple[messages.FromPage, Send, Work] | None] = SimpleQueue()
-        run = contextvars.copy_context().run
-        threading.Thread(target=run, args=[self._do], name="chatmagic-ask", daemon=True).start()
-
-    def receive(self, shown: Shown, content: object) -> None:
-        """Take a page's message; may be called in any thread.
-
-        Args:
-            shown: the panel or gauge to whose views the page belongs.
-            content: whatever the page sent.
-        """
-        if message := messages.read(content):
-            context = contextvars.copy_context()
-            self._hub.drawing.put(partial(self._receive, shown, message, context))
-
-    def close(self) -> None:
-        """Let the worker end."""
-        self._work.put(None)
-
-    def _do(self) -> None:
-        """Do the work in turn, in the worker's thread."""
-        while (given := self._work.get()) is not None:
-            message, answer, work = given
-            try:
-                work()
-            except Exception as error:  # noqa: BLE001 - as in `_receive`
-                log_swallowed(error)
-                self._hub.drawing.put(partial(self._fail, message, answer, error))
-
-    # All that follows, but for work, runs in the drawing loop's thread.
+    # What pages ask for.
 
     def _receive(
         self, shown: Shown, message: messages.FromPage, context: contextvars.Context
     ) -> None:
         # Pages are sent to in the context in which they spoke last: ipykernel takes what they
         # say next to the thread that sent to them, past a cell that runs.
-        self._hub.context = context
+        self.context = context
         view = message.get("view", "")
 
         def answer(message: messages.Answer) -> None:
-            self._hub.send(shown, {**message, "view": view})
+            self.send(shown, {**message, "view": view})
 
         try:
             self._take(shown, message, answer)
@@ -505,21 +466,21 @@ class Actions:
     def _take(self, shown: Shown, message: messages.FromPage, answer: Send) -> None:
         match message["kind"]:
             case "ping":
-                self._hub.send(shown, {"kind": "pong"})
+                self.send(shown, {"kind": "pong"})
             case "sync":
                 count = message.get("count")
-                listed = self._hub.snapshot({} if count is None else None, count or 0)
+                listed = self.snapshot({} if count is None else None, count or 0)
                 listed["reloaded"] = message.get("first", False) and shown.greeted
                 shown.greeted = True
                 answer(listed)
             case "want":
-                entries = self._hub.entries().draw(set(message["ids"]))
+                entries = self.entries().draw(set(message["ids"]))
                 answer({"kind": "entries", "entries": entries})
             case "save":
-                html, text = saved(copy(self._session.conversation))
+                html, text = saved(copy(self.session.conversation))
                 answer({"kind": "saved", "data": {"text/html": html, "text/plain": text}})
             case "put":
-                turns = self._session.conversation.turns
+                turns = self.session.conversation.turns
                 cells = panel_content.cells_of(turns, message["turns"], message["cells"])
                 answer({"kind": "insert", "cells": cells})
             case _:
@@ -532,16 +493,16 @@ class Actions:
             case "go":
                 self._go(message, answer)
             case "stop":
-                self._stop(self._pending.get(message["key"]), answer)
+                self._stop(self.pending.get(message["key"]), answer)
             case "step":
                 self._work.put((message, answer, partial(self._step, message["step"], answer)))
             case "pick":
                 work = partial(self._pick, message["turn"], message["reply"])
                 self._work.put((message, answer, work))
-            case "thread" if any(pending.mine for pending in self._pending.values()):
+            case "thread" if any(pending.mine for pending in self.pending.values()):
                 answer({"kind": "notice", "words": UNDER_WAY})
             case "thread":
-                self._hub.show_thread(message["thread"])
+                self.show_thread(message["thread"])
             case "placed":
                 turn, owner = self._turn(message["turn"]), owner_of(message["cell"])
                 if turn is not None and turn.entry == "panel":
@@ -555,8 +516,8 @@ class Actions:
         words = FAILED.format(what=what, error=type(error).__name__)
         if message["kind"] == "ask":
             answer({"kind": "refused", "words": words, "nonce": message["nonce"]})
-        elif message["kind"] == "go" and (pending := self._pending.get(message["key"])):
-            self._hub.drop(pending, words)
+        elif message["kind"] == "go" and (pending := self.pending.get(message["key"])):
+            self.drop(pending, words)
         else:
             answer({"kind": "notice", "words": words})
 
@@ -566,12 +527,12 @@ class Actions:
         old = self._turn(message["replaces"])
         if text is None:
             text = "" if old is None else old.as_typed  # which pages may show otherwise
-        for pending in tuple(self._pending.values()):
+        for pending in tuple(self.pending.values()):
             if pending.stage == "asked":
                 # Its page has gone before it could say go.
-                self._hub.drop(pending, WITHDRAWN)
+                self.drop(pending, WITHDRAWN)
         why = ""
-        if any(pending.mine for pending in self._pending.values()):
+        if any(pending.mine for pending in self.pending.values()):
             why = "A question from the panel is under way already; this one was not sent."
         elif message["replaces"] is not None and (old is None or old.entry != "panel"):
             why = "That turn is no longer the panel's. Nothing was sent."
@@ -581,9 +542,9 @@ class Actions:
             answer({"kind": "refused", "words": why, "nonce": nonce})
             return
         # A turn of the panel is asked again as a cell is run again: in the same place.
-        names, shown = self._hub.threads()
+        names, shown = self.threads()
         thread = shown if len(names) > 1 else None
-        defaults = self._hub.kernel.defaults()
+        defaults = self.kernel.defaults()
         ask = Ask(
             without_lone_surrogates(text),
             owner=secrets.token_hex(8) if old is None else old.owner,
@@ -592,60 +553,60 @@ class Actions:
             asker="the panel",
             **{**defaults, "thread": thread if old is None else old.thread},
         )
-        pending = self._pending.add(ask)
-        pending.place(self._session.conversation.turns)
-        self._hub.show(pending)
+        pending = self.pending.add(ask)
+        pending.place(self.session.conversation.turns)
+        self.show(pending)
         answer({"kind": "offer", "key": pending.key, "nonce": nonce})
 
     def _go(self, message: messages.Go, answer: Send) -> None:
-        pending = self._pending.get(message["key"])
+        pending = self.pending.get(message["key"])
         if pending is None or pending.stage != "asked":
             return
         pending.stage, pending.halt = "sending", Halt()
         self._work.put((message, answer, partial(self._ask, pending)))
 
     def _waits(self, pending: PendingAsk, holder: str) -> None:
-        if self._pending.get(pending.key) is pending:
+        if self.pending.get(pending.key) is pending:
             pending.stage = "waiting"
             pending.note = f"Waiting for the reply to {holder} to end."
-            self._hub.show(pending)
+            self.show(pending)
 
     def _stop(self, pending: PendingAsk | None, answer: Send) -> None:
         if pending is None:
             return
         if pending.stage == "asked":
-            self._hub.drop(pending, WITHDRAWN)
+            self.drop(pending, WITHDRAWN)
             return
         if pending.halt is not None:
             pending.halt.stop()
             answer({"kind": "stopping"})
 
     def _turn(self, number: int | None) -> Turn | None:
-        turns = self._session.conversation.turns
+        turns = self.session.conversation.turns
         return next((turn for turn in turns if turn.number == number), None)
 
     # Work.
 
     def _ask(self, pending: PendingAsk) -> None:
         def waits(holder: str) -> None:
-            self._hub.drawing.put(partial(self._waits, pending, holder))
+            self.drawing.put(partial(self._waits, pending, holder))
 
         # Followers of the session have heard of what fails.
         with swallowed(Exception, KeyboardInterrupt):
-            self._session.run(pending.ask, _Waiting(waits), pending.halt)
+            self.session.run(pending.ask, _Waiting(waits), pending.halt)
 
     def _step(self, step: str, answer: Send) -> None:
-        names, shown = self._hub.threads()
+        names, shown = self.threads()
         if step in STEPS:
             do, say = STEPS[step]
-            words = say(self._session.change(do))
+            words = say(self.session.change(do))
         elif len(names) > 1:
-            self._session.change(lambda conversation: conversation.delete(shown))
+            self.session.change(lambda conversation: conversation.delete(shown))
             words = CLEARED_THREAD.format(shown)
         else:
-            self._session.change(Conversation.reset)
+            self.session.change(Conversation.reset)
             words = CLEARED
-        self._hub.drawing.put(partial(answer, {"kind": "notice", "words": words}))
+        self.drawing.put(partial(answer, {"kind": "notice", "words": words}))
 
     def _pick(self, number: int, reply: int) -> None:
         """Put another reply to a turn's question in its place, if both are still there."""
@@ -655,11 +616,19 @@ class Actions:
             is_other = reply in replies and reply != number
             return conversation.replace_reply(replies[reply], number) if is_other else None
 
-        self._session.change(pick)
+        self.session.change(pick)
 
     def _hand_over(self, number: int, owner: str) -> None:
         """Let the cell that stands own the turn: run, it replaces it."""
-        self._session.change(lambda conversation: conversation.hand_over(number, owner))
+        self.session.change(lambda conversation: conversation.hand_over(number, owner))
+
+
+def _ended(
+    pending: PendingAsk, words: str, *, answered: bool, fine: bool = False
+) -> messages.AskEnd:
+    """Return how an ask ended; a prompt of the panel's that was not answered goes back."""
+    prompt = pending.ask.as_typed if pending.mine and not answered else None
+    return {"key": pending.key, "words": words, "fine": fine, "prompt": prompt}
 
 
 class _Waiting(View):
@@ -694,11 +663,10 @@ class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
 class Panels:
     """The panels of one kernel."""
 
-    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: Status, drawing: DrawingLoop) -> None:
         """Follow the session."""
         self._session = session
         self._hub = Hub(session, kernel, drawing)
-        self._actions = Actions(self._hub)
         self.look = self._hub.look
         self._shown: dict[str | None, tuple[DOMWidget, Shown]] = {}
 
@@ -718,7 +686,7 @@ class Panels:
         handle = DisplayHandle()
         handle.display(self._saved(), raw=True)
         shown = Shown(widget.send, lambda: handle.update(self._saved(), raw=True))
-        widget.on_msg(lambda _widget, message, _buffers: self._actions.receive(shown, message))
+        widget.on_msg(lambda _widget, message, _buffers: self._hub.receive(shown, message))
         self._shown[cell] = widget, shown
         self._hub.join(shown)
 
@@ -726,7 +694,6 @@ class Panels:
         """Take them all away."""
         for cell in list(self._shown):
             self._remove(cell)
-        self._actions.close()
         self._hub.close()
 
     def _remove(self, cell: str | None) -> DOMWidget | None:

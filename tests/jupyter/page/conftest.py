@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from panel_views import Kernel, Pages, Service, View
+from panel_views import Kernel, Service, View
 from shells import alone
 
 from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.drawing import DrawingLoop
+from chatmagic.jupyter.page.panel import Hub
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -55,16 +56,16 @@ def loop(session: Session) -> Iterator[DrawingLoop]:
 @pytest.fixture
 def pages(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Pages]:
+) -> Iterator[Hub]:
     """Give a hub that shows every fragment, with what its pages ask for."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN_MANY", 0.0)
-    made = Pages(session, kernel, loop)
+    made = Hub(session, kernel, loop)
     yield made
     made.close()
 
 
 @pytest.fixture
-def page(pages: Pages) -> View:
+def page(pages: Hub) -> View:
     """Give a panel's view."""
     return View(pages)

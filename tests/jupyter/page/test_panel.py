@@ -19,7 +19,6 @@ from panel_views import (
     NOON,
     PATIENCE,
     Kernel,
-    Pages,
     Service,
     View,
     fill,
@@ -40,7 +39,7 @@ from chatmagic.emulator.server import Settings
 from chatmagic.errors import ReplyFormatError, ServiceError
 from chatmagic.jupyter.page import drawing, messages, panel
 from chatmagic.jupyter.page.messages import PROTOCOL
-from chatmagic.jupyter.page.panel import MOST_ASIDES, PendingAsks, Shown
+from chatmagic.jupyter.page.panel import MOST_ASIDES, Hub, PendingAsks, Shown
 from chatmagic.jupyter.page.panel_content import LogEntries
 from chatmagic.jupyter.transcript import NEEDS_A_PAGE
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Listener
@@ -76,7 +75,7 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     for count in (60, 600):
         session.conversation = Conversation()
         fill(session, count)
-        with closing(Pages(session, kernel, loop)) as pages:
+        with closing(Hub(session, kernel, loop)) as pages:
             page = View(pages)
             first = page.sync()
             assert (len(first["entries"]), first["earlier"]) == (30, count - 30)
@@ -96,7 +95,7 @@ def test_drawing_is_paced_by_the_length(
 ) -> None:
     """The first fragment is drawn at once; then nothing until the pause is over, or the reply."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
-    with closing(Pages(session, kernel, loop)) as pages:
+    with closing(Hub(session, kernel, loop)) as pages:
         page = View(pages)
         heard = following(session, page, ["one ", "two ", "three"])
     assert ["one" in one["html"] for one in heard if one["kind"] == "text"] == [True]
@@ -111,7 +110,7 @@ def test_what_the_bridge_paints_is_not_told_twice(
     """Its script finds the panel's box, too, which comes with the first drawing."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
     loop.painted()
-    with closing(Pages(session, kernel, loop)) as pages:
+    with closing(Hub(session, kernel, loop)) as pages:
         page = View(pages)
         heard = following(session, page, ["one ", "two ", "three"])
     (text,) = [one for one in heard if one["kind"] == "text"]
@@ -171,7 +170,7 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
     ]
 
 
-def test_two_panels_agree(pages: Pages, page: View) -> None:
+def test_two_panels_agree(pages: Hub, page: View) -> None:
     """What one asks both are told; answers to one view go to its page alone."""
     other = View(pages)
     over = page.asked("why?")
@@ -182,7 +181,7 @@ def test_two_panels_agree(pages: Pages, page: View) -> None:
 
 
 def test_views_that_open_late_show_what_the_first_one_shows(
-    pages: Pages, page: View, session: Session
+    pages: Hub, page: View, session: Session
 ) -> None:
     """By asking for what they lack; also after an undo, another order and a turn in between."""
     page.asked("one")
@@ -195,17 +194,17 @@ def test_views_that_open_late_show_what_the_first_one_shows(
     assert page.log() == shown
 
 
-def test_a_page_that_went_away_silences_nobody(pages: Pages, page: View) -> None:
+def test_a_page_that_went_away_silences_nobody(pages: Hub, page: View) -> None:
     """The others are told on."""
     page.went = True
     other = View(pages)
     other.asked("why?")
-    pages.hub.leave(page.shown)
+    pages.leave(page.shown)
     assert [entry["prompt"] for entry in other.log()] == ["why?"]
 
 
 def test_a_view_that_opens_in_the_middle_sees_what_came(
-    page: View, pages: Pages, service: Service
+    page: View, pages: Hub, service: Service
 ) -> None:
     """The ask under way is in what it is told first, with the text so far; so is a reload."""
     service.reply, go_on = holding("half ")
@@ -312,7 +311,7 @@ def test_stop_ends_a_cells_reply_by_name(session: Session, page: View, service: 
     assert page.kinds.count("stopping") == 1
 
 
-def test_a_page_is_told_in_the_context_in_which_it_spoke(pages: Pages) -> None:
+def test_a_page_is_told_in_the_context_in_which_it_spoke(pages: Hub) -> None:
     """By it a kernel knows the thread that takes what the page says next."""
     spoken: ContextVar[str] = ContextVar("spoken", default="nowhere")
     seen: list[str] = []
@@ -362,7 +361,7 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(pages: Pages) -> None:
         "not a dict",
     ],
 )
-def test_no_message_of_a_page_stops_the_hub(page: View, pages: Pages, content: Any) -> None:
+def test_no_message_of_a_page_stops_the_hub(page: View, pages: Hub, content: Any) -> None:
     """Whatever a page says, it is served on."""
     pages.receive(page.shown, content)
     page.say("ping")
@@ -578,16 +577,16 @@ def test_a_kernel_that_cannot_say_its_state_still_has_a_panel(
 
 
 def test_what_a_cell_has_set_is_shown(
-    page: View, pages: Pages, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+    page: View, pages: Hub, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the cell's end, if it is something that a panel shows; not what has not changed."""
     assert page.sync()["standing"]["state"] == "live"
-    pages.hub.look()
+    pages.look()
     page.say("ping")
     page.until("pong")
     assert page.kinds == ["snapshot", "pong"]
     monkeypatch.setattr(kernel, "standing", lambda: {"state": "replay", "rows": []})
-    pages.hub.look()
+    pages.look()
     assert page.until("snapshot")["standing"]["state"] == "replay"
 
 
