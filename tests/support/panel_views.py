@@ -13,7 +13,6 @@ from message_types import conforms
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import messages
 from chatmagic.jupyter.page.panel import Shown
-from chatmagic.jupyter.status import Status
 from chatmagic.models import Reply
 
 if TYPE_CHECKING:
@@ -34,10 +33,8 @@ LIMITS = {
 }
 
 
-class Kernel(Status):
+class Kernel:
     """What the hub reads of its kernel."""
-
-    __setattr__, __delattr__ = object.__setattr__, object.__delattr__  # the parent is frozen
 
     def __init__(self) -> None:
         """Say little."""

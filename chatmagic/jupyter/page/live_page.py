@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from chatmagic.jupyter.cells.execution import Execution
-    from chatmagic.jupyter.page.panel import Panels
+    from chatmagic.jupyter.page.panel import KernelStatus, Panels
     from chatmagic.jupyter.settings import KernelSettings
-    from chatmagic.jupyter.status import Status
     from chatmagic.session.events import Ask
     from chatmagic.session.session import Session
 
@@ -35,7 +34,7 @@ class LivePage:
         self._panels: Panels | None = None
         self._unfollow = session.follow(self.drawing.hear)
 
-    def panels(self, status: Status) -> Panels:
+    def panels(self, status: KernelStatus) -> Panels:
         """Return the kernel's panels."""
         if self._panels is None:
             from chatmagic.jupyter.page.panel import Panels  # noqa: PLC0415 - ipywidgets takes its time

@@ -20,7 +20,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from IPython.display import DisplayHandle, display
 from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no types
@@ -38,11 +38,11 @@ from chatmagic.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from chatmagic.conversation.slots import Change
     from chatmagic.conversation.turn import Turn
     from chatmagic.jupyter.page.drawing import DrawingLoop
-    from chatmagic.jupyter.status import Status
     from chatmagic.session.events import Answer, Event
     from chatmagic.session.session import Session
 
@@ -176,6 +176,22 @@ class PendingAsks(dict[int, PendingAsk]):
         self.asides = [*self.asides, panel_content.Aside(after, entry)][-MOST_ASIDES:]
 
 
+class KernelStatus(Protocol):
+    """Status of the kernel, as the hub reads it each time anew."""
+
+    def now(self) -> datetime:
+        """Return the time by which the gauge counts."""
+
+    def standing(self) -> dict[str, Any]:
+        """Return the state in one word, and the settings in force as rows of words."""
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the parameters of the panel's questions, as ``Ask`` names them."""
+
+    def streams(self) -> bool:
+        """Return whether a reply is shown while it comes."""
+
+
 @dataclass(slots=True, eq=False)
 class Shown:
     """A panel that is shown: all views of its widget, and its saved output.
@@ -200,7 +216,7 @@ class Hub:
         drawing: the kernel's drawing loop, whose thread serves the pages, too.
     """
 
-    def __init__(self, session: Session, kernel: Status, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
         """Follow the session; pages may join."""
         self.session = session
         self.kernel = kernel
@@ -663,7 +679,7 @@ class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
 class Panels:
     """The panels of one kernel."""
 
-    def __init__(self, session: Session, kernel: Status, drawing: DrawingLoop) -> None:
+    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
         """Follow the session."""
         self._session = session
         self._hub = Hub(session, kernel, drawing)
