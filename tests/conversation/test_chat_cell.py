@@ -34,6 +34,7 @@ def question(source: str) -> str | None:
         ("%chat Why?", "Why?"),
         ("%chat Why is that so?  ", "Why is that so?"),
         ("%chat Why\\\nis that?", "Why is that?"),
+        ("%chat Why\\", "Why\\"),
         ("%chat Why a\u2028b?", "Why a\u2028b?"),
         ("reply = %chat --last 2 Why?", "Why?"),
         ("# a note\n%chat Why?", "Why?"),
@@ -124,6 +125,7 @@ def test_what_a_magic_leaves_in_the_output(source: str, kind: str, asks: bool) -
     """The kind of its record, and whether it asks."""
     plan = plan_of(source)
     assert plan.commands[0].recorded == kind
+    assert plan.commands[0].is_quiet is ("-q" in source)
     assert plan.asks is asks
 
 

@@ -13,6 +13,7 @@ from talks import abc, ask, carries, instructions_of, layout, prompts
 from chatmagic._json import digest
 from chatmagic.conversation import steering
 from chatmagic.conversation.cell_order import Layout
+from chatmagic.conversation.chat_cell import plan_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.request_facts import Value
@@ -263,6 +264,14 @@ def test_empty_ones_end_those_above() -> None:
     """Their cell shows nothing of them."""
     lone = Instructions.of("", "empty.md")
     assert (lone.in_force, lone.reads) == (None, ("",))
+
+
+@pytest.mark.parametrize("text", ["Be terse.", "two\nlines\n", "", "  indented", ">>> 1 + 1"])
+def test_the_cell_for_instructions_reads_the_same(text: str) -> None:
+    """A saved notebook's cell gives what it was made of."""
+    (command,) = plan_of(Instructions.of(text).source).commands
+    assert command.name == "chat_instructions"
+    assert Instructions.of(command.body or "").text == text
 
 
 def test_instructions_in_words() -> None:
