@@ -1,4 +1,4 @@
-"""Tab in a cell that asks: options, values, turns, files and names, by what commands declare."""
+"""Tab in a cell that asks: options, values, turns, files and names, as commands declare them."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class _Typed:
 
     Args:
         command: the command.
-        line: what stands after it, up to the cursor or to the line's end.
-        body: what of the cell's body stands before the cursor; ``None`` on the magic's line.
+        line: the text after it, up to the cursor or to the line's end.
+        body: the part of the cell's body before the cursor; ``None`` on the magic's line.
     """
 
     command: Command
@@ -180,7 +180,7 @@ class Completions:
         return self._values([*option.suggested, *kinds], word)
 
     def _values(self, offered: Iterable[str], fragment: str) -> list[SimpleCompletion]:
-        """Return what is offered, and begins so: words as they are, or all of a kind."""
+        """Return the offered values that begin so: words as they are, or all of a kind."""
         values: list[SimpleCompletion] = []
         for word in offered:
             if word == "FILE":

@@ -1,4 +1,4 @@
-"""One kernel: its cells and pages, beside what is set for it."""
+"""One kernel: its cells and pages, beside its settings."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Kernel(ConfiguredEnvironment):
         return None if layout is None else layout.order
 
     def named(self, name: str) -> object:
-        """Return what a name of the user's namespace stands for.
+        """Return the value of a name in the user's namespace.
 
         Args:
             name: an identifier, or several with dots between them.
@@ -128,7 +128,7 @@ class Kernel(ConfiguredEnvironment):
     # --- What the commands show and change -----------------------------------------------------
 
     def window(self, last: int | None = None, *, owns: bool = False) -> Window:
-        """Return what a question of the running cell would carry, once the page is followed.
+        """Return the window of a question in the running cell, once the page is followed.
 
         Where no page tells an order, a cell that owns no place stands below all turns of the
         thread in which it first ran, so that its numbers mean the same turns when all cells run
@@ -188,7 +188,7 @@ class Kernel(ConfiguredEnvironment):
         )
 
     def close(self) -> None:
-        """Close what was opened in pages, and stop the emulator."""
+        """Close the pages, and stop the emulator."""
         if self._page is not None:
             self._page.close()
         super().close()

@@ -37,7 +37,7 @@ class ChatMagics(KernelSettings, Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings."""
         super().__init__(shell)
-        # What is set now comes from a file; what changes later, from a cell.
+        # Settings are a file's now; a later change is a cell's.
         self.file_url = self.base_url
         self.homes = {}
         self.changed_later = set()
@@ -58,11 +58,11 @@ class ChatMagics(KernelSettings, Magics):
         """The kernel of this shell."""
 
     def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known here; what a file sets is looked at when it is sent."""
+        """Return the keys that are known here; a file's settings are checked when they are sent."""
         return self.kernel.known_keys() if "kernel" in vars(self) else ()
 
     def update_config(self, config: Config) -> None:
-        """Set what ``%config`` says in a cell.
+        """Set the values that ``%config`` gives in a cell.
 
         Args:
             config: the settings of the shell, by class and name.
@@ -85,7 +85,7 @@ class ChatMagics(KernelSettings, Magics):
         current.use_environment(lambda: kernel)
 
     def leave(self) -> None:
-        """Close what was opened for the shell; the session's conversation stays."""
+        """Close everything that was opened for the shell; the session's conversation stays."""
         current.use_environment(None)
         for each in self._opened:
             each.close()

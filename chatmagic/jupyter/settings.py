@@ -1,4 +1,4 @@
-"""Settings: the typed traits of ``%config ChatMagics``, and what a session needs of them.
+"""Settings: the typed traits of ``%config ChatMagics``, and a session's environment by them.
 
 A kernel has those of its cells; a command outside a kernel, those of IPython's configuration files.
 """
@@ -109,7 +109,12 @@ class _NoSwitch(TraitType[Any, Any]):
     """A trait that does not take True and False, which Python takes for numbers."""
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """Refuse True and False."""
+        """Refuse True and False.
+
+        Args:
+            obj: the object with the trait.
+            value: the value to set.
+        """
         if isinstance(value, bool):
             self.error(obj, value)
         return super().validate(obj, value)  # type: ignore[misc]
@@ -124,7 +129,7 @@ class _WholeNumber(_NoSwitch, Integer[Any, Any]):
 
 
 class KernelSettings(Configurable):
-    """The settings of one kernel; the manual's page "Configuration" says what they do."""
+    """The settings of one kernel; the manual's page "Configuration" describes them."""
 
     file_url: str | None
     """The address that a configuration file sets."""
@@ -219,7 +224,7 @@ class KernelSettings(Configurable):
         raise NotImplementedError
 
     def _load_config(self, cfg: Config, *more: Any, **named: Any) -> None:
-        """Set what a file or ``%config`` says; no error of it shows a key."""
+        """Set the values of a file or of ``%config``; no error of it shows a key."""
         try:
             super()._load_config(cfg, *more, **named)
         except TraitError as error:
@@ -257,7 +262,7 @@ def _files() -> Config:
             "Nothing was sent.",
             hint="IPYTHONDIR names another folder.",
         ) from None
-    # Without what a file says, such as its budget, nothing is to be sent.
+    # Without a file's settings, such as its budget, nothing is to be sent.
     reader = Application(raise_config_file_errors=True)
     try:
         reader.load_config_file(
@@ -273,8 +278,8 @@ def _files() -> Config:
 class ConfiguredEnvironment:
     """What a session needs of its settings, which are read at each use.
 
-    With what its two kinds add, :class:`chatmagic.jupyter.kernel.Kernel` and the shell's, it is an
-    environment (:class:`chatmagic.session.environment.Environment`).
+    With the methods of its two kinds, :class:`chatmagic.jupyter.kernel.Kernel` and the shell's, it
+    is an environment (:class:`chatmagic.session.environment.Environment`).
     """
 
     def __init__(self, settings: KernelSettings) -> None:
@@ -297,7 +302,7 @@ class ConfiguredEnvironment:
         """Print a line where it fails no cell.
 
         Args:
-            line: what it says.
+            line: the line.
         """
         print(line, file=sys.stderr)
 
@@ -322,7 +327,7 @@ class ConfiguredEnvironment:
         """Return which cassette the session puts in now; ``None`` for no cassette.
 
         Raises:
-            InputError: what is set does not go together.
+            InputError: the settings contradict each other.
         """
         choice = self.choice()
         if choice is None:
@@ -352,7 +357,7 @@ class ConfiguredEnvironment:
         """Return why nothing is sent from here, as a clause; ``None`` where it is.
 
         Raises:
-            InputError: what is set does not go together.
+            InputError: the settings contradict each other.
         """
         choice = self.choice()
         if choice is None or choice.mode != "replay":
@@ -363,7 +368,7 @@ class ConfiguredEnvironment:
         """Return which cassette is chosen, as things are set now; ``None`` for no cassette.
 
         Raises:
-            InputError: what is set does not go together.
+            InputError: the settings contradict each other.
         """
         return resolve(
             os.environ,
@@ -374,7 +379,7 @@ class ConfiguredEnvironment:
         )
 
     def is_replaying(self) -> bool:
-        """Return whether nothing is sent, or something is wrong with what is set."""
+        """Return whether nothing is sent, or a setting is wrong."""
         try:
             return self.replaying() is not None
         except ChatError:
@@ -427,7 +432,7 @@ class ConfiguredEnvironment:
             return (*config.known_keys(), *self.typed.values())
         return endpoint.known_keys
 
-    # --- Addresses, and what belongs to which
+    # --- Addresses, and the settings of each
 
     def candidates(self) -> list[config.Setting]:
         """Return the addresses that may be set, the one that counts first before the others."""

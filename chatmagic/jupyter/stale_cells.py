@@ -1,4 +1,4 @@
-"""Stale cells: which a cell has made stale, and about what it takes to ask them again."""
+"""Stale cells: those that a cell has made stale, and the estimated cost of asking them again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def below(causes: Mapping[str, Cause], order: Sequence[str]) -> dict[str, list[s
     """Return the stale cells below each cell that made them stale, in order.
 
     Args:
-        causes: what made cells stale, by their hashes.
+        causes: the causes of staleness, by the cells' hashes.
         order: hashes of a page's cells from top to bottom.
     """
     made: dict[str, list[str]] = {}
@@ -32,7 +32,7 @@ def below(causes: Mapping[str, Cause], order: Sequence[str]) -> dict[str, list[s
 
 
 def quote(session: Session, cells: Collection[str], where: str = "") -> str:
-    """Return how many turns the cells would ask, and about what that takes.
+    """Return how many turns the cells would ask, and the estimated cost.
 
     Args:
         session: the session.
@@ -54,7 +54,7 @@ def quote(session: Session, cells: Collection[str], where: str = "") -> str:
 
 def _is_replayed(session: Session) -> bool:
     """Return whether a cassette answers, and nothing is sent."""
-    with swallowed(ChatError):  # what is set may not go together; the next question says so
+    with swallowed(ChatError):  # settings may contradict each other; the next question says so
         cassette = session.environment.cassette()
         return cassette is not None and cassette.config.mode == "replay"
     return False

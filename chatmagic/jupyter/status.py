@@ -37,7 +37,7 @@ CASSETTE_MODES: Final = {
     "replay": "nothing is sent, no key is needed",
     "refresh": "everything is asked again, and saved",
 }
-"""The modes of a cassette, and what they do."""
+"""The modes of a cassette, and their effects."""
 SHOWN: Final = 200
 """The most characters of names."""
 
@@ -59,7 +59,7 @@ class Status:
         return state.credits.seen_at + max(here - state.received_at, timedelta())
 
     def standing(self) -> dict[str, Any]:
-        """Return the state in one word, and what counts for a question of the panel, as rows."""
+        """Return the state in one word, and the rows that hold for a question of the panel."""
         order = self.kernel.order(None)
         window = self.kernel.session.conversation.window(order=order)
         return {"state": self._state(), "rows": [*map(list, self._rows(window.instructions))]}
@@ -110,7 +110,7 @@ class Status:
         return notes if replayed is None else [*notes, replayed]
 
     def summary(self) -> tuple[str, str]:
-        """Return what ``%chat`` alone shows, as HTML and as text."""
+        """Return the state that ``%chat`` alone shows, as HTML and as text."""
         here = self.kernel.window()
         conversation = self.kernel.session.conversation
         stale = len(conversation.stale_turns())
@@ -127,14 +127,14 @@ class Status:
         return transcript.facts(rows, "Status", html), "\n".join([*lines, words])
 
     def service(self) -> str:
-        """Return what the ledger calls the service that is asked now."""
+        """Return the ledger's name of the service that is asked now."""
         try:
             return service_of(self.kernel.endpoint())
         except ChatError:
             return EMULATOR
 
     def _rows(self, instructions: Value | None) -> list[tuple[str, str]]:
-        """Return what counts for a question, as rows of a name and words."""
+        """Return the settings that hold for a question, as rows of a name and words."""
         kernel, rows = self.kernel, []
         if (cassette := cassette_words(kernel)) is not None:
             rows.append(("Cassette", cassette))

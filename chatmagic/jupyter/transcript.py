@@ -57,7 +57,7 @@ def marks(
     notebooks: Mapping[str, str] | None = None,
     hidden: Collection[int] | None = None,
 ) -> Callable[[Turn], str]:
-    """Return what gives in words what is particular about a turn.
+    """Return a function that gives the notes on a turn, in words.
 
     Args:
         conversation: the conversation.
@@ -96,7 +96,7 @@ def table(
         conversation: the conversation.
         order: which order is in force, in words.
         notebooks: as :func:`marks` has them.
-        here: what a question would carry; ``None`` where that is not to be said.
+        here: the window of a question; ``None`` where it is not to be told.
         listed: number of the first turn that is listed, and of the last; ``None`` is the newest.
     """
     count = len(conversation)
@@ -108,7 +108,7 @@ def table(
 
 
 def _more(first: int, last: int, count: int) -> str:
-    """Return in words which of so many turns are listed, and what lists those before them."""
+    """Return in words which turns are listed, and the command that lists those before them."""
     if (first, last) == (1, count):
         return ""
     before = f"{max(1, first - MOST_LISTED)}-{first - 1}"
@@ -117,7 +117,7 @@ def _more(first: int, last: int, count: int) -> str:
 
 
 def _carried(here: Window, count: int) -> str:
-    """Return in words what a question would carry, where that is not all of so many turns."""
+    """Return in words the turns that a question would carry, where these are not all turns."""
     if len(here.turns) == count:
         return ""
     places = [place for place, _ in here.places]
@@ -195,7 +195,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
     Args:
         head: the names of its columns.
         rows: the texts of its cells.
-        name: what it shows, for a screen reader.
+        name: its subject, for a screen reader.
     """
     cell = f'<td dir="auto" style="{_SAID}">'
     html = "".join(
@@ -211,7 +211,7 @@ def facts(rows: Sequence[tuple[str, str]], name: str, below: str = "") -> str:
 
     Args:
         rows: the names with their words.
-        name: what it shows, for a screen reader.
+        name: its subject, for a screen reader.
         below: safe HTML below the table.
     """
     html = "".join(
@@ -307,7 +307,7 @@ NEEDS_A_PAGE: Final = PANEL_ABSENT["text/plain"]
 
 
 def saved(conversation: Conversation) -> tuple[str, str]:
-    """Return what a saved notebook shows of the panel, as HTML and as text.
+    """Return the saved form of the panel's conversation, as HTML and as text.
 
     The panel's own turns are there in full, those of cells, which have outputs of their
     own, by a line; of a long conversation the newest, and how many more there are.
@@ -359,8 +359,8 @@ def dry_run(preview: Preview, credits: Credits | None) -> tuple[str, str]:
     """Return the request of a dry run, as HTML and as text.
 
     Args:
-        preview: what would be sent.
-        credits: what is left; ``None`` where it is not known.
+        preview: the request.
+        credits: the credits that are left; ``None`` where they are not known.
     """
     lines = ["Dry run: nothing was sent, and nothing is kept.", *_where(preview), *preview.notes]
     rate = preview.rate
@@ -375,7 +375,7 @@ def dry_run(preview: Preview, credits: Credits | None) -> tuple[str, str]:
 
 
 def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
-    """Return what went with a turn, as HTML and as text.
+    """Return the request of a turn, as HTML and as text.
 
     Args:
         conversation: whose turn it is.

@@ -39,7 +39,7 @@ _NAMED: Final = 5
 
 
 class Descriptions:
-    """Texts of the expressions of one prompt, and what is said of them to the person who asks.
+    """Texts of the expressions of one prompt, and the note on them for the person who asks.
 
     Args:
         shell: the shell in whose namespace they are evaluated.
@@ -68,7 +68,7 @@ class Descriptions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line on what was described; none where all were texts and numbers."""
+        """A line on the described values; none where all were texts and numbers."""
         words = list(dict.fromkeys(self._words))
         if len(words) > _NAMED:
             words[_NAMED:] = [f"and {counted(len(words) - _NAMED, 'more value')}"]
@@ -76,7 +76,7 @@ class Descriptions:
 
 
 def describe(value: object, shell: InteractiveShell) -> Description:
-    """Return what stands for an object in a prompt.
+    """Return the description of an object for a prompt.
 
     A text goes in as it is, a number as ``str()``. Nothing else is longer than
     :data:`LIMIT`. Where an object's own methods fail, the
@@ -115,7 +115,7 @@ def describe(value: object, shell: InteractiveShell) -> Description:
 
 
 def _own_words(value: object) -> Description | None:
-    """Return what an object says of itself for a model, if it does."""
+    """Return an object's own words for a model, if it has any."""
     method = get_real_method(value, "_repr_llm_")
     text = None if method is None else method()
     if not isinstance(text, str):
@@ -132,7 +132,7 @@ def _as_ipython_shows_it(value: object, shell: InteractiveShell) -> Description:
 # --- The text of a description, and its bound ----------------------------------------------------
 
 LIMIT: Final = 4_000
-"""The most characters of a description, with what it says of what was left out."""
+"""The most characters of a description, with its line on the omitted part."""
 COUNTED: Final = 100_000
 """How far a text is made to tell how long it is; a longer one is longer than that."""
 _CELL: Final = 60
@@ -151,7 +151,7 @@ class Description:
 
     Args:
         text: the text, at most :data:`LIMIT` characters of an object that is no text.
-        what: what it describes, such as ``80 rows``; empty for a text or a number.
+        what: its subject, such as ``80 rows``; empty for a text or a number.
         whole: whether it is all of the object's text or source, not a selection.
     """
 
@@ -160,7 +160,7 @@ class Description:
     whole: bool = False
 
     def words(self, expression: str) -> str:
-        """Return what went in for a person, in one line; empty for a text or a number.
+        """Return subject and size for a person, in one line; empty for a text or a number.
 
         Args:
             expression: as typed between the braces.
@@ -177,8 +177,8 @@ def whole_or_cut(text: str, what: str, of: str, *, complete: bool = True) -> Des
 
     Args:
         text: the text.
-        what: what it describes.
-        of: what the text is of, for the line that says how much was left out.
+        what: its subject.
+        of: the subject in the line that says how much was left out.
         complete: whether there is no more of the text; otherwise it is of unknown length.
     """
     if complete and len(text) <= LIMIT:
@@ -203,7 +203,11 @@ def is_a(value: object, package: str, *names: str) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """Return the name of an object's type, with its size where that is a built-in container."""
+    """Return the name of an object's type, with its size where that is a built-in container.
+
+    Args:
+        value: any object.
+    """
     kind = type(value)
     name = one_line(type.__dict__["__name__"].__get__(kind), _NAME)
     if kind not in _SIZED:
@@ -225,6 +229,9 @@ class _Bounded(io.StringIO):
 
     def write(self, text: str) -> int:
         """Keep a piece as far as it fits.
+
+        Args:
+            text: the piece.
 
         Raises:
             _Full: it does not fit.
@@ -540,7 +547,7 @@ def _plotted_line(line: Any) -> str:
 
 
 def _bars(axes: Any, container: Any) -> str:
-    """Return the sizes of the bars that were drawn together, by what their axis calls them."""
+    """Return the sizes of the bars that were drawn together, by the names of their axis."""
     lying = container.orientation == "horizontal"
     axis = axes.yaxis if lying else axes.xaxis
     bars, sizes = container.patches, container.datavalues
@@ -555,7 +562,7 @@ def _bars(axes: Any, container: Any) -> str:
 
 
 def _tick(axis: Any, place: float) -> str:
-    """Return what the axis calls a place: a category, a date, or the number."""
+    """Return the axis's name of a place: a category, a date, or the number."""
     formatter = axis.get_major_formatter()
     if is_a(formatter, "matplotlib.category", "StrCategoryFormatter"):
         return cell(formatter(place))
@@ -630,7 +637,7 @@ def _class_of_a_cell(value: type, shell: InteractiveShell) -> str | None:
 
 
 def _outline(value: Any) -> str:
-    """Return name, parameters and docstring of what has no source in Python."""
+    """Return name, parameters and docstring of an object without source in Python."""
     kind = "class" if inspect.isclass(value) else "function"
     try:
         parameters = str(inspect.signature(value))

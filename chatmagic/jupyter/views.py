@@ -150,7 +150,7 @@ class Printed(View):
         _print(f"(waiting for the reply to {holder} to end)\n")
 
     def began(self, notes: Sequence[str]) -> None:
-        """Print what there is to say before."""
+        """Print the notes on the question."""
         for note in notes:
             _print(f"({note})\n")
         if not self._piped:
@@ -164,7 +164,7 @@ class Printed(View):
             self._take(text)
 
     def failed(self) -> None:
-        """Take the waiting mark away, if it is still there; print what came."""
+        """Take the waiting mark away, if it is still there; print the part that came."""
         self._unmark()
         self._paced.flush()
 
@@ -174,7 +174,7 @@ class Printed(View):
             _print(f"\r{' ' * len(WAITING)}\r")
 
     def ended(self, answer: Answer) -> None:
-        """Print what stands under a reply, and itself where nothing was printed of it."""
+        """Print the lines under a reply, and the reply itself where nothing of it was printed."""
         self._unmark()
         reply = answer.reply
         # What came after an interrupt is kept, too.
@@ -242,19 +242,24 @@ def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> Non
     Args:
         html: safe HTML.
         text: the same in words.
-        record: what a notebook should remember of it.
+        record: its record for the notebook.
     """
     show(*output.note(html, text, record))
 
 
 def show_change(words: str, record: dict[str, Any]) -> None:
-    """Show what was done to the conversation, with a record for the notebook."""
+    """Show a change of the conversation.
+
+    Args:
+        words: the change, in a sentence.
+        record: its record for the notebook.
+    """
     html = f'<p class="chatmagic-said {UNTYPESET}" style="{QUIET}">{escape(words)}</p>'
     show_html(html, words, record)
 
 
 def show_until_known(html: str, text: str) -> Callable[[str, str], None]:
-    """Show something in the running cell; return what puts the outcome in its place later.
+    """Show something in the running cell; return a function that shows the outcome in its place.
 
     An output that is shown while the cell runs can be changed when the page has answered.
 
