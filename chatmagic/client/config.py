@@ -38,6 +38,7 @@ NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII character
 URL_VARIABLE: Final = "CHATMAGIC_BASE_URL"
 FILE_VARIABLE: Final = "CHATMAGIC_CASSETTE"
 MODE_VARIABLE: Final = "CHATMAGIC_MODE"
+MODEL_VARIABLE: Final = "CHATMAGIC_MODEL"
 
 warned: Final[set[str]] = set()
 """The warnings that were given in this process."""
@@ -127,6 +128,11 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
         hint="To try without an account: %chat_connect emulator.",
         fault="you",
     )
+
+
+def model_of_environment() -> str | None:
+    """Return the model that the environment names; ``None`` for none."""
+    return _value(MODEL_VARIABLE) or None
 
 
 def resolve_for_client(

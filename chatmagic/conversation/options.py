@@ -24,6 +24,7 @@ from chatmagic.conversation.request_facts import (
     Format,
     Parameters,
     cells_above,
+    model_name,
     thread_name,
 )
 from chatmagic.errors import InputError
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 _UNSET: Final = Parameters()
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _SHOWN: Final = 40
-_SHORT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"-m": "model"})
 _UNSENT: Final = "Nothing was sent."
 _HINT: Final = "A prompt that begins with a dash goes after --; %chat? shows the options."
 _TAKEN: Final = (
@@ -67,8 +67,8 @@ class Option:
         metavar: its value's name in the help.
         takes: what its value is, for messages.
         suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
-            ``NAME`` by those of the namespace, a ``LABEL`` by those of the cells that have run,
-            a ``THREAD`` by those of the threads.
+            ``NAME`` by those of the namespace, a ``MODEL`` by those that are known, a
+            ``LABEL`` by those of the cells that have run, a ``THREAD`` by those of the threads.
         in_shell: whether ``chatmagic ask`` has it, where there are no cells and no names.
         configurable: whether a ``ChatMagics`` trait gives its default.
         field: the field of :class:`ParsedLine` that it sets, where that has not its long name.
@@ -142,6 +142,14 @@ OPTIONS: Final[tuple[Option, ...]] = (
         takes="a whole number",
         suggested=("100", "500", "2000"),
         in_shell=True,
+    ),
+    Option(
+        ("-m", "--model"),
+        "ask this model, for one question",
+        convert=model_name,
+        metavar="MODEL",
+        takes="the name of a model",
+        configurable=False,
     ),
     Option(
         ("--last",),
@@ -497,12 +505,11 @@ def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
         )
     if typed in _NOT_HERE:
         return InputError(f"{shown} is not an option. {_UNSENT}", hint=_NOT_HERE[typed])
-    setting = _SHORT_SETTINGS.get(typed, typed.removeprefix("--").replace("-", "_"))
+    setting = typed.removeprefix("--").replace("-", "_")
     if setting in settings:
-        value = '"NAME"' if setting == "model" else "VALUE"
         return InputError(
             f"{shown} is not an option: {setting} is a setting. {_UNSENT}",
-            hint=f"%config ChatMagics.{setting} = {value} sets it.",
+            hint=f"%config ChatMagics.{setting} = VALUE sets it.",
         )
     meant = nearest_flag(typed, list(BY_FLAG))
     question = "." if meant is None else f": did you mean {meant}?"

@@ -64,6 +64,9 @@ thread_name: Final = exact(_name)
 A_NAME: Final = "a name: a letter, then letters, digits, _, - and ., 40 at most"
 """What the name of a thread is, in words."""
 
+model_name: Final = exact(lambda value: value if isinstance(value, str) and value.strip() else None)
+"""Return the name of a model; anything else raises a :exc:`ValueError`."""
+
 switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
 """Return a switch as files keep it; anything else raises a :exc:`ValueError`."""
 
@@ -202,6 +205,7 @@ class Parameters:
     Args:
         max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
         temperature: sampling temperature (fact 3); ``None`` leaves it out.
+        model: name of the model that this question asks for; ``None`` is the one that is set.
         last: how many of the newest turns go along at most; ``None`` is all of them.
         stream: whether the reply is asked for as a stream.
         history: whether the turns before go along and this one is kept.
@@ -218,6 +222,7 @@ class Parameters:
 
     max_tokens: int | None = json_field(_integer)
     temperature: float | None = json_field(exact_number)
+    model: str | None = json_field(model_name)
     last: int | None = json_field(exact_count)
     stream: bool = json_field(switch, _where_off, default=True)
     history: bool = json_field(switch, _where_off, default=True)
@@ -310,6 +315,8 @@ class RequestFacts(Parameters, AsTyped):
         Raises:
             ValueError: a parameter cannot be sent.
         """
+        if self.model is not None:
+            extra = {**extra, "model": model_name(self.model)}
         return Request(
             (*before, Message("user", self.prompt)),
             stream=self.stream,

@@ -37,6 +37,7 @@ _KINDS: Final = {
     "TURN": "turn",
     "THREAD": "value",
     "LABEL": "value",
+    "MODEL": "value",
 }
 """What stands for all of a kind, and the kind's name in a page."""
 _CELL: Final = r"%%(?P<magic>chat\w*)(?P<line>[ \t].*)?$"
@@ -196,6 +197,10 @@ class Completions:
         conversation, notes = self._kernel.session.conversation, self._kernel.settings.notes
         if word == "TURN":
             return map(str, range(1, len(conversation) + 1))
+        if word == "MODEL":
+            turns = conversation.known_turns().values()
+            used = (name for turn in turns for name in (turn.asked_model, turn.reply.model) if name)
+            return dict.fromkeys([*self._kernel.settings.listed_models, *used])
         if word == "THREAD":
             return conversation.threads
         if word == "LABEL":

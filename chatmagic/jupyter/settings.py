@@ -133,6 +133,8 @@ class KernelSettings(Configurable):
 
     file_url: str | None
     """The address that a configuration file sets."""
+    listed_models: tuple[str, ...] = ()
+    """The models that the server listed last, for Tab."""
     homes: dict[str, str | None]
     """The address that each setting was set for, where it belongs to one."""
     changed_later: set[str]
@@ -420,9 +422,16 @@ class ConfiguredEnvironment:
         """
         return request_fields(
             self.settings.extra_body,
-            self.of_this_address("model"),
+            self.of_this_address("model") or self._model_of_environment(),
             stream_usage=self.settings.stream_usage or self.stream_usage(),
         )
+
+    def _model_of_environment(self) -> str | None:
+        """Return the environment's model, unless it has another address or a setting names one."""
+        names_one = "model" in (self.settings.extra_body or {})
+        at = _normalized(os.environ.get(config.URL_VARIABLE, ""))
+        is_elsewhere = at not in {"", self._here()}
+        return None if names_one or is_elsewhere else config.model_of_environment()
 
     def known_keys(self) -> tuple[Secret, ...]:
         """Return the keys that are known, for whichever address."""

@@ -92,7 +92,10 @@ class PlainPython:
         """Return where the variables say to ask; see :class:`Environment`."""
         endpoint = config.resolve_for_client()
         return ServiceSetup(
-            endpoint, extra_body=request_fields(None, stream_usage=endpoint.stream_usage)
+            endpoint,
+            extra_body=request_fields(
+                None, config.model_of_environment(), stream_usage=endpoint.stream_usage
+            ),
         )
 
     def cassette(self) -> CassetteSetup | None:

@@ -225,6 +225,7 @@ class Session:
         *,
         max_tokens: int | None = None,
         temperature: float | None = None,
+        model: str | None = None,
         stream: bool = True,
         history: bool = True,
         last: int | None = None,
@@ -243,6 +244,7 @@ class Session:
             text: the prompt.
             max_tokens: upper limit on generated tokens.
             temperature: sampling temperature.
+            model: name of the model that is asked; ``None`` is the one that is set.
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
             last: how many of the newest turns are sent along at most.
@@ -272,6 +274,7 @@ class Session:
             text,
             max_tokens=max_tokens,
             temperature=temperature,
+            model=model,
             stream=stream,
             history=history,
             last=last,
@@ -315,6 +318,7 @@ class Session:
         workers: int = 4,
         max_tokens: int | None = None,
         temperature: float | None = None,
+        model: str | None = None,
         stream: bool = True,
         format: Format = "markdown",
         schema: object = None,
@@ -337,6 +341,7 @@ class Session:
             workers: how many requests are under way at most, up to 32.
             max_tokens: as for :meth:`ask`.
             temperature: as for :meth:`ask`.
+            model: as for :meth:`ask`.
             stream: as for :meth:`ask`.
             format: as for :meth:`ask`.
             schema: as for :meth:`ask`.
@@ -363,6 +368,7 @@ class Session:
             template,
             max_tokens=max_tokens,
             temperature=temperature,
+            model=model,
             stream=stream,
             history=False,
             format=format,

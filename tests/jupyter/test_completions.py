@@ -128,7 +128,9 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
     ]
     assert tab(shell, "%chat_connect o") == ["%chat_connect ollama"]
     assert tab(shell, "%chat_credits --u") == ["%chat_credits --usage"]
-    assert tab(shell, "%chat_connect https://x.example --model em") == []
+    assert tab(shell, "%chat_connect https://x.example --model x") == []
+    shell.machine("%chat -m small echo:c")
+    assert tab(shell, "%chat -m sm") == ["%chat -m small"]
     assert tab(shell, "%chat_login ") == ["%chat_login --forget"]
     assert tab(shell, "%chat_cassette --else e") == ["%chat_cassette --else emulator"]
     flags = {text.split()[-1] for text in tab(shell, "%chat_cassette tape.jsonl --")}

@@ -85,6 +85,21 @@ def test_asking_goes_on(session: Session, emulator: Emulator) -> None:
     assert [turn.entry for turn in session.conversation] == ["python", "python"]
 
 
+def test_a_model_for_one_question(
+    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is sent, recorded and used for rows, too; the next question has the one that is set."""
+    monkeypatch.chdir(tmp_path)
+    session.ask("echo:a", model="small")
+    session.ask("echo:b")
+    session.map("echo:{{ it }}", ["c"], model="large", yes=True)
+    models = [received.body.get("model") for received in emulator.requests]
+    assert models == ["small", None, "large"]
+    assert [turn.asked_model for turn in session.conversation] == ["small", None]
+    with pytest.raises(InputError, match=r"Nothing was sent\."):
+        session.ask("echo:d", model=" ")
+
+
 def test_last_and_no_history(session: Session, emulator: Emulator) -> None:
     """``last`` leaves the oldest out; without history nothing is carried or kept."""
     for word in ("a", "b", "c"):

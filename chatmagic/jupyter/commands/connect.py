@@ -113,6 +113,7 @@ def _list_models(kernel: Kernel) -> None:
     listed, took = kernel.session.models()
     keys, endpoint = kernel.known_keys(), kernel.session.endpoint
     names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
+    kernel.settings.listed_models = tuple(names[:MOST_LISTED])
     at = "here" if endpoint is None else endpoint.origin
     count = text.counted(len(names), "model") if names else "No model"
     print(f"{count} at {at}{':' if names else '.'}")

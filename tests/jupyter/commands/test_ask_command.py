@@ -93,6 +93,26 @@ def test_options_reach_the_request(shell: Shell, emulator: Emulator) -> None:
     assert "length" in shell.ran[1].html
 
 
+def test_a_model_for_one_question(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is shown, kept, and asked again; then the environment's, which a setting beats."""
+    ran = shell.machine("%%chat -m small\necho:a")
+    assert "model small" in ran.html
+    shell.do("%chat_retry")
+    shell.do("%chat echo:b")
+    monkeypatch.setenv("CHATMAGIC_MODEL", "env")
+    shell.do("%chat echo:c")
+    shell.do("%chat -m small echo:d")
+    shell.do("%config ChatMagics.model = 'set'")
+    shell.do("%chat echo:e")
+    models = [received.body.get("model") for received in emulator.requests]
+    assert models == ["small", "small", None, "env", "small", "set"]
+    turn = current_session().conversation.turns[0]
+    assert turn.record is not None
+    assert turn.record.parameters == {"model": "small"}
+
+
 def test_no_credits_leaves_their_line_out(shell: Shell) -> None:
     """In a page, for a machine and in a terminal; for the one that takes it back it is there."""
     shell.do("%config ChatMagics.no_credits = True")
