@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import sys
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from chatmagic import demo, install
 from chatmagic._version import __version__
 from chatmagic.conversation.options import MANUAL, OPTIONS
-from chatmagic.emulator.service import FAULTS, FRESH, Settings
+from chatmagic.emulator.service import FAULTS, Settings
 from chatmagic.errors import ChatError, InputError
 
 if TYPE_CHECKING:
@@ -269,23 +269,6 @@ def _time(word: str) -> datetime:
         raise argparse.ArgumentTypeError(f"write it as 2026-01-31T12:00Z, not {word!r}") from None
 
 
-_HELP: Final = {
-    "credits": "credit limit of a key",
-    "cost": "credits a request takes",
-    "delay": "pause between fragments",
-    "now": "stop the clock at this time, with its zone",
-    "fault": "what goes wrong with each accepted request",
-    "fault_after": "fragments before the fault; -1 is before the headers",
-}
-"""What the help says of each field of the emulator's settings."""
-_FORMS: Final[dict[str, dict[str, Any]]] = {
-    "delay": {"metavar": "SECONDS"},
-    "now": {"type": _time, "metavar": "ISO"},
-    "fault": {"choices": FAULTS, "metavar": None},
-}
-"""What an option takes, where that is not a number."""
-
-
 def _add_emulator(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command with its port, and an option for each field of :class:`Settings`."""
     parser = add_parser(
@@ -294,17 +277,39 @@ def _add_emulator(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         description="Run a server on this machine that speaks the whole interface. "
         "It is for practice and for tests. Any word is a key that does not begin with "
         "'invalid', and has credits of its own.",
-        argument_default=argparse.SUPPRESS,
     )
     add = parser.add_argument
     add("--port", type=_port, default=0, metavar="N", help="default: any free one")
-    for field in fields(Settings):
-        name, text = field.name.replace("_", "-"), _HELP[field.name]
-        default = getattr(FRESH, field.name)
-        form: dict[str, Any] = {"metavar": "N"}
-        if isinstance(default, (int, float)):
-            form["type"], text = type(default), f"{text} (default: {default})"
-        add(f"--{name}", help=text, **form | _FORMS.get(field.name, {}))
+    add(
+        "--credits",
+        type=int,
+        default=100,
+        metavar="N",
+        help="credit limit of a key (default: %(default)s)",
+    )
+    add(
+        "--cost",
+        type=int,
+        default=1,
+        metavar="N",
+        help="credits a request takes (default: %(default)s)",
+    )
+    add(
+        "--delay",
+        type=float,
+        default=0.01,
+        metavar="SECONDS",
+        help="pause between fragments (default: %(default)s)",
+    )
+    add("--now", type=_time, metavar="ISO", help="stop the clock at this time, with its zone")
+    add("--fault", choices=FAULTS, help="what goes wrong with each accepted request")
+    add(
+        "--fault-after",
+        type=int,
+        default=0,
+        metavar="N",
+        help="fragments before the fault; -1 is before the headers (default: %(default)s)",
+    )
     parser.set_defaults(run=_emulator)
 
 
@@ -323,15 +328,12 @@ def emulator_settings(arguments: Mapping[str, Any]) -> Settings:
     """Return the emulator's settings as the command line asks for them.
 
     Args:
-        arguments: those that were given, by field; others are ignored. What is not given is as
-            in a kernel's own emulator, but for the clock, which runs.
+        arguments: those of the command, by field; others are ignored.
 
     Raises:
         InputError: a value makes no sense.
     """
-    names = {field.name for field in fields(Settings)}
-    given = {name: value for name, value in arguments.items() if name in names}
-    return replace(FRESH, **{"now": None, **given})
+    return Settings(**{field.name: arguments[field.name] for field in fields(Settings)})
 
 
 def _ask(given: Mapping[str, Any]) -> int:

@@ -95,8 +95,7 @@ class Status:
 
     def _gauge(self, state: CreditState) -> tuple[str, str]:
         took, now, off = self.kernel.session.took, self._now(state), state.clock_off
-        html = gauge.large_html(state.credits, took, now=now, clock_off=off)
-        return html, gauge.large_words(state.credits, took, now=now, clock_off=off)
+        return gauge.large(state.credits, took, now=now, clock_off=off)
 
     def _notes(self, state: CreditState, now: datetime) -> list[str]:
         """Return the lines under the credits: requests left, tokens, a replay."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _CELLS: Final = 10
+_GROUP: Final = '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
 # Colours are Jupyter's, else VS Code's, else those of the text around, which are readable there.
 _INK: Final = "var(--jp-ui-font-color1, var(--vscode-editor-foreground, currentColor))"
 _COLOURS: Final = {
@@ -96,14 +97,14 @@ def usage_words(usage: Usage | None) -> str:
     return "" if count is None else f"{count:,} tokens"
 
 
-def large_words(
+def large(
     credits: Credits | None,
     took: int | None,
     *,
     now: datetime,
     clock_off: timedelta | None = None,
-) -> str:
-    """Return the large gauge, for a terminal.
+) -> tuple[str, str]:
+    """Return the large gauge as HTML, and as words for a terminal.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
@@ -113,40 +114,18 @@ def large_words(
             ``None`` if the clock is not known to be wrong.
     """
     if credits is None:
-        return "\n".join(["Credits: unknown. No answer has told them yet.", *_clock(clock_off)])
-    blocks = _blocks(credits)
-    rows = [f"[{'#' * blocks}{'.' * (_CELLS - blocks)}] " if blocks is not None else ""]
-    rows[0] += crediting.words(credits)
-    return "\n".join([*rows, *_details(credits, took, now, clock_off)])
-
-
-def large_html(
-    credits: Credits | None,
-    took: int | None,
-    *,
-    now: datetime,
-    clock_off: timedelta | None = None,
-) -> str:
-    """Return :func:`large_words` as HTML.
-
-    Args:
-        credits: as for :func:`large_words`.
-        took: as for :func:`large_words`.
-        now: as for :func:`large_words`.
-        clock_off: as for :func:`large_words`.
-    """
-    if credits is None:
-        words = escape(large_words(None, took, now=now, clock_off=clock_off))
-        return f'<div class="chatmagic-gauge" role="group" aria-label="Credits">{words}</div>'
-    lines = _details(credits, took, now, clock_off)
-    details = "".join(f"<div>{escape(line)}</div>" for line in lines)
-    return (
-        '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
-        f'<div style="font-size: 160%;">{_bar(credits)}'
+        words = "\n".join(["Credits: unknown. No answer has told them yet.", *_clock(clock_off)])
+        return f"{_GROUP}{escape(words)}</div>", words
+    details, blocks = _details(credits, took, now, clock_off), _blocks(credits)
+    bar = "" if blocks is None else f"[{'#' * blocks}{'.' * (_CELLS - blocks)}] "
+    rows = "".join(f"<div>{escape(line)}</div>" for line in details)
+    html = (
+        f'{_GROUP}<div style="font-size: 160%;">{_bar(credits)}'
         f"<strong>{escape(crediting.left_words(credits))}</strong></div>"
         f"<div>{escape(crediting.reset_words(credits))}</div>"
-        f'<div style="{QUIET}">{details}</div></div>'
+        f'<div style="{QUIET}">{rows}</div></div>'
     )
+    return html, "\n".join([bar + crediting.words(credits), *details])
 
 
 def _details(

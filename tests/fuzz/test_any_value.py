@@ -268,9 +268,9 @@ def test_a_tracker_knows_what_was_told_last(
     assert state.credits == (told[-1] if told else None)
     line = gauge.line_words(state.credits, usage)
     assert line.isprintable()
-    assert "None" not in line + gauge.large_words(state.credits, took, now=now)
+    assert "None" not in line + gauge.large(state.credits, took, now=now)[1]
     assert "None" not in gauge.line_html(state.credits, usage)
-    assert "None" not in gauge.large_html(state.credits, took, now=now)
+    assert "None" not in gauge.large(state.credits, took, now=now)[0]
 
 
 # --- Errors -------------------------------------------------------------------------------

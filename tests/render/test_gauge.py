@@ -138,8 +138,8 @@ def test_the_bar_has_a_shape(limit: int | None, remaining: int | None, full: int
     """The bar is full as far as credits are left, never empty while any is, or it is not there."""
     credits = figures(limit, remaining)
     line = Page(gauge.line_html(credits, None)).seen
-    large = gauge.large_words(credits, None, now=NOW)
-    html = gauge.large_html(credits, None, now=NOW)
+    large = gauge.large(credits, None, now=NOW)[1]
+    html = gauge.large(credits, None, now=NOW)[0]
     if full is None:
         assert "▰" not in line + large + html
         assert "[" not in large
@@ -162,11 +162,11 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
     credits = figures(1000, remaining)
     for text in (
         gauge.line_words(credits, None),
-        gauge.large_words(credits, None, now=NOW),
-        Page(gauge.large_html(credits, None, now=NOW)).heard,
+        gauge.large(credits, None, now=NOW)[1],
+        Page(gauge.large(credits, None, now=NOW)[0]).heard,
     ):
         assert words in text
-    for html in (gauge.line_html(credits, None), gauge.large_html(credits, None, now=NOW)):
+    for html in (gauge.line_html(credits, None), gauge.large(credits, None, now=NOW)[0]):
         assert f"var(--jp-{colour}-color1, var(--vscode-charts-" in html
 
 
@@ -175,8 +175,8 @@ def test_what_the_last_turn_took(took: int | None) -> None:
     """It is about so much, none, or not said."""
     said = {None: "", 0: "The last turn took about 0.", 1: "about 1.", 1234: "about 1,234."}[took]
     for text in (
-        gauge.large_words(figures(10, 5), took, now=NOW),
-        Page(gauge.large_html(figures(10, 5), took, now=NOW)).heard,
+        gauge.large(figures(10, 5), took, now=NOW)[1],
+        Page(gauge.large(figures(10, 5), took, now=NOW)[0]).heard,
     ):
         assert said in text
         assert ("took" in text) == (took is not None)
@@ -196,9 +196,9 @@ def test_what_the_last_turn_took(took: int | None) -> None:
 def test_the_figures_are_as_of_a_time(seconds: int, words: str) -> None:
     """How old they are is said from a minute on; a clock that runs behind makes no sign."""
     now = NOW + timedelta(seconds=seconds)
-    text = gauge.large_words(figures(10, 5), None, now=now)
+    text = gauge.large(figures(10, 5), None, now=now)[1]
     assert text.endswith(words)
-    assert text.splitlines()[-1] in gauge.large_html(figures(10, 5), None, now=now)
+    assert text.splitlines()[-1] in gauge.large(figures(10, 5), None, now=now)[0]
 
 
 @pytest.mark.parametrize(
@@ -212,19 +212,19 @@ def test_the_figures_are_as_of_a_time(seconds: int, words: str) -> None:
 def test_a_clock_that_is_wrong_is_said(off: timedelta, words: str) -> None:
     """The large gauge says it, and tells the figures' age without that error."""
     for credits in (None, figures(10, 5)):
-        text = gauge.large_words(credits, None, now=NOW + off, clock_off=off)
-        html = Page(gauge.large_html(credits, None, now=NOW + off, clock_off=off)).seen
+        text = gauge.large(credits, None, now=NOW + off, clock_off=off)[1]
+        html = Page(gauge.large(credits, None, now=NOW + off, clock_off=off)[0]).seen
         assert words in text
         assert words in html
         assert "ago" not in text + html
-        assert "clock" not in gauge.large_words(credits, None, now=NOW)
+        assert "clock" not in gauge.large(credits, None, now=NOW)[1]
 
 
 def test_unknown_is_never_zero() -> None:
     """Without a figure the gauge says so, large and small."""
-    assert gauge.large_words(None, None, now=NOW).startswith("Credits: unknown.")
-    assert "unknown" in Page(gauge.large_html(None, 3, now=NOW)).heard
-    half = Page(gauge.large_html(figures(1000, None), None, now=NOW)).heard
+    assert gauge.large(None, None, now=NOW)[1].startswith("Credits: unknown.")
+    assert "unknown" in Page(gauge.large(None, 3, now=NOW)[0]).heard
+    half = Page(gauge.large(figures(1000, None), None, now=NOW)[0]).heard
     assert "unknown how many of 1,000 credits are left" in half
     assert not re.search(r"\b0\b", half)
 
@@ -232,8 +232,8 @@ def test_unknown_is_never_zero() -> None:
 def test_the_large_gauge_is_a_named_group() -> None:
     """A screen reader is told what the figures are of; the bar is for the eyes alone."""
     for credits in (None, figures(10, 5)):
-        assert 'role="group" aria-label="Credits"' in gauge.large_html(credits, None, now=NOW)
-    page = Page(gauge.large_html(figures(10, 5), None, now=NOW))
+        assert 'role="group" aria-label="Credits"' in gauge.large(credits, None, now=NOW)[0]
+    page = Page(gauge.large(figures(10, 5), None, now=NOW)[0])
     assert page.seen == f"▰▰▰▰▰▱▱▱▱▱{page.heard}"
 
 
