@@ -349,7 +349,7 @@ class Ledger:
         """
         return dataframe(LedgerRow, self)
 
-    def of(self, service: str) -> list[LedgerRow]:
+    def rows_of(self, service: str) -> list[LedgerRow]:
         """Return the rows of a service, oldest first.
 
         Args:

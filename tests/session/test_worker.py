@@ -50,30 +50,6 @@ def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
     assert len(emulator.requests[1].body["messages"]) == 3
 
 
-def test_waiting_can_be_interrupted(session: Session, emulator: Emulator) -> None:
-    """Who is stopped while waiting has sent nothing, and the first goes on undisturbed."""
-    inside, go_on = threading.Event(), threading.Event()
-
-    def hold(event: Event) -> None:
-        if isinstance(event, Fragment) and not go_on.is_set():
-            inside.set()
-            assert go_on.wait(PATIENCE)
-
-    session.follow(hold)
-    first = threading.Thread(target=session.run, args=(Ask("echo:a"), Seen()))
-    first.start()
-    assert inside.wait(PATIENCE)
-    second = Seen(at_wait=stop)
-    with pytest.raises(ChatInterrupted):
-        session.run(Ask("echo:second"), second)
-    go_on.set()
-    first.join(PATIENCE)
-    assert second.names == ["waiting", "failed"]
-    assert prompts(session) == ["echo:a"]
-    assert len(emulator.requests) == 1
-    assert session.ask("echo:third").text == "third"
-
-
 def test_what_a_callback_asks_waits_for_the_reply(session: Session) -> None:
     """It is called in the thread that waits; the reply comes to its end without it."""
     inner: list[str] = []
@@ -105,30 +81,6 @@ def test_asking_from_a_follower_is_refused(session: Session, emulator: Emulator)
     session.ask("echo:outer")
     assert problems == ["A reply is still streaming here; ask again when it has ended."] * 2
     assert len(emulator.requests) == 1
-
-
-def test_an_ask_that_waits_can_be_stopped(session: Session, emulator: Emulator) -> None:
-    """Its halt ends the wait; it is never sent, and the one under way goes on."""
-    halt = Halt()
-    ended: list[BaseException] = []
-
-    def wait() -> None:
-        try:
-            session.run(Ask("echo:second"), Seen(at_wait=halt.stop), halt)
-        except KeyboardInterrupt as error:
-            ended.append(error)
-
-    def second(event: Event) -> None:
-        if isinstance(event, Fragment) and not ended:
-            waiter = threading.Thread(target=wait)
-            waiter.start()
-            waiter.join(PATIENCE)
-
-    session.follow(second)
-    assert session.ask("echo:first").text == "first"
-    assert "before the reply began" in str(ended[0])
-    assert len(emulator.requests) == 1
-    assert prompts(session) == ["echo:first"]
 
 
 def streamed(*words: str) -> bytes:

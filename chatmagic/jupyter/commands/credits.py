@@ -53,7 +53,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     Raises:
         InputError: a budget cannot be read.
     """
-    rows = ledger.of(service)
+    rows = ledger.rows_of(service)
     to = f" to {service}" if ledger.rows else ""
     lines = [f"No request was sent from this kernel{to} yet."]
     if rows:
