@@ -116,9 +116,9 @@ class Steering(ABC):
         return self
 
     @property
-    @abstractmethod
     def reads(self) -> tuple[str, ...]:
         """What its cell shows of it."""
+        return self.kind, *map(str, self.facts.values())
 
     @property
     @abstractmethod
@@ -288,11 +288,6 @@ class ThreadStart(Steering):
         return f"Thread {self.name}"
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        """What its cell shows of it."""
-        return ("thread", self.name, str(self.fork))
-
-    @property
     def source(self) -> str:
         """The source of the cell that begins it."""
         fork = "" if self.fork is None else f"--fork {self.fork} "
@@ -385,11 +380,6 @@ class Hiding(TurnMark):
     def steer(self, place: Place) -> None:
         """Leave the turn out, or carry it again."""
         place.hidden = place.hidden - {self.turn} if self.show else place.hidden | {self.turn}
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """What its cell shows of it."""
-        return ("hiding", str(self.number), str(self.show))
 
     @property
     def source(self) -> str:

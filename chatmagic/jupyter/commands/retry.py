@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _NONE: Final = "There is no turn above this cell."
 _UNCHANGED: Final = "Nothing was sent or changed."
-_HEAD: Final = ("Reply", "Text", "Notes")
+_HEAD: Final = ("Reply", "Text", "Notes", "Asked by")
 FRESH: Final = "No cell is stale. Nothing was sent."
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
@@ -180,32 +180,30 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
 def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
     replies = conversation.replies(turn.number)
-    listed = [*enumerate(replies.latest, 1)]
     rows = [
-        (str(count), one_line(each.reply.text), "; ".join([*_notes(each, turn), _asker(each)]))
-        for count, each in listed
+        (
+            str(count),
+            one_line(each.reply.text),
+            _notes(each, turn),
+            one_line(each.asker or IN_NOTEBOOK),
+        )
+        for count, each in enumerate(replies.latest, 1)
     ]
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
     html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}<p>{escape(end)}</p>")
     # The text is what nbval compares: a cell has another number in the next run.
-    notes = {count: "; ".join(_notes(each, turn)) for count, each in listed}
     text = [
-        f"{count}. {one_line(each.reply.text)}" + (f" ({notes[count]})" if notes[count] else "")
-        for count, each in listed
+        f"{count}. {reply}" + (f" ({notes})" if notes else "") for count, reply, notes, _ in rows
     ]
     views.show_html(html, "\n".join([*text, end]))
 
 
-def _asker(each: Turn) -> str:
-    return f"asked by {one_line(each.asker or IN_NOTEBOOK)}"
-
-
-def _notes(each: Turn, turn: Turn) -> list[str]:
+def _notes(each: Turn, turn: Turn) -> str:
     """Return whether a reply of a turn is in force, its state and its settings."""
     state = [] if each.state == "complete" else [each.state]
     settings = gauge.settings_words(each.parameters, each.asked_model)
     force = ["in force"] if each.number == turn.number else []
-    return [*force, *state, *filter(None, [settings])]
+    return "; ".join([*force, *state, *filter(None, [settings])])
 
 
 def _retry_stale(kernel: Kernel) -> None:

@@ -64,7 +64,7 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
         "2. one, two, (in force; max 2)",
         "Turn 1: count to 9",
     ]
-    assert "asked by cell [4]" in listed.outputs[0]["data"]["text/html"]
+    assert "cell [4]<" in listed.outputs[0]["data"]["text/html"]
     picked = shell.page("%chat_retry --pick 1", "p")
     assert picked.texts == ["one, two, "]
     assert picked.records[0]["kind"] == "pick"
@@ -77,7 +77,7 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     assert shell.page("%chat_undo", "u").texts == ["Took back the new reply to “count to 9”."]
     assert "1. one, two, (in force" in shell.page("%chat_retry --list", "l").texts[0]
     # What an undo took back is there; and 1 is of the last run of the question's own cell.
-    assert "asked by cell [4]" in repr(shell.page("%chat_retry --list", "l").outputs)
+    assert "cell [4]<" in repr(shell.page("%chat_retry --list", "l").outputs)
     assert shell.page("%chat_retry --pick 1", "p").texts == ["one, two, "]
     assert len(asked(emulator)) == sent
 
