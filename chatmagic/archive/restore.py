@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chatmagic import _json, text
 from chatmagic._json import shared_fields
-from chatmagic.conversation import attachments, continuation, template
+from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import ThreadStart, TurnMark
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
@@ -178,7 +178,7 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
     Raises:
         ValueError: the record's values are not those of its prompt.
     """
-    values = tuple(map(attachments.with_known_text, record.values))
+    values = tuple(map(template.with_known_text, record.values))
     return Turn(
         prompt=template.refill(record.prompt, values),
         reply=Reply(text, **shared_fields(record, ReplyFacts)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
-from chatmagic.conversation import attachments, schema_text
+from chatmagic.conversation import schema_text, template
 from chatmagic.conversation.request_facts import Format
 from chatmagic.conversation.schema_text import Schema
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
@@ -68,12 +68,12 @@ def asked_for(
     if (
         question.format == "json"
         and name is None
-        and (turn := attachments.nearest_with_schema(above)) is not None
+        and (turn := template.nearest_with_schema(above)) is not None
     ):
         name, schema = turn.schema, turn.form
     if name is not None and schema is None:
         schema = schema_of(named(name), name)
-    return attachments.words_on_form(question.format, schema, sent), name, schema
+    return template.words_on_form(question.format, schema, sent), name, schema
 
 
 def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rig import cell
 
-from chatmagic.conversation import attachments
+from chatmagic.conversation import template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def taken(service: Emulator) -> list[str]:
 
 def front_of(*cells: tuple[str, str]) -> str:
     """Give what stands in front of a question: cells with their outputs."""
-    return "".join(f"{attachments.cell_text(source, output)}\n\n" for source, output in cells)
+    return "".join(f"{template.cell_text(source, output)}\n\n" for source, output in cells)
 
 
 def test_cells_go_along_as_the_page_has_them(lab: Callable[..., Book], service: Emulator) -> None:

@@ -90,6 +90,7 @@ def test_a_reply_that_is_cut_anywhere_is_whole_again(kind: str, begins: str) -> 
         (f"{HEAD}| 1 | 2 |", f"{HEAD}| 3 | 4 |", f"{HEAD}| 1 | 2 |\n| 3 | 4 |"),
         (f"{HEAD}| 1 |", "| 4 |", f"{HEAD}| 1 | 4 |"),
         ("| a | b |", "|---|---|\n| 1 | 2 |", f"{HEAD}| 1 | 2 |"),
+        ("  ", "  x", "    x"),
         ("It jum", "jumps", "It jumps"),
         ("It jumps ", "jumps", "It jumps jumps"),
     ],

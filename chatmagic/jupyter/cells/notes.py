@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chatmagic._json import digest
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.conversation import attachments
+from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.jupyter.cells.execution import running
@@ -112,7 +112,7 @@ class CellRun:
     @cached_property
     def text(self) -> str:
         """The cell's text in a request."""
-        return attachments.cell_text(
+        return template.cell_text(
             self.source, self.output, len(self.output) + self.lost, self.trace
         )
 
@@ -143,7 +143,7 @@ def cell_run_of(
         key, is_lasting = f"run {execution.id} {number}", False
     if is_ours(source):
         return CellRun(key, is_lasting, True, number, execution=execution.id)
-    kept = output[: attachments.MOST]
+    kept = output[: template.MOST]
     lost = len(output) - len(kept)
     return CellRun(key, is_lasting, False, number, source, names, kept, lost, trace, execution.id)
 
@@ -179,7 +179,7 @@ class KeptOutput:
         # Python itself prints an error that has a group in it; the error is noted by itself.
         trace = "" if error is None else "".join(traceback.format_exception(error))
         texts = [text.replace(trace, "") if trace else text for text in self._texts(result)]
-        return "\n".join(filter(None, (attachments.as_shown(text).strip("\n") for text in texts)))
+        return "\n".join(filter(None, (template.as_shown(text).strip("\n") for text in texts)))
 
     def _outputs(self) -> list[list[Any]]:
         """Return the outputs kept under each number; none before IPython 9.1."""
@@ -515,15 +515,11 @@ def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list
     if isinstance(error, SyntaxError):
         lines += _place(error, cell_of)
     words = error.msg if isinstance(error, SyntaxError) else _words(error)
-    lines.append(
-        f"{name}: {attachments.shortened(str(words), MOST_OF_A_MESSAGE)}" if words else name
-    )
+    lines.append(f"{name}: {template.shortened(str(words), MOST_OF_A_MESSAGE)}" if words else name)
     notes = getattr(error, "__notes__", None)
     if isinstance(notes, list):
         lines += [
-            attachments.shortened(note, MOST_OF_A_MESSAGE)
-            for note in notes
-            if isinstance(note, str)
+            template.shortened(note, MOST_OF_A_MESSAGE) for note in notes if isinstance(note, str)
         ]
     return lines
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from chatmagic._json import shared_fields
-from chatmagic.conversation import attachments, options, template
+from chatmagic.conversation import options, template
 from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
@@ -400,7 +400,7 @@ def _error(kernel: Kernel) -> Value:
     error = None if notes is None else notes.error
     if error is None:
         raise InputError(NO_ERROR)
-    return Value.of(error.kind, attachments.error_text(error.source, error.trace), "error")
+    return Value.of(error.kind, template.error_text(error.source, error.trace), "error")
 
 
 def _stop(kernel: Kernel, given: Arguments) -> None:

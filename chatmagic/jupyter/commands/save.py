@@ -17,7 +17,7 @@ from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import conversation_json, notebook, output, restore
 from chatmagic.archive.files import replace_content
-from chatmagic.conversation import attachments, chat_cell, options
+from chatmagic.conversation import chat_cell, options, template
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
@@ -70,7 +70,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
     values = [value.bare for turn in conversation for value in turn.values]
-    valued = [value.name for value in values if attachments.with_known_text(value) == value]
+    valued = [value.name for value in values if template.with_known_text(value) == value]
     if valued and (not keep_values or path.suffix.lower() == ".md"):
         shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
         keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"

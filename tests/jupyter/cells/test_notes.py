@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import Shell, asked
 
-from chatmagic.conversation.attachments import MOST
+from chatmagic.conversation.template import MOST
 from chatmagic.errors import ChatInterrupted
 from chatmagic.jupyter.cells.notes import (
     FIRST,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shells import FIXED, Ran, Shell, asked, bodies
 
-from chatmagic.conversation import attachments
+from chatmagic.conversation import template
 from chatmagic.conversation.record import check_seal
 from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
 from chatmagic.errors import (
@@ -498,7 +498,7 @@ def test_ways_to_ask_about_an_error(
 
 def block(source: str, output: str = "") -> str:
     """Return a cell as it stands in front of a question."""
-    return f"{attachments.cell_text(source, output)}\n\n"
+    return f"{template.cell_text(source, output)}\n\n"
 
 
 def test_the_nearest_cells_above_go_in_front(shell: Shell, emulator: Emulator) -> None:
@@ -578,7 +578,7 @@ def test_a_limit_leaves_out_the_oldest_outputs_first(shell: Shell, emulator: Emu
     shell.page("print('n' * 400)", "b")
     shell.page("%config ChatMagics.above_limit = 700", "c")
     ran = shell.page("%chat --above new why?", "d")
-    first = attachments.cell_text("print('o' * 400)", "", 400)
+    first = template.cell_text("print('o' * 400)", "", 400)
     assert "Its output of 400 characters is left out." in first
     second = block("print('n' * 400)", "n" * 400)
     assert asked(emulator)[-1][-1] == f"{first}\n\n{second}why?"
