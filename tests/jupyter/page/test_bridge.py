@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -781,21 +782,36 @@ def test_a_cell_that_runs_again_is_not_given_its_old_reply(page: Page) -> None:
     assert [message["live"] for message in page.sent] == [ask.live for ask in asks[1:]]
 
 
+def run(front: Front, source: str, notebook: str) -> None:
+    """Run the cell ``a`` of a notebook."""
+    metadata = {"cellId": "a", "deletedCells": [], "chatmagic": {"notebook": notebook}}
+    front.shell.do(source, request={"metadata": metadata, "content": {"allow_stdin": True}})
+
+
+def test_a_refresh_in_a_copy_replaces_nothing_of_the_first_notebook(
+    front: Front, service: Emulator, tmp_path: Path
+) -> None:
+    """Its cell with the same identity and prompt is another place."""
+    path = tmp_path / "cassette.jsonl"
+    for mode, notebook in (("record", "n"), ("refresh", "copy"), ("refresh", "copy")):
+        front.shell.do(f"%chat_cassette {path} --{mode}")
+        run(front, "%%chat\necho:one", notebook)
+    front.shell.do("%chat_cassette --off")
+    assert len(service.requests) == 3
+    lines = map(json.loads, path.read_text("utf-8").splitlines())
+    owners = [line["owner"] for line in lines if "owner" in line]
+    assert owners == [owner_of("a"), owner_of("a", "copy")]
+
+
 def test_a_copy_of_a_notebook_has_cells_of_its_own(front: Front, service: Emulator) -> None:
     """Its cells have the same identities; by the notebook that its requests name they differ."""
-    shell = front.shell
-
-    def run(source: str, notebook: str) -> None:
-        metadata = {"cellId": "a", "deletedCells": [], "chatmagic": {"notebook": notebook}}
-        shell.do(source, request={"metadata": metadata, "content": {"allow_stdin": True}})
-
-    run("%%chat\necho:one", "n")
+    run(front, "%%chat\necho:one", "n")
     front.say("a", opened=True)
-    run("%%chat\necho:two", "copy")
+    run(front, "%%chat\necho:two", "copy")
     content = {"page": "q", "notebook": "copy", "name": "", "opened": True}
     front.comm.say({"kind": "cells", **content, "cells": [["a", True, None]]})
     assert prompts() == ["one", "two"]
-    run("%%chat\necho:three", "n")
+    run(front, "%%chat\necho:three", "n")
     assert prompts() == ["three", "two"]
     assert bodies(service)[-1] == ["echo:three"]
     words = stale("cell [4] was run again")
