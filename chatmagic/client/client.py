@@ -14,7 +14,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
-from chatmagic.client import config, network_errors
+from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import (
     Endpoint,
@@ -24,12 +24,11 @@ from chatmagic.client.endpoint import (
     request_headers,
 )
 from chatmagic.client.halt import Halt
-from chatmagic.client.stream import ReplyStream, ResponseReader, advised, time_of
+from chatmagic.client.stream import ReplyStream, ResponseReader, advised
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Message, Reply
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import url
 from chatmagic.protocol.auth import Auth, Secret, refuse_keys
 from chatmagic.protocol.response_errors import body_text
 from chatmagic.protocol.wire import ReplyBuilder, Request
@@ -37,7 +36,7 @@ from chatmagic.protocol.wire import ReplyBuilder, Request
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from chatmagic.client.transport import Exchange, Transport
+    from chatmagic.client.transport import Transport
     from chatmagic.errors import ChatError
     from chatmagic.models import Credits, Origin
 
@@ -247,7 +246,48 @@ class Client:
             ChatError: as the tree in :mod:`chatmagic.errors` has it.
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
         """
-        return ask_for_models(self._transport, self.endpoint, self.credit_tracker, halt or Halt())
+        if (why := config.replaying()) is not None:
+            raise NotRecordedError(
+                f"{why}, and no cassette holds a list of models. Nothing was sent."
+            )
+        if not isinstance(self._transport, HttpTransport):
+            raise InputError(
+                "The transport of this client sends questions alone. Nothing was sent."
+            )
+        halt = halt or Halt()
+        self.endpoint.refuse_no_key()
+        sent, asked = monotonic(), datetime.now(UTC)
+        exchange = self._transport.get_models(halt)
+        ended = False
+        try:
+            now = self.credit_tracker.note_headers(exchange, self.endpoint, asked)
+            if not HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES:
+                reader = ResponseReader(exchange, ReplyBuilder(), halt, self.endpoint, sent)
+                error = reader.error()
+                self.credit_tracker.note_credits(error.credits)
+                raise self._no_models(error)
+            credits = crediting.from_headers(exchange.headers, now)
+            self.credit_tracker.note_credits(credits)
+            body = b""
+            while len(body) <= LARGEST and (piece := exchange.read()):
+                body += piece
+            names = _names(body_text(body) if len(body) <= LARGEST else "")
+            ended = True
+            return ModelList(names, credits, exchange.origin)
+        finally:
+            exchange.close(ended=ended)
+            halt.cut()
+
+    def _no_models(self, error: ChatError) -> ChatError:
+        """Return the error of an answer that is no list."""
+        if error.status not in _NONE:
+            return advised(error, self.endpoint, "")
+        return NotUnderstoodError(
+            f"{self.endpoint.origin} lists no models (HTTP {error.status}).",
+            hint=_NAME_IT,
+            status=error.status,
+            credits=error.credits,
+        )
 
     def close(self) -> None:
         """Close the connection that is kept."""
@@ -324,71 +364,6 @@ class ModelList:
     names: tuple[str, ...]
     credits: Credits | None = None
     origin: Origin = "live"
-
-
-def ask_for_models(
-    transport: Transport, endpoint: Endpoint, tracker: CreditTracker, halt: Halt
-) -> ModelList:
-    """Ask a server for its models; one request, which is a GET with the key.
-
-    Args:
-        transport: what sends it.
-        endpoint: where it goes, and with which key.
-        tracker: takes what the answer tells of the credits.
-        halt: stops it from another thread.
-
-    Raises:
-        ChatError: there is no list; what the answer told of the credits is in the tracker.
-    """
-    if (why := config.replaying()) is not None:
-        raise NotRecordedError(f"{why}, and no cassette holds a list of models. Nothing was sent.")
-    if not isinstance(transport, HttpTransport):
-        raise InputError("The transport of this client sends questions alone. Nothing was sent.")
-    endpoint.refuse_no_key()
-    sent, asked = monotonic(), datetime.now(UTC)
-    exchange = transport.get_models(halt)
-    ended = False
-    try:
-        now = time_of(exchange)
-        is_live = exchange.origin == "live" and not url.is_loopback(endpoint.base_url)
-        tracker.note_headers(exchange.headers, asked=asked, now=now, is_live=is_live)
-        if not HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES:
-            error = _refused(exchange, halt, endpoint, sent)
-            tracker.note_credits(error.credits)
-            raise error
-        seen = crediting.from_headers(exchange.headers, now)
-        tracker.note_credits(seen)
-        limits = Timeout.from_value(transport.setup.timeout)
-        names = _names(_body(exchange, sent, limits.total or limits.first_byte))
-        ended = True
-        return ModelList(names, seen, exchange.origin)
-    finally:
-        exchange.close(ended=ended)
-        halt.cut()
-
-
-def _refused(exchange: Exchange, halt: Halt, endpoint: Endpoint, sent: float) -> ChatError:
-    """Return the error of an answer that is no list."""
-    error = ResponseReader(exchange, ReplyBuilder(), halt, endpoint, sent).error()
-    if exchange.status not in _NONE:
-        return advised(error, endpoint, "")
-    return NotUnderstoodError(
-        f"{endpoint.origin} lists no models (HTTP {exchange.status}).",
-        hint=_NAME_IT,
-        status=exchange.status,
-        credits=error.credits,
-    )
-
-
-def _body(exchange: Exchange, sent: float, seconds: float | None) -> str:
-    """Return the body, of which all has to come within so many seconds."""
-    pieces, size = [], 0
-    while size <= LARGEST and (piece := exchange.read()):
-        if seconds is not None and monotonic() - sent > seconds:
-            raise network_errors.timeout_error("total", seconds, "")
-        pieces.append(piece)
-        size += len(piece)
-    return body_text(b"".join(pieces), exchange.headers) if size <= LARGEST else ""
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -7,10 +7,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.url import is_loopback
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from chatmagic.client.endpoint import Endpoint
+    from chatmagic.client.transport import Exchange
     from chatmagic.models import Credits
     from chatmagic.protocol.credits import RequestLimit
 
@@ -36,6 +39,16 @@ class CreditState:
     lacks_usage: bool = False
 
 
+def came_at(exchange: Exchange) -> datetime:
+    """Return the time here or, for a replayed answer, its own date.
+
+    Args:
+        exchange: the answer, whose headers have just come.
+    """
+    here = datetime.now(UTC)
+    return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
+
+
 class CreditTracker:
     """The credit state of one client, replaced as a whole: a reader never sees half of it."""
 
@@ -52,24 +65,22 @@ class CreditTracker:
         if seen is not None:
             self.state = replace(self.state, credits=seen, received_at=datetime.now(UTC))
 
-    def note_headers(
-        self, headers: crediting.Headers, *, asked: datetime, now: datetime, is_live: bool
-    ) -> None:
-        """Note the requests left and the date in an answer's headers.
+    def note_headers(self, exchange: Exchange, endpoint: Endpoint, asked: datetime) -> datetime:
+        """Note the requests left and the date in an answer's headers; return when they came.
 
         Args:
-            headers: the answer's.
+            exchange: the answer.
+            endpoint: where it was asked; the clock of another machine alone may be compared.
             asked: the time here when the request was sent, aware.
-            now: the time here when the headers had come, aware.
-            is_live: whether another machine answered just now, whose clock may be compared.
         """
-        self.state = replace(
-            self.state, requests=crediting.request_limit(headers, now) or self.state.requests
-        )
+        headers, now = exchange.headers, came_at(exchange)
+        requests = crediting.request_limit(headers, now) or self.state.requests
+        self.state = replace(self.state, requests=requests)
         written = crediting.date(headers)
-        if is_live and written is not None:
+        if written and exchange.origin == "live" and not is_loopback(endpoint.base_url):
             off = crediting.clock_off(written, asked, now)
             self.state = replace(self.state, clock_off=off)
+        return now
 
     def note_usage(self, *, lacks_usage: bool) -> None:
         """Note whether a service's stream came without token counts.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.client import config
+from chatmagic.client.credit_tracker import came_at
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -37,7 +38,7 @@ from chatmagic.errors import (
 )
 from chatmagic.models import BodyFacts
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import sse, url
+from chatmagic.protocol import sse
 from chatmagic.protocol.auth import refuse_keys
 from chatmagic.protocol.response_errors import (
     ADDRESS_HINT,
@@ -54,7 +55,6 @@ from chatmagic.protocol.wire import (
     ErrorBody,
     ReplyBuilder,
     first_choice,
-    is_cut_json,
     json_documents,
     plain_content,
 )
@@ -140,14 +140,17 @@ class ReplyStream:
         self._sent = True
         sent, asked = monotonic(), datetime.now(UTC)
         try:
-            self._exchange = self._transport.send(
+            exchange = self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
-            self._reader = ResponseReader(
-                self._exchange, self._builder, self._halt, self._endpoint, sent
-            )
-            self._note_headers(self._exchange, asked, time_of(self._exchange))
-            self._refuse_error(self._exchange, self._reader)
+            self._reader = ResponseReader(exchange, self._builder, self._halt, self._endpoint, sent)
+            self._note_headers(exchange, asked)
+            good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
+            if not good or exchange.status == HTTPStatus.NO_CONTENT:
+                refusal = self._reader.error()
+                self._tracker.note_credits(refusal.credits)
+                raise self._advised(refusal, exchange)  # noqa: TRY301 - it closes, too
+            self._tracker.note_credits(self._builder.header_facts["credits"])
             return self  # noqa: TRY300 - an interrupt here closes the connection too
         except BaseException as error:
             self.close()
@@ -156,41 +159,20 @@ class ReplyStream:
             raise
 
     def _body(self) -> bytes:
-        """Return the request's body, once it is known to hold no key, and to have one beside it.
-
-        Raises:
-            AuthenticationError: there is no key for the address.
-            InputError: the request cannot be sent as it stands.
-        """
-        endpoint = self._endpoint
-        endpoint.refuse_no_key()
+        """Return the request's body, once it is known to hold no key, and to have one beside it."""
+        self._endpoint.refuse_no_key()
         try:
             body = self._request.encode()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
-        refuse_keys([body.decode()], endpoint.known_keys)
+        refuse_keys([body.decode()], self._endpoint.known_keys)
         return body
 
-    def _note_headers(self, exchange: Exchange, asked: datetime, now: datetime) -> None:
+    def _note_headers(self, exchange: Exchange, asked: datetime) -> None:
         """Note what the answer's headers say, for the reply and for what comes after it."""
-        headers = exchange.headers
-        self._builder.header_facts = crediting.reply_facts(headers, now)
+        now = self._tracker.note_headers(exchange, self._endpoint, asked)
+        self._builder.header_facts = crediting.reply_facts(exchange.headers, now)
         self._builder.origin = exchange.origin
-        is_live = exchange.origin == "live" and not url.is_loopback(self._endpoint.base_url)
-        self._tracker.note_headers(headers, asked=asked, now=now, is_live=is_live)
-
-    def _refuse_error(self, exchange: Exchange, reader: ResponseReader) -> None:
-        """Enter the credits of a reply; raise the error of an answer that is none.
-
-        Raises:
-            ChatError: its status is an error's.
-        """
-        good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
-        if not good or exchange.status == HTTPStatus.NO_CONTENT:
-            error = reader.error()
-            self._tracker.note_credits(error.credits)
-            raise self._advised(error, exchange)
-        self._tracker.note_credits(self._builder.header_facts["credits"])
 
     def __exit__(self, *_: object) -> None:
         """Keep the connection if the reply has ended, else close it."""
@@ -330,27 +312,24 @@ class ResponseReader:
         """Read a stream (facts 6, 7), and what else servers make of it."""
         decoder = sse.Decoder()
         piece = head
-        count, until = 0, 0.0
         # What is waited for the service, and not what the caller does between two pieces.
-        first_wait, later_waits = monotonic() - self._sent, 0.0
+        count, until, first_wait, later_waits = 0, 0.0, 0.0, 0.0
         while piece:
             events = decoder.feed(piece)
-            count += len(events) - decoder.done
+            if events:
+                until = monotonic() + GRACE_SECONDS
+                first_wait = first_wait or monotonic() - self._sent
+            count += len(events)
             for event in events:
                 if fragment := self._event(event):
                     yield fragment
             if decoder.done:
                 break
-            waiting_since = monotonic()
-            if events:
-                until = waiting_since + GRACE_SECONDS
+            since = monotonic()
             # After a finish reason only for a while: comments do not count.
             has_finished = self._builder.finish_reason is not None
             piece = self._read_until(until) if has_finished else self._exchange.read()
-            if count:
-                later_waits += monotonic() - waiting_since
-            else:
-                first_wait += monotonic() - waiting_since
+            later_waits += (monotonic() - since) * bool(count)
         else:
             for event in decoder.end():
                 if fragment := self._event(event):
@@ -403,23 +382,20 @@ class ResponseReader:
         """Add an event to the reply; return the fragment that it adds."""
         if isinstance(event, str):
             return self._builder.append(event)
-        if isinstance(event, sse.Payload):
-            value = event.value
-            if isinstance(value, dict) and "choices" in value:
-                self._complaint = None
-                if content := plain_content(value, self._builder.model):
-                    return self._builder.append(content, value.get("usage"))
-            if (body := _error_in(event)) is not None:
-                raise self._error_in_reply(body)
-            if isinstance(value, list):
-                return "".join(map(self._item, value))
-            return self._item(value)
         if isinstance(event, sse.Malformed):
             if event.event in (None, "message") or event.text.startswith(("{", "[")):
                 raise self._unreadable(event.text)
             # Words under the name of another event: a ping, the time, a farewell.
             self._foreign = self._foreign or event.text
-        return ""
+            return ""
+        value = event.value
+        if isinstance(value, dict) and "choices" in value:
+            self._complaint = None
+            if content := plain_content(value, self._builder.model):
+                return self._builder.append(content, value.get("usage"))
+        if (body := _error_in(event)) is not None:
+            raise self._error_in_reply(body)
+        return "".join(map(self._item, value if isinstance(value, list) else [value]))
 
     def _item(self, value: object) -> str:
         """Add a chunk, or what stands where one should; return the fragment that it adds."""
@@ -453,13 +429,18 @@ class ResponseReader:
             )
         return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=ADDRESS_HINT)
 
-    def _document(self, head: bytes) -> Iterator[str]:
+    def _document(self, head: bytes) -> Iterator[str]:  # noqa: C901 - one reading, in order
         """Read a reply in one piece (fact 4), or chunks that are no events."""
-        body, broken = self._to_the_end(head)
-        text = body_text(body, self._exchange.headers)
-        documents = json_documents(text, sse.END_MARKS)
-        streamed = len(documents.values) > 1
-        for value in documents.values:
+        pieces, broken = [head], None
+        try:
+            while piece := self._exchange.read():
+                pieces.append(piece)
+        except (CutOffError, RequestTimeoutError) as error:
+            broken = error
+        text = body_text(b"".join(pieces))
+        values, end = json_documents(text, sse.END_MARKS)
+        streamed = len(values) > 1
+        for value in values:
             if (error_body := ErrorBody.in_reply(value)) is not None:
                 self.ended = True
                 raise self._error_in_reply(error_body)
@@ -477,33 +458,19 @@ class ResponseReader:
                 yield fragment
         if rest := self._builder.rest():
             yield rest
-        if broken is not None and (documents.problem or (streamed and not documents.done)):
+        if broken is not None and (end in ("cut", "broken") or (streamed and end != "done")):
             raise broken
-        if documents.problem is not None:
-            raise self._unread(documents.problem, text)
-        self._check_end(done=documents.done or not streamed, cut=False)
-        # What is whole is whole, however its connection ended.
-        self.ended = True
-
-    def _to_the_end(self, head: bytes) -> tuple[bytes, ChatError | None]:
-        """Read a body to its end; give what came, and why no more did if it broke off."""
-        pieces = [head]
-        try:
-            while piece := self._exchange.read():
-                pieces.append(piece)
-        except (CutOffError, RequestTimeoutError) as broken:
-            return b"".join(pieces), broken
-        return b"".join(pieces), None
-
-    def _unread(self, problem: ValueError, text: str) -> ChatError:
-        """Return the error for JSON that ends too early, or that is none."""
-        self._check_packing()
-        if is_cut_json(problem):
-            return CutOffError(
+        if end in ("cut", "broken"):
+            self._check_packing()
+            if end == "broken":
+                raise self._unreadable(text[:BODY_BYTES])
+            raise CutOffError(
                 f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
                 hint=COST_UNKNOWN,
             )
-        return self._unreadable(text[:BODY_BYTES])
+        self._check_end(done=end == "done" or not streamed, cut=False)
+        # What is whole is whole, however its connection ended.
+        self.ended = True
 
     def error(self) -> ChatError:
         """Return the error in the body of an answer that is no reply."""
@@ -516,7 +483,7 @@ class ResponseReader:
     def _answer(self) -> Answer:
         exchange = self._exchange
         return Answer(
-            exchange.status, exchange.headers, time_of(exchange), self._key, self._base_url
+            exchange.status, exchange.headers, came_at(exchange), self._key, self._base_url
         )
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
@@ -535,16 +502,6 @@ class ResponseReader:
             # The status is known, which is more than how its body ended.
             log_swallowed(error)
         return b"".join(pieces)[:BODY_BYTES], False
-
-
-def time_of(exchange: Exchange) -> datetime:
-    """Return the time here or, for a replayed answer, its own date.
-
-    Args:
-        exchange: the answer.
-    """
-    here = datetime.now(UTC)
-    return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
 
 
 def _error_in(event: sse.Payload) -> ErrorBody | None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import http.client
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import requests
@@ -141,7 +142,7 @@ class HttpTransport:
         headers = _headers(stream=False)
         del headers["Content-Type"]
         url = models_url(self.setup.endpoint.base_url)
-        return self._exchange("GET", url, None, headers, halt)
+        return self._exchange("GET", url, None, headers, halt, is_short=True)
 
     def connect(self, halt: Halt) -> Reached:
         """Make the connection that a request would have, and close it; no request is sent.
@@ -171,8 +172,12 @@ class HttpTransport:
         body: bytes | None,
         headers: dict[str, str],
         halt: Halt,
+        *,
+        is_short: bool = False,
     ) -> HttpExchange:
         timeout = Timeout.from_value(self.setup.timeout)
+        if is_short:
+            timeout = replace(timeout, total=timeout.total or timeout.first_byte)
         clock = self._current.clock = Clock(timeout, halt)
         bundle = network_errors.certificate_bundle(os.environ)
         try:

@@ -4,12 +4,8 @@ What is absent or malformed is unknown, never 0, and never an exception. A figur
 "as of" the time its response was written: other keys of the account draw on the same
 credits (facts 9, 10), so it may have moved since.
 
-Requests left are no fact of the interface; two families are read. One is
-``x-ratelimit-limit-requests`` and its sisters, as OpenAI sends them; the other is
-draft-ietf-httpapi-ratelimit-headers in the forms that its versions gave it:
-``RateLimit: "default";r=93;t=30`` beside ``RateLimit-Policy: "default";q=100`` (from 08 on),
-``RateLimit: limit=100, remaining=93, reset=30`` (07), and ``RateLimit-Limit``,
-``RateLimit-Remaining`` and ``RateLimit-Reset`` before.
+Requests left are no fact of the interface; ``x-ratelimit-limit-requests`` and its sisters are
+read, as OpenAI and many compatible servers send them.
 """
 
 from __future__ import annotations
@@ -54,14 +50,10 @@ _HTTP_DATE: Final = r"(?a)[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})"
 # name of a day, and no value that counts here ends in a small letter.
 _JOINT: Final = r"(?<=[0-9TZ])\s*,\s*"
 _DAY: Final = timedelta(days=1)
-_MOST_REQUESTS: Final = 10**12
 _LONGEST_WINDOW: Final = 366 * 86_400
 _SECONDS_IN: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _AMOUNT: Final = r"(\d{1,9}(?:\.\d{1,9})?)"
 _PART: Final = rf"(?a){_AMOUNT}(ms|[dhms])"
-_PAIR: Final = r"(?a)\b(limit|remaining|reset|[qrt])\s*=\s*(\d{1,15})(?![\d.])"
-# Name and parameters of an item of a list (RFC 9651, 3.1); no parameter that counts is quoted.
-_ITEM: Final = r'("[^"]*"|[^",;\s]+)\s*((?:;[^,]*)?)'
 
 
 def reply_facts(headers: Headers, now: datetime) -> dict[str, Any]:
@@ -122,43 +114,28 @@ def date(headers: Headers) -> datetime | None:
     return _header(headers, "date", _http_date)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Time to wait before the next request.
-
-    Args:
-        until: when to ask again at the earliest, in UTC.
-        seconds: how long that is from the answer on.
-    """
-
-    until: datetime
-    seconds: int
-
-
-def retry_after(headers: Headers, now: datetime) -> Wait | None:
-    """Return the wait that ``Retry-After`` asks for.
+def retry_after(headers: Headers, now: datetime) -> datetime | None:
+    """Return when to ask again, by the clock here, as ``Retry-After`` asks for it.
 
     Args:
         headers: as for :func:`from_headers`.
-        now: the time the response came, aware, from which seconds are counted.
+        now: the time the response came, aware, from which the wait is counted.
 
     Returns:
         The time, seconds rounded up; ``None`` if nothing sensible is asked for: no
         header, garbage, a time before the answer's own ``Date``, or more than a year.
     """
     arrived = now.astimezone(UTC)
-    written = date(headers)
+    written = date(headers) or arrived
 
-    def read(text: str) -> Wait | None:
+    def read(text: str) -> datetime | None:
         if re.fullmatch(_SECONDS, text):
-            seconds, until = math.ceil(float(text)), None
+            wait = timedelta(seconds=math.ceil(float(text)))
         elif until := _http_date(text):
-            seconds = int((until - (written or arrived)).total_seconds())
+            wait = until - written
         else:
             return None
-        if not 0 <= seconds <= _YEAR.total_seconds():
-            return None
-        return Wait(until or arrived + timedelta(seconds=seconds), seconds)
+        return arrived + wait if timedelta() <= wait <= _YEAR else None
 
     return _header(headers, "retry-after", read)
 
@@ -322,18 +299,15 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
     Returns:
         What is known; ``None`` if no figure is.
     """
-    fields: dict[str, str] = {}
-    for name, value in headers:
-        before = fields.get(name.lower())
-        fields[name.lower()] = value.strip() if before is None else f"{before}, {value}"
     seen_at = date(headers) or now.astimezone(UTC)
-    for texts in (_as_openai(fields), _as_the_draft(fields)):
-        limit, remaining = map(_requests, texts[:2])
-        seconds = _seconds(texts[2])
-        ends_at = None if seconds is None else seen_at + timedelta(seconds=seconds)
-        if limit is not None or remaining is not None:
-            return RequestLimit(limit, remaining, ends_at, seen_at)
-    return None
+    limit, remaining = (
+        _header(headers, f"x-ratelimit-{name}-requests", _figure) for name in ("limit", "remaining")
+    )
+    if limit is None and remaining is None:
+        return None
+    seconds = _header(headers, "x-ratelimit-reset-requests", _seconds)
+    ends_at = None if seconds is None else seen_at + timedelta(seconds=seconds)
+    return RequestLimit(limit, remaining, ends_at, seen_at)
 
 
 def request_words(window: RequestLimit) -> str:
@@ -364,36 +338,6 @@ def request_line(window: RequestLimit, now: datetime) -> str:
         return "Requests left unknown: the window that was reported has ended."
     form = "%H:%M:%S" if ends_at - window.seen_at < _DAY else "%Y-%m-%d %H:%M"
     return f"{request_words(window)}, until {ends_at:{form}} UTC."
-
-
-def _as_openai(fields: dict[str, str]) -> list[str]:
-    """Return the texts of limit, remaining and reset; what is absent is empty."""
-    return [
-        fields.get(f"x-ratelimit-{name}-requests", "") for name in ("limit", "remaining", "reset")
-    ]
-
-
-def _as_the_draft(fields: dict[str, str]) -> list[str]:
-    """Return the texts of limit, remaining and reset; of several items the first counts."""
-    value = fields.get("ratelimit", "")
-    if not value:
-        # A version let the limit be followed by its policies: 100, 100;w=60.
-        limit = re.split("[,;]", fields.get("ratelimit-limit", ""), maxsplit=1)[0]
-        return [limit, fields.get("ratelimit-remaining", ""), fields.get("ratelimit-reset", "")]
-    pairs = dict(re.findall(_PAIR, value))
-    if "r" in pairs:
-        name, parameters = re.findall(_ITEM, value)[0]
-        policy = dict(re.findall(_ITEM, fields.get("ratelimit-policy", ""))).get(name, "")
-        if "qu=" in policy and 'qu="requests"' not in policy:
-            return ["", "", ""]
-        pairs = dict(re.findall(_PAIR, policy + parameters))
-    names = (("limit", "q"), ("remaining", "r"), ("reset", "t"))
-    return [pairs.get(name) or pairs.get(short, "") for name, short in names]
-
-
-def _requests(text: str) -> int | None:
-    number = _json.whole_number(text)
-    return number if number is not None and number <= _MOST_REQUESTS else None
 
 
 def _seconds(text: str) -> int | None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -38,7 +40,6 @@ from chatmagic.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from chatmagic.models import Credits
     from chatmagic.protocol.auth import Secret
@@ -50,6 +51,7 @@ ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 
 _LONGEST_PATH: Final = 60
 _LONG_WAIT: Final = 2 * 86_400
+_SOON: Final = timedelta(minutes=1)
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
 _UNSENT: Final = "Nothing was sent again."
@@ -154,7 +156,7 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
         body: its body, or the beginning of it.
     """
     status = answer.status
-    text = body_text(body, answer.headers)
+    text = body_text(body)
     error_body = read_error(text) or ErrorBody()
     quote = quoted_error(error_body, text, answer.headers, answer.key)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
@@ -214,26 +216,30 @@ def read_error(text: str) -> ErrorBody | None:
 def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> ChatError:
     """Return an error with the status, the credits and the wait that its response names."""
     error.status, error.credits = answer.status, credits
-    wait = crediting.retry_after(answer.headers, answer.now)
-    if wait is not None:
-        error.retry_after = wait.until
-        error.hint = " ".join(filter(None, [error.hint, f"Try again {_wait_words(wait)}."]))
-    elif isinstance(error, RateLimitError):
-        error.hint = _AFTER if credits is not None and credits.resets_at is not None else _WAIT
-    elif error.hint == _UNSENT:
+    until = crediting.retry_after(answer.headers, answer.now)
+    if isinstance(error, RateLimitError):
+        error.hint = None if until else _WAIT
+        if until is None and credits is not None and credits.resets_at is not None:
+            left = credits.resets_at - credits.seen_at
+            until = answer.now + left
+            error.hint = None if timedelta() <= left <= _SOON else _AFTER
+    elif error.hint == _UNSENT and until is None:
         error.hint = f"{_UNSENT} {_LATER}"
+    error.retry_after = until
+    if until is not None and error.hint != _AFTER:
+        error.hint = " ".join(filter(None, [error.hint, _wait_words(until, answer.now)]))
     return error
 
 
-def _wait_words(wait: crediting.Wait) -> str:
+def _wait_words(until: datetime, now: datetime) -> str:
     """Return how long to wait, rounded up; a long wait as a time."""
-    seconds = wait.seconds
+    seconds = math.ceil((until - now).total_seconds())
     if seconds > _LONG_WAIT:
-        return f"after {wait.until:%Y-%m-%d %H:%M:%S} UTC"
+        return f"Try again after {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
     if seconds <= 2 * 60:
-        return f"in {seconds} s" if seconds else "at once"
+        return f"Try again in {seconds} s." if seconds else "Try again at once."
     unit, name = (60, "min") if seconds <= 2 * 3600 else (3600, "h")
-    return f"in {-(-seconds // unit)} {name}"
+    return f"Try again in {-(-seconds // unit)} {name}."
 
 
 def _by_status(
@@ -241,9 +247,10 @@ def _by_status(
 ) -> ChatError:
     """Return the error for a status that refuses, or for the documented rate limit."""
     if error_body.is_rate_limit:
-        figures = f"{error_body.used:,} of {error_body.limit:,} used"
+        is_used_up = crediting.level(credits) == "empty"
         return RateLimitError(
-            f"No credits left: {figures}, {crediting.reset_words(credits)}{quote} {at}."
+            f"{'No credits left' if is_used_up else _LIMITED.what}: {error_body.used:,} of "
+            f"{error_body.limit:,} used, {crediting.reset_words(credits)}{quote} {at}."
         )
     by_class = _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED
     rule = _RULES.get(status, by_class)
@@ -310,32 +317,15 @@ _UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
 _TITLE: Final = r"(?i)<title[^<>]*>([^<]*)"
 _UNSEEN: Final = r"(?is)<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)"
 _TAG: Final = r"<[^<>]*>"
-# What a body may be written in beside UTF-8; Python knows more that are slow, or no text.
-_CHARSET: Final = (
-    r"(?i)charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
-    r"|shift_jis|euc-(?:jp|kr))\b"
-)
 
 
-def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
-    """Return a body that is no stream as text.
-
-    JSON is UTF-8, whatever its header claims; what is not is read as the header says, and
-    UTF-16 and UTF-32 are known by how they begin.
+def body_text(body: bytes) -> str:
+    """Return a body that is no stream as text; JSON is UTF-8, whatever its header claims.
 
     Args:
         body: unpacked bytes, whole or cut off.
-        headers: those of the answer.
     """
-    encoding: str = json.detect_encoding(body)
-    if encoding.startswith("utf-8"):
-        try:
-            return body.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            content_type = next((v for name, v in headers if name.lower() == "content-type"), "")
-            named = re.search(_CHARSET, content_type)
-            encoding = named[1] if named else "utf-8-sig"
-    return body.decode(encoding, "replace")
+    return body.decode("utf-8-sig", "replace")
 
 
 def unknown_encoding(headers: Sequence[tuple[str, str]]) -> str:

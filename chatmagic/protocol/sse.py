@@ -11,7 +11,6 @@ Nothing here reads or waits, and nothing here raises on what a server sent.
 from __future__ import annotations
 
 import json
-from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from chatmagic.protocol import wire
@@ -22,6 +21,12 @@ Kind = Literal["sse", "json", "html", "empty", "other"]
 EXCERPT: Final = 200
 """The longest text, in characters, that a :class:`Malformed` keeps."""
 
+_KINDS: Final[dict[str, Kind]] = {
+    "text/event-stream": "sse",
+    "application/json": "json",
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+}
 _BOM: Final = b"\xef\xbb\xbf"
 _WHITE: Final = b" \t\r\n\v\f"
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -55,16 +60,7 @@ class Malformed(NamedTuple):
     event: str | None = None
 
 
-class Done(Enum):
-    """Type of :data:`DONE`, so that a type checker can tell it apart."""
-
-    DONE = wire.DONE
-
-
-DONE: Final = Done.DONE
-"""The end that the interface promises: the line ``data: [DONE]`` (fact 7)."""
-
-Event: TypeAlias = Payload | Malformed | Done | str
+Event: TypeAlias = Payload | Malformed | str
 """A text is a chunk that holds what the event before it holds, but for this content and a name.
 
 The name of a chunk's event tells nothing (:meth:`ErrorBody.in_reply` reads what the chunk holds).
@@ -72,7 +68,6 @@ The name of a chunk's event tells nothing (:meth:`ErrorBody.in_reply` reads what
 
 MOST_UNUSED: Final = 8
 """How many lines are expected to be followed by lines like them, where none ever is."""
-
 
 _NOT_JSON: Final = object()
 """What stands for a text that does not parse, since ``None`` is JSON too."""
@@ -85,7 +80,8 @@ class Decoder:
     piece that completes it. The work is linear in the number of bytes.
 
     Attributes:
-        done: whether :data:`DONE` was delivered; nothing is delivered after it.
+        done: whether the end came that the interface promises, the line ``data: [DONE]``
+            (fact 7); nothing is delivered after it.
         cut: whether the body ended inside an event; set by :meth:`end`.
     """
 
@@ -127,7 +123,13 @@ class Decoder:
             if self._unfinished:
                 lines = bytes(self._unfinished) + lines
                 self._unfinished.clear()
-            self._read_lines(lines, events)
+            for line in self._text(lines).split("\n"):
+                if self._alike is not None and (content := self._alike.content_of(line)):
+                    self._unused = 0
+                    self._event = None
+                    events.append(content)
+                elif not self.done:
+                    self._read_line(line, events)
         if tail and not self.done:
             self._keep(tail, events)
         return events
@@ -169,27 +171,15 @@ class Decoder:
             lines = lines.removeprefix(_BOM)
         return lines.decode("utf-8", "replace")
 
-    def _read_lines(self, lines: bytes, events: list[Event]) -> None:
-        for line in self._text(lines).split("\n"):
-            if not line:
-                self._deliver_pending(events)
-                self._event = None
-            elif self._alike is not None and (content := self._alike.content_of(line)):
-                self._unused = 0
-                self._event = None
-                events.append(content)
-            else:
-                self._read_line(line, events)
-                if self.done:
-                    break
-
     def _read_line(self, line: str, events: list[Event]) -> None:
-        field, _, text = line.partition(":")
-        if field == "data":
+        if not line:
+            self._deliver_pending(events)
+            self._event = None
+        elif line.startswith("data:"):
             self._alike = None
-            self._read_data(text.removeprefix(" "), events, line)
-        elif field == "event":
-            self._event = text.strip() or None
+            self._read_data(line[5:], events, line)
+        elif line.startswith("event:"):
+            self._event = line[6:].strip() or None
         elif (value := _bare_error(line)) is not None:
             self._alike = None
             self._deliver_pending(events)
@@ -197,26 +187,25 @@ class Decoder:
 
     def _read_data(self, text: str, events: list[Event], line: str) -> None:
         value = _parse(text)
-        # What follows on the line cannot matter: the line's end may not have come yet.
-        if value is _NOT_JSON and text.lstrip().startswith(wire.DONE):
-            self._deliver_done(events)
-            return
-        if self._pending:
+        if value is _NOT_JSON or self._pending:
+            # What follows on the line cannot matter: the line's end may not have come yet.
+            if text.lstrip().startswith(wire.DONE):
+                self._deliver_done(events)
+                return
             if not _is_chunk(value):
-                self._pending.append(text)
+                if self._pending or text.strip():
+                    self._pending_event = self._pending_event if self._pending else self._event
+                    self._pending.append(text.removeprefix(" "))
+                self._event = None
                 return
             # The stream has no blank lines: what was waiting was an event of its own.
             self._deliver_pending(events)
-        if value is not _NOT_JSON:
-            if value is not None:
-                events.append(Payload(value, self._event))
-                # Unless lines are never alike here.
-                if self._unused < MOST_UNUSED:
-                    self._unused += 1
-                    self._alike = alike(line, value)
-        elif text.strip():
-            self._pending.append(text)
-            self._pending_event = self._event
+        if value is not None:
+            events.append(Payload(value, self._event))
+            # Unless lines are never alike here.
+            if self._unused < MOST_UNUSED:
+                self._unused += 1
+                self._alike = alike(line, value)
         self._event = None
 
     def _deliver_pending(self, events: list[Event]) -> None:
@@ -235,7 +224,6 @@ class Decoder:
     def _deliver_done(self, events: list[Event]) -> None:
         self._deliver_pending(events)
         self.done = True
-        events.append(DONE)
 
     def _is_whole(self, line: str) -> bool:
         """Return whether a last line that no line end closed is a whole event, or completes one."""
@@ -250,27 +238,23 @@ class Decoder:
         return _parse("\n".join([*self._pending, text])) is not _NOT_JSON
 
 
-def encode_event(value: object, *, blank_line: bool = True) -> bytes:
-    """Return one event as bytes.
+def encode_event(value: object) -> bytes:
+    """Return one event as bytes, with the blank line behind it that the SSE standard wants.
 
     Args:
         value: any JSON value.
-        blank_line: whether a blank line follows, as the SSE standard wants.
 
     Raises:
         TypeError: ``value`` holds something that JSON has no word for.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _encode_data(text, blank_line=blank_line)
+    # Only lone surrogates have no UTF-8, and the error handler writes them as JSON does.
+    return f"data: {text}\n\n".encode("utf-8", "backslashreplace")
 
 
-def encode_done(*, blank_line: bool = True) -> bytes:
-    """Return the end of a stream (fact 7); the argument is that of :func:`encode_event`.
-
-    Args:
-        blank_line: as for :func:`encode_event`.
-    """
-    return _encode_data(wire.DONE, blank_line=blank_line)
+def encode_done() -> bytes:
+    """Return the end of a stream (fact 7)."""
+    return f"data: {wire.DONE}\n\n".encode()
 
 
 def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
@@ -299,24 +283,14 @@ def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> 
 
 def _claimed(content_type: str | None) -> Kind:
     media_type = (content_type or "").partition(";")[0].strip().lower()
-    if media_type == "text/event-stream":
-        return "sse"
-    if media_type == "application/json" or media_type.endswith("+json"):
-        return "json"
-    return "html" if media_type in ("text/html", "application/xhtml+xml") else "other"
-
-
-def _encode_data(text: str, *, blank_line: bool) -> bytes:
-    # Only lone surrogates have no UTF-8, and the error handler writes them as JSON does.
-    line = f"data: {text}\n".encode("utf-8", "backslashreplace")
-    return line + b"\n" if blank_line else line
+    return "json" if media_type.endswith("+json") else _KINDS.get(media_type, "other")
 
 
 def _parse(text: str) -> Any:
     """Return the JSON value that the whole text is, or ``_NOT_JSON``."""
     text = text.strip(" \t\n")
     try:
-        value, end = wire.json_decoder_of(text).raw_decode(text)
+        value, end = wire.JSON_DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
     return value if end == len(text) else _NOT_JSON

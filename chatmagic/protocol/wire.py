@@ -7,16 +7,14 @@ ignored, and a missing field is the same as a null one.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from chatmagic import _json
-from chatmagic._json import canonical, digest, finite_number, shared_fields, whole_number
+from chatmagic._json import digest, finite_number, shared_fields, whole_number
 from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
 from chatmagic.text import without_lone_surrogates
 
@@ -127,16 +125,8 @@ class Request:
         Raises:
             ValueError: as :meth:`encode`.
         """
-        # To write the messages and read them again takes five times as long as to hash them.
-        sent = json.loads(replace(self, messages=()).encode()) | {
-            "messages": self.to_json()["messages"]
-        }
-        known = {name: value for name, value in sent.items() if name not in NOT_IN_DIGEST}
-        try:
-            return hashlib.sha256(canonical(known).encode()).hexdigest()
-        except UnicodeEncodeError:
-            known["messages"] = json.loads(self.encode())["messages"]
-            return digest(known)
+        sent = json.loads(self.encode()).items()
+        return digest({name: value for name, value in sent if name not in NOT_IN_DIGEST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,43 +391,25 @@ def _as_written(value: object) -> str:
 
 
 # Raw control characters inside a string are let through: the text matters, not the letter.
-# A number that is longer than Python reads is beyond every figure.
-_LONG: Final = 1_000
-JSON_DECODER: Final = json.JSONDecoder(
-    strict=False, parse_int=lambda digits: int(digits) if len(digits) < _LONG else math.inf
-)
+JSON_DECODER: Final = json.JSONDecoder(strict=False)
 """Reads a value where it stands; raises :exc:`ValueError` and :exc:`RecursionError`."""
-_SHORT_DECODER: Final = json.JSONDecoder(strict=False)
-
-
-def json_decoder_of(text: str) -> json.JSONDecoder:
-    """Return what reads a text as :data:`JSON_DECODER` does; faster where no number is long.
-
-    Args:
-        text: the JSON.
-    """
-    return _SHORT_DECODER if len(text) < _LONG else JSON_DECODER
-
 
 _WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 # Of a letter that is written out, and of a number.
 _HALVES: Final = r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?"
 
 
-@dataclass(frozen=True, slots=True)
-class JsonDocuments:
+class JsonDocuments(NamedTuple):
     """Values that a body of JSON holds, and how reading it ended.
 
     Args:
         values: the values as far as they could be read; the items of a list that is one.
-        done: whether an end mark stood after them.
-        problem: why the rest could not be read, if it could not; a
-            :exc:`json.JSONDecodeError` says where.
+        end: ``whole``, ``done`` where an end mark stood after them, ``cut`` where the JSON ends
+            too early, ``broken`` where it is none.
     """
 
     values: list[Any]
-    done: bool = False
-    problem: ValueError | None = None
+    end: Literal["whole", "done", "cut", "broken"] = "whole"
 
 
 def json_documents(text: str, end_marks: tuple[str, ...] = ()) -> JsonDocuments:
@@ -453,35 +425,25 @@ def json_documents(text: str, end_marks: tuple[str, ...] = ()) -> JsonDocuments:
     try:
         while at < len(text):
             if values and text.startswith(end_marks, at):
-                return JsonDocuments(values, done=True)
+                return JsonDocuments(values, "done")
             value, at = JSON_DECODER.raw_decode(text, at)
             values += value if isinstance(value, list) and value else [value]
             at = between.match(text, at).end()  # type: ignore[union-attr] # it always matches
-    except ValueError as problem:
-        return JsonDocuments(values, problem=problem)
-    except RecursionError:
-        return JsonDocuments(values, problem=ValueError("nested too deeply"))
+    except json.JSONDecodeError as error:
+        return JsonDocuments(values, "cut" if _is_cut(error) else "broken")
+    except (ValueError, RecursionError):
+        return JsonDocuments(values, "broken")
     return JsonDocuments(values)
 
 
-def is_cut_json(error: ValueError) -> bool:
-    """Return whether the problem of :func:`json_documents` is JSON that ends too early.
-
-    Args:
-        error: the problem.
-    """
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    rest = error.doc[error.pos :].rstrip()
+def _is_cut(error: json.JSONDecodeError) -> bool:
+    rest = error.doc[error.pos :]
     return (
         error.msg.startswith("Unterminated")
         or any(word.startswith(rest) for word in _WORDS)
         or re.fullmatch(_HALVES, rest) is not None
     )
 
-
-JOINED_AT: Final = 1_000_000
-"""Characters that are put to the text at once: a long reply is not held twice."""
 
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
@@ -503,9 +465,7 @@ class ReplyBuilder:
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._usage: object = None
-        self._text = ""
         self._pieces: list[str] = []
-        self._waiting = 0
         self._held = ""
         self._in_deltas = False
 
@@ -529,13 +489,13 @@ class ReplyBuilder:
     @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
-        return bool(self._text or self._pieces or replace(self.facts, model=None) != BodyFacts())
+        return bool(self._pieces) or replace(self.facts, model=None) != BodyFacts()
 
     @property
     def text(self) -> str:
         """The text as far as it has come."""
-        self._join()
-        return self._text
+        self._pieces = ["".join(self._pieces)] if self._pieces else []
+        return "".join(self._pieces)
 
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in.
@@ -598,22 +558,7 @@ class ReplyBuilder:
     def _keep(self, text: str) -> str:
         if text:
             self._pieces.append(text)
-            self._waiting += len(text)
-            if self._waiting >= JOINED_AT:
-                self._join()
         return text
-
-    def _join(self) -> None:
-        """Put the pieces to the text before them, which grows where it is if it can."""
-        whole, joined = self._text, "".join(self._pieces)
-        try:
-            self._pieces.clear()
-            self._waiting = 0
-            # Held by the local name alone, the text is not copied, only lengthened.
-            self._text = ""
-        finally:
-            whole += joined
-            self._text = whole
 
     def reply(self, state: State) -> Reply:
         """Return the reply as far as it has come.

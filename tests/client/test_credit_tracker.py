@@ -18,6 +18,7 @@ from chatmagic.errors import (
     RequestRejectedError,
 )
 
+REQUESTS = {"x-ratelimit-limit-requests": "100", "x-ratelimit-remaining-requests": "93"}
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -85,7 +86,7 @@ def test_requests_left_come_with_every_answer_and_are_no_credits() -> None:
     """As the latest answer that told has them, errors too."""
     script = playing(
         document(WHOLE),
-        document(WHOLE, headers={"RateLimit": '"a";r=93', "RateLimit-Policy": '"a";q=100'}),
+        document(WHOLE, headers=REQUESTS),
         document(WHOLE),
         document({"error": "bad"}, "429 Slow", headers={"x-ratelimit-remaining-requests": "0"}),
     )

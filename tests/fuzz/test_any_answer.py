@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic.client import stream
+from chatmagic.client import credit_tracker, stream
 from chatmagic.client.client import Client
 from chatmagic.errors import (
     ChatError,
@@ -55,7 +55,7 @@ def clock() -> Iterator[None]:
     """Let the client's clock stand still."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stream, "datetime", StandingClock)
-        patch.setattr(stream, "datetime", StandingClock)
+        patch.setattr(credit_tracker, "datetime", StandingClock)
         yield
 
 
@@ -411,9 +411,9 @@ def test_what_the_interface_writes_is_read(
     text = without_lone_surrogates("".join(parts))
     chunks = [Chunk(content=part) for part in parts]
     chunks.append(Chunk(finish_reason=told.finish_reason, model=told.model, usage=told.usage))
-    blank_line = form["blank_line"]
-    events = [sse.encode_event(chunk.to_json(), blank_line=blank_line) for chunk in chunks]
-    events.append(sse.encode_done(blank_line=blank_line))
+    events = [*(sse.encode_event(chunk.to_json()) for chunk in chunks), sse.encode_done()]
+    if not form["blank_line"]:
+        events = [event.removesuffix(b"\n") for event in events]
     streamed = noise.join([b"", *(event.replace(b"\n", form["line_end"]) for event in events)])
     document = Chunk(**{**_fields(told), "content": "".join(parts), "whole": True})
     whole = json.dumps(document.to_json()).encode()
