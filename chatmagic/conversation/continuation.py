@@ -145,10 +145,23 @@ def _overlap(first: str, second: str) -> int:
     begin, second = second[header : header + _ALIKE], second[header:]
     at = max(0, len(first) - min(len(second), _FARTHEST))
     while begin and (at := first.find(begin, at)) >= 0:
-        if second.startswith(end := first[at:]) and len(re.findall(r"\w", end)) >= _ALIKE:
+        is_line = first[:at].endswith("\n")
+        if second.startswith(end := first[at:]) and _is_telling(end, is_line=is_line):
             return header + len(end)
         at += 1
     return header + _begun_again(first, second)
+
+
+def _is_telling(end: str, *, is_line: bool) -> bool:
+    """Return whether what a second part says again of a first one's end is too much for chance.
+
+    Args:
+        end: the end of the first part.
+        is_line: whether it begins a line; with a whole line before the unfinished one it is enough.
+    """
+    above, _, line = end.rpartition("\n")
+    is_long = len(re.findall(r"\w", end)) >= _ALIKE
+    return is_long or (is_line and above.strip() != "" and line.strip() != "")
 
 
 def _begun_again(first: str, second: str) -> int:

@@ -224,3 +224,20 @@ def test_the_turn_stands_where_the_first_part_stood() -> None:
         talk.undo()
     assert talk.turns[1] == first
     assert talk.stale_turns() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "above", "line"),
+    [
+        ("| a | b |\n|---|--:|\n| x | 1 |\n", "|---|--:|\n", "| x"),
+        ("| a | b |\n|---|--:|\n| x | 1 |\n", "|---|--:|\n", "|"),
+        ("```python\na = 1\n    b = 2\n    c = 3\n```\n", "    b = 2\n", "    c"),
+    ],
+)
+def test_a_line_before_the_unfinished_one_is_repeated_too(text: str, above: str, line: str) -> None:
+    """However few letters both have."""
+    at = text.index(above)
+    first = text[: at + len(above) + len(line)]
+    second = text[at:]
+    left_out = continuation.cut_size(first, second)
+    assert continuation.joined_text(first, second, left_out) == text
