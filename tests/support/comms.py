@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
 
 class PageComm(BaseComm):
-    """The bridge's comm, as a page sees it."""
+    """A comm of the kernel's, as the page at its other end sees it."""
 
     def __init__(self, *, heard: Callable[[Any], object], **given: Any) -> None:
         """Open it.
 
         Args:
-            heard: called with the data of each message.
+            heard: called with the data of each message; of a widget's, with the content of each
+                that is no trait's.
             given: what the kernel opens it with.
         """
         self.opened_with: dict[str, Any] = given["data"]
-        self.is_open = True
+        self.is_open = False
         self.lost = False
         self.failed = threading.Event()
         self.heard = heard
@@ -40,11 +41,15 @@ class PageComm(BaseComm):
             raise OSError("the page is gone")
         self.is_open = msg_type != "comm_close"
         if self.is_open:
-            self.heard(data)
+            self.take(data)
+
+    def take(self, data: Any) -> None:
+        """Take the data of a message."""
+        self.heard(data)
 
     def say(self, content: Any) -> None:
         """Send the kernel a message."""
-        self.handle_msg({"content": {"data": content}})
+        self.handle_msg({"content": {"data": content}, "buffers": []})
 
 
 def page_comms(monkeypatch: pytest.MonkeyPatch, heard: Callable[[Any], object]) -> list[PageComm]:
@@ -59,42 +64,27 @@ def page_comms(monkeypatch: pytest.MonkeyPatch, heard: Callable[[Any], object]) 
     return opened
 
 
-class WidgetComm(BaseComm):
+class WidgetComm(PageComm):
     """One widget, as a page sees it."""
 
-    def __init__(self, *, heard: Callable[[Any], object], **given: Any) -> None:
-        """Open it.
-
-        Args:
-            heard: called with the content of each message that is no trait's.
-            given: what the widget opens its comm with.
-        """
+    def __init__(self, **given: Any) -> None:
+        """Open it, as a comm is opened."""
         self.state: dict[str, Any] = {}
-        self.is_open = False
-        self.lost = False
-        self.failed = threading.Event()
-        self.heard = heard
         super().__init__(**given)
 
-    def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
-        """Take a message of the kernel's, as a page does."""
-        if self.lost:
-            self.failed.set()
-            raise OSError("the page is gone")
-        self.is_open = msg_type != "comm_close"
+    def take(self, data: Any) -> None:
+        """Take the traits of a message, or hear its content."""
         self.state.update(data.get("state", {}))
         if data.get("method") == "custom":
             self.heard(data["content"])
 
     def update(self, **traits: Any) -> None:
         """Change traits as the page does, of what a reader has typed."""
-        data = {"method": "update", "state": traits, "buffer_paths": []}
-        self.handle_msg({"content": {"data": data}, "buffers": []})
+        super().say({"method": "update", "state": traits, "buffer_paths": []})
 
     def say(self, content: Any) -> None:
         """Send the widget a message, as its half in the page does."""
-        data = {"method": "custom", "content": content}
-        self.handle_msg({"content": {"data": data}, "buffers": []})
+        super().say({"method": "custom", "content": content})
 
 
 class Wire:
