@@ -561,7 +561,8 @@ def test_under_a_turn_stand_its_tokens_and_no_credits(page: View, service: Servi
 
 def test_requests_left_are_told_beside_the_credits(page: View, service: Service) -> None:
     """With the end of their window, after which they say nothing."""
-    headers = {"RateLimit": '"a";r=93;t=30', "RateLimit-Policy": '"a";q=100', **LIMITS}
+    left = {"limit": "100", "remaining": "93", "reset": "30s"}
+    headers = {f"x-ratelimit-{name}-requests": value for name, value in left.items()} | LIMITS
     service.reply = lambda peer: peer.send(stream(event("fine"), DONE, headers=headers))
     credits = page.asked("why?")["credits"]
     assert credits["requests"] == "93 of 100 requests left in this window"
