@@ -272,6 +272,11 @@ def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
         key, warnings = keys.key_in_file(_value(name))
     if key is None:
         raise InputError(NO_KEY.format(name))
+    if key.is_quoted:
+        raise InputError(
+            f"The key in {name} stands in quotation marks. Nothing was sent.",
+            hint="Leave the marks out: what read the file took them for a part of the key.",
+        )
     return key, name, warnings
 
 

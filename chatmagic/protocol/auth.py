@@ -94,6 +94,11 @@ class Secret:
         """Return the key itself; to be called only where it is put on the wire."""
         return self._value
 
+    @property
+    def is_quoted(self) -> bool:
+        """Whether quotation marks stand around the key, as a file of variables may have them."""
+        return self._value[0] == self._value[-1] and self._value[0] in "\"'"
+
     def is_in(self, text: str) -> bool:
         """Return whether a text holds the key, as it is or as URLs, JSON, HTML or base64 write it.
 

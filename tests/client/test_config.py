@@ -227,6 +227,24 @@ def test_a_key_in_place_of_its_path_is_not_repeated(path: str) -> None:
     assert path not in str(caught.value)
 
 
+@pytest.mark.parametrize("mark", ["'", '"'])
+def test_a_key_in_quotation_marks_is_told_and_not_sent(mark: str, tmp_path: Path) -> None:
+    """Some readers of a file of variables leave the marks around it; the key is not repeated."""
+    file = tmp_path / "key"
+    file.write_text(f"{mark}sk-private{mark}", encoding="utf-8")
+    file.chmod(0o600)
+    for name, value in (
+        ("CHATMAGIC_API_KEY", f"{mark}sk-private{mark}"),
+        ("CHATMAGIC_API_KEY_FILE", str(file)),
+    ):
+        with pytest.raises(InputError) as caught:
+            resolve({"CHATMAGIC_BASE_URL": HOME, name: value})
+        assert caught.value.message == (
+            f"The key in {name} stands in quotation marks. Nothing was sent."
+        )
+        assert "priva" not in chain(caught.value)
+
+
 @pytest.mark.parametrize("value", ["sk private", "sk-privaté", "sk-\x00private", "“sk-private”"])
 def test_a_wrong_key_is_told_without_itself(value: str) -> None:
     """The message names where the key is from, and never the key."""
