@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime  # noqa: TC003 - typing.get_type_hints needs it
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, Self, TypeVar
 
 from chatmagic._json import (
     exact_name,
@@ -67,6 +67,16 @@ class Message:
         return {"role": self.role, "content": self.content}
 
 
+MOST_TOKENS: Final = 10**15
+"""The highest token count that is taken for one."""
+
+
+def _count(value: object) -> int | None:
+    """Return a token count; ``None`` for what is none, and for what no request can have."""
+    count = whole_number(value)
+    return None if count is None or count > MOST_TOKENS else count
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts of one request (fact 5); an unknown count is ``None``.
@@ -91,7 +101,7 @@ class Usage:
         if not isinstance(value, Mapping):
             return None
         # This runs often: some servers send the counts with each chunk of a stream.
-        counts = [whole_number(value.get(name)) for name in cls.__match_args__]
+        counts = [_count(value.get(name)) for name in cls.__match_args__]
         return None if counts.count(None) == len(counts) else cls(*counts)
 
     def to_json(self) -> dict[str, Any]:

@@ -27,6 +27,8 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 """Fields that a request's digest leaves out: which model answers, and what it tells beside."""
 
 DONE: Final = "[DONE]"
+LONGEST_REASON: Final = 100
+"""The most characters of a finish reason that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,9 @@ class Chunk(BodyFacts):
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
-            finish_reason=None if finish_reason == "null" else finish_reason,
+            finish_reason=(
+                None if finish_reason in (None, "null") else finish_reason[:LONGEST_REASON]
+            ),
             model=_json.interned_text(value.get("model")),
             usage=usage,
             refusal=_json.text_or_none(part.get("refusal")),

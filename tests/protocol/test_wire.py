@@ -204,6 +204,9 @@ class TestChunk:
             ),
             (choice(delta={"content": 5}, finish_reason=5), Chunk()),
             (choice(delta={"content": "Hi"}, finish_reason="null"), Chunk("Hi")),
+            (choice(finish_reason="x" * 5_000), Chunk(finish_reason="x" * 100)),
+            ({"usage": {"total_tokens": 10**300, "prompt_tokens": 9}}, Chunk(usage=Usage(9))),
+            ({"usage": {"total_tokens": 10**300}}, Chunk()),
             (choice(text="Hi"), Chunk("Hi")),
             (
                 choice(delta={}, text="Hi", usage={"total_tokens": 3}),
