@@ -15,6 +15,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chatmagic._json import iso, shared_fields
@@ -34,7 +35,6 @@ from chatmagic.text import columns, counted, numbered, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from chatmagic.archive.notebook import CodeCell, Notebook, SavedOutput
     from chatmagic.archive.restore import Restored
@@ -136,7 +136,10 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     exchanges = [interaction for each in held.values() for interaction in each]
     for found, read in notebooks:
         _audit_notebook(found, read)
-        found.problems += missing(read, exchanges, " and ".join(held)) if held else []
+        # A notebook may name cassettes of its own, which are not given.
+        named = _cassettes(read)
+        if held and (not named or named & set(held)):
+            found.problems += missing(read, exchanges, ", ".join(held))
     _note_copies(notebooks)
     return audits
 
@@ -396,6 +399,14 @@ def _loads(cell: CodeCell) -> bool:
     return any(command.name == "chat_load" for command in cell.plan.commands)
 
 
+def _cassettes(read: Notebook) -> set[str]:
+    """Return the names of the cassettes that a notebook's cells put in."""
+    commands = [command for cell in read.cells for command in cell.plan.commands]
+    lines = [command.line for command in commands if command.name == "chat_cassette"]
+    words = [Path(word.strip("'\"")) for line in lines for word in line.split()]
+    return {path.name for path in words if is_cassette(path)}
+
+
 def _hides(cell: CodeCell) -> bool:
     """Return whether a cell may have asked what no output tells: quietly, from Python, a load."""
     plan = cell.plan
@@ -410,12 +421,12 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
     Args:
         read: the notebook.
         held: the exchanges of all cassettes.
-        names: the cassettes' names, in words.
+        names: the cassettes' names.
     """
     recorded = {(item.request, item.text, *_ended(item)) for item in held}
     every = {item.text for item in held if item.is_reply}
     return [
-        f"cell {saved.cell}: {names} does not hold its reply with this text, model, end and tokens."
+        f"cell {saved.cell}: its reply, with this text, model, end and tokens, is not in {names}."
         for _, saved, record in read.turns
         # A reply that was cut off is in no cassette, and one by its place answered another request.
         if record.state == "complete"

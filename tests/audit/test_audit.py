@@ -668,16 +668,21 @@ def test_a_notebook_is_compared_with_a_cassette(
     assert run(capsys, [book, empty, whole])[0] == 0
     code, told = run(capsys, [book, empty])
     assert code == 1
-    said = "does not hold its reply with this text, model, end and tokens."
-    assert f"! cell 1: empty.jsonl {said}" in told
+    said = "its reply, with this text, model, end and tokens, is not in "
+    assert f"! cell 1: {said}empty.jsonl." in told
     code, told = run(capsys, [changed, book])
     assert code == 1
-    assert f"! cell 1: changed.jsonl {said}" in told
+    assert f"! cell 1: {said}changed.jsonl." in told
+    # A notebook that names cassettes of its own is compared with those.
+    named = {**page("p"), "source": "%chat_cassette 'whole.jsonl'\n%chat p"}
+    own = save(tmp_path / "own.ipynb", [named])
+    assert run(capsys, [own, empty])[0] == 0
+    assert run(capsys, [own, empty.rename(whole)])[0] == 1
     for altered in ({"usage": Usage(1, 2, 4)}, {"model": "n"}, {"finish_reason": "length"}):
         held = exchange("p", "r", **{"usage": Usage(1, 2, 3), **altered})
         code, told = run(capsys, [tape(tmp_path / "x.jsonl", held), book])
         assert code == 1
-        assert f"! cell 1: x.jsonl {said}" in told
+        assert f"! cell 1: {said}x.jsonl." in told
 
 
 def test_values_list_what_the_file_gives_away(
