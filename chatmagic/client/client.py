@@ -271,7 +271,7 @@ class Client:
             body = b""
             while len(body) <= LARGEST and (piece := exchange.read()):
                 body += piece
-            names = _names(body_text(body) if len(body) <= LARGEST else "")
+            names = _names(body_text(body, exchange.headers) if len(body) <= LARGEST else "")
             ended = True
             return ModelList(names, credits, exchange.origin)
         finally:

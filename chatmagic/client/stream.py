@@ -437,7 +437,7 @@ class ResponseReader:
                 pieces.append(piece)
         except (CutOffError, RequestTimeoutError) as error:
             broken = error
-        text = body_text(b"".join(pieces))
+        text = body_text(b"".join(pieces), self._exchange.headers)
         values, end = json_documents(text, sse.END_MARKS)
         streamed = len(values) > 1
         for value in values:

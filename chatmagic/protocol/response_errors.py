@@ -156,7 +156,7 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
         body: its body, or the beginning of it.
     """
     status = answer.status
-    text = body_text(body)
+    text = body_text(body, answer.headers)
     error_body = read_error(text) or ErrorBody()
     quote = quoted_error(error_body, text, answer.headers, answer.key)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
@@ -312,6 +312,10 @@ def _no_service(error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodErro
 EXCERPT: Final = 200
 """The most characters of an excerpt."""
 
+_CHARSET: Final = (
+    r"(?i)charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
+    r"|shift_jis|euc-(?:jp|kr))\b"
+)
 _UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
 # None of these looks at a letter twice, whatever a page is made of.
 _TITLE: Final = r"(?i)<title[^<>]*>([^<]*)"
@@ -319,13 +323,25 @@ _UNSEEN: Final = r"(?is)<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)"
 _TAG: Final = r"<[^<>]*>"
 
 
-def body_text(body: bytes) -> str:
-    """Return a body that is no stream as text; JSON is UTF-8, whatever its header claims.
+def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
+    """Return a body that is no stream as text.
+
+    JSON is UTF-8, whatever its header claims; what is not is read as the header says, and
+    UTF-16 and UTF-32 are known by how they begin.
 
     Args:
         body: unpacked bytes, whole or cut off.
+        headers: those of the answer.
     """
-    return body.decode("utf-8-sig", "replace")
+    encoding: str = json.detect_encoding(body)
+    if encoding.startswith("utf-8"):
+        try:
+            return body.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            content_type = next((v for name, v in headers if name.lower() == "content-type"), "")
+            named = re.search(_CHARSET, content_type)
+            encoding = named[1] if named else "utf-8-sig"
+    return body.decode(encoding, "replace")
 
 
 def unknown_encoding(headers: Sequence[tuple[str, str]]) -> str:

@@ -467,12 +467,24 @@ KEY = Secret("key-7d1f-throw-away")
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
-    [("é".encode(), "é"), (b"\xe9", "\N{REPLACEMENT CHARACTER}"), (b"\xef\xbb\xbf{}", "{}")],
+    ("body", "content_type", "text"),
+    [
+        ("é".encode(), "", "é"),
+        ("é".encode("latin-1"), "text/html; charset=ISO-8859-1", "é"),
+        ("é".encode("cp1252"), 'text/html; charset="windows-1252"', "é"),
+        ("东京".encode("gbk"), "text/html;charset=gbk", "东京"),
+        ("é".encode(), "application/json; charset=latin1", "é"),
+        (b"\xe9", "text/html; charset=rot13", "\N{REPLACEMENT CHARACTER}"),
+        (b"\xe9", "", "\N{REPLACEMENT CHARACTER}"),
+        ('{"a": 1}'.encode("utf-16"), "", '{"a": 1}'),
+        ('{"a": 1}'.encode("utf-32-be"), "", '{"a": 1}'),
+        (b"\xef\xbb\xbf{}", "", "{}"),
+        (b"", "text/html; charset=latin1", ""),
+    ],
 )
-def test_a_body_is_utf8(body: bytes, text: str) -> None:
-    """Whatever its header claims; what is not is marked."""
-    assert body_text(body) == text
+def test_a_body_is_read_in_its_own_letters(body: bytes, content_type: str, text: str) -> None:
+    """UTF-8 where it is that, else as the header says, if that is a charset that counts."""
+    assert body_text(body, [("Content-Type", content_type)]) == text
 
 
 def test_half_a_key_at_a_cut_is_taken_out_too() -> None:
