@@ -333,6 +333,7 @@ class Job:
                     self._do(client, task)
                 self._given.put(None)
         except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
+            log_swallowed(error)
             self._end(error)
         with self._lock:
             self._left += 1
@@ -344,8 +345,10 @@ class Job:
         with self._lock:
             is_over = self._is_fed and self._left == self._entered >= self._started
             if is_over and not self._is_closed:
-                self._is_closed = True
-                self._file.close()
+                try:
+                    self._file.close()
+                finally:
+                    self._is_closed = True
             return self._is_closed
 
     def _do(self, client: Client, task: Task) -> None:

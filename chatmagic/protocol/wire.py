@@ -449,6 +449,8 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     )
 
 
+JOINED_AT: Final = 1_000_000
+"""Characters that are put to the text at once: a long reply is not held twice."""
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
@@ -469,7 +471,9 @@ class ReplyBuilder:
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._usage: object = None
+        self._text = ""
         self._pieces: list[str] = []
+        self._waiting = 0
         self._held = ""
         self._in_deltas = False
 
@@ -493,13 +497,13 @@ class ReplyBuilder:
     @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
-        return bool(self._pieces) or replace(self.facts, model=None) != BodyFacts()
+        return bool(self._text or self._pieces or replace(self.facts, model=None) != BodyFacts())
 
     @property
     def text(self) -> str:
         """The text as far as it has come."""
-        self._pieces = ["".join(self._pieces)] if self._pieces else []
-        return "".join(self._pieces)
+        self._join()
+        return self._text
 
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in.
@@ -562,7 +566,22 @@ class ReplyBuilder:
     def _keep(self, text: str) -> str:
         if text:
             self._pieces.append(text)
+            self._waiting += len(text)
+            if self._waiting >= JOINED_AT:
+                self._join()
         return text
+
+    def _join(self) -> None:
+        """Put the pieces to the text before them, which grows where it is if it can."""
+        whole, joined = self._text, "".join(self._pieces)
+        try:
+            self._pieces.clear()
+            self._waiting = 0
+            # Held by the local name alone, the text is not copied, only lengthened.
+            self._text = ""
+        finally:
+            whole += joined
+            self._text = whole
 
     def reply(self, state: State) -> Reply:
         """Return the reply as far as it has come.

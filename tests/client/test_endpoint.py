@@ -258,3 +258,19 @@ def test_a_client_refuses_what_cannot_be_sent(given: dict[str, Any], words: str)
     """As it is made, before there is anything to send."""
     with pytest.raises(InputError, match=words):
         Client("https://chat.invalid", KEY, **given)
+
+
+@pytest.mark.parametrize(
+    ("in_kernel", "is_set", "words"),
+    [
+        (True, True, "%env CHATMAGIC_AUTH=x-api-key"),
+        (True, False, '%config ChatMagics.auth = "x-api-key"'),
+        (False, True, 'Client(auth="x-api-key")'),
+    ],
+)
+def test_how_a_key_goes_in_another_way(words: str, *, in_kernel: bool, is_set: bool) -> None:
+    """By what counts where it is read: the environment counts before the setting."""
+    service = replace(
+        resolved_in_client(ENVIRONMENT), has_commands=in_kernel, has_auth_variable=is_set
+    )
+    assert service.how_to_set_auth("x-api-key") == words

@@ -130,6 +130,8 @@ def test_the_request_that_is_sent() -> None:
     assert request.to_json()["max_tokens"] == 5
     assert request.extra == {"model": "m"}
     assert "last" not in request.to_json()
+    other = replace(ASKED, model="n").request(before, {"model": "m", "seed": 1})
+    assert other.extra == {"model": "n", "seed": 1}
 
 
 def test_the_parts_stand_in_the_order_in_which_they_are_sent() -> None:

@@ -19,7 +19,7 @@ from chatmagic.audit import audit
 from chatmagic.conversation import chat_cell, options, record, template
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Carried, Turn
-from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.models import MOST_TOKENS, Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PROMPTS = st.text("ab {}\n\u2028éש?%", min_size=1, max_size=12).filter(str.strip)
-COUNTS = st.none() | st.integers(0, 10) | st.integers(2**53 - 2, 2**53 + 2)
+COUNTS = st.none() | st.integers(0, 10) | st.integers(MOST_TOKENS - 2, MOST_TOKENS)
 TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 REPLIES = st.builds(
     Reply,

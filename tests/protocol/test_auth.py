@@ -180,3 +180,12 @@ def test_every_key_is_taken_out_of_a_text() -> None:
     assert KEY not in shown
     assert "another-7" not in shown
     assert " and " in shown
+
+
+@pytest.mark.parametrize(
+    ("key", "is_quoted"),
+    [("'k-1'", True), ('"k-1"', True), ("k-1", False), ("'k-1\"", False), ("k'1", False)],
+)
+def test_quotation_marks_around_a_key(key: str, *, is_quoted: bool) -> None:
+    """As a file of variables may have them; within a key they are its own."""
+    assert Secret(key).is_quoted is is_quoted
