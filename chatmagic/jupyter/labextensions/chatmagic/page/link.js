@@ -130,7 +130,8 @@ export class KernelLink {
   /** Attach a comm that the kernel has opened before. @param {string} id */
   find(id) {
     const { kernel } = this;
-    if (!isBridge(id) || id === this.comm?.commId) return;
+    // A kernel that is about to restart still sends the last state, when the page has dropped its comms.
+    if (!isBridge(id) || (id === this.comm?.commId && !this.bridge?.stopped)) return;
     if (kernel && !handlesComms(kernel)) this.attach(new PlainComm(kernel, TARGET, id));
     else if (kernel?.createComm && !kernel.hasComm?.(id)) this.attach(kernel.createComm(TARGET, id));
   }
