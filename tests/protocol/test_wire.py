@@ -17,6 +17,7 @@ from chatmagic._json import digest
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import (
+    JOINED_AT,
     NOT_IN_DIGEST,
     Chunk,
     ErrorBody,
@@ -770,3 +771,10 @@ def test_half_of_a_pair_waits_for_the_other() -> None:
     assert builder.rest() == "\ufffd"
     assert builder.rest() == ""
     assert builder.text == "a🙂b\ufffd"
+
+
+def test_a_long_reply_is_whole() -> None:
+    """What was joined before stays in front of what comes."""
+    builder = built(Chunk("a" * JOINED_AT), Chunk("b"))
+    assert builder.text == "a" * JOINED_AT + "b"
+    assert built(*[Chunk("ab")] * 3).text == "ababab"
