@@ -10,16 +10,14 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from chatmagic.text import without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _Value = TypeVar("_Value")
 

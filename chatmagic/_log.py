@@ -11,10 +11,8 @@ import logging
 import traceback
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
+from typing import Final
 
 LOGGER: Final = logging.getLogger("chatmagic")
 LOGGER.addHandler(logging.NullHandler())

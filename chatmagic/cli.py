@@ -6,22 +6,17 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from chatmagic import demo, install
 from chatmagic._version import __version__
-from chatmagic.conversation.options import MANUAL, OPTIONS
+from chatmagic.conversation.options import MANUAL, OPTIONS, Option
 from chatmagic.emulator.service import FAULTS, Settings
 from chatmagic.errors import ChatError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from chatmagic.conversation.options import Option
-
 
 SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
 """File by which nbval leaves out the HTML of chatmagic's outputs and compares their text."""

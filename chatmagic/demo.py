@@ -16,19 +16,17 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import Final
 
 from chatmagic.archive.files import replace_content
 from chatmagic.errors import ChatError, InputError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import FrameType
-
-    Handler = Callable[[int, FrameType | None], object]
+Handler = Callable[[int, FrameType | None], object]
 
 FOLDER: Final = "chatmagic-notebooks"
 FIRST: Final = "01-quickstart.ipynb"

@@ -27,14 +27,11 @@ can be pickled. They hold no exception of ``requests`` and no frame with bytes o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from datetime import datetime
+from typing import Any, Final, Literal, Self
 
+from chatmagic.models import Credits, Reply
 from chatmagic.text import unlinked
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from chatmagic.models import Credits, Reply
 
 Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]

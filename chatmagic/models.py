@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
-from datetime import datetime  # noqa: TC003 - typing.get_type_hints needs it
+from datetime import datetime
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, Self, TypeVar
 

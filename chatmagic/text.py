@@ -10,10 +10,8 @@ address into a link, even ``javascript://`` and ``data:``. An invisible word joi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 # Patterns are compiled at their first use: loading the extension uses none of them.
 FENCE: Final = r"(?m)^ {0,3}(`{3,}|~{3,})([^\n]*)$"

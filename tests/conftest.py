@@ -9,8 +9,12 @@ import compileall
 import gc
 import os
 import signal
+import ssl
 import sys
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final, cast
 
 import pytest
 import trustme
@@ -25,12 +29,6 @@ from chatmagic.client import connections
 from chatmagic.session.current import current_session
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterator
-    from pathlib import Path
-    from types import ModuleType
 
 # A busy machine is no reason to fail, so nothing here looks at a clock.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

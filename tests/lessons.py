@@ -11,11 +11,13 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import nbformat
+from nbformat import NotebookNode
 
 ROOT: Final = Path(__file__).parents[1]
 NOTEBOOKS: Final = ROOT / "notebooks"
@@ -23,11 +25,6 @@ CASSETTES: Final = NOTEBOOKS / "cassettes"
 sys.path.insert(0, str(ROOT))
 
 from chatmagic.emulator.server import FRESH, Emulator, Settings  # noqa: E402 - found by the line above
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nbformat import NotebookNode
 
 RECORDED: Final = {
     "02-conversations": replace(FRESH, delay=0.0),

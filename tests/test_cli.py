@@ -10,7 +10,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -21,9 +21,6 @@ from chatmagic import cli
 from chatmagic.conversation.options import OPTIONS
 from chatmagic.emulator import server
 from chatmagic.emulator.service import FRESH, Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def settings(*words: str) -> Settings:

@@ -9,9 +9,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,10 +19,6 @@ from commands import HERE, SPARED, asked, command, printed_address, until, with_
 
 from chatmagic import cli, demo
 from chatmagic.errors import ChatError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 RUN_WITH_LESSONS = """
 import sys

@@ -9,8 +9,9 @@ import pickle
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,9 +21,6 @@ from served import in_ipython
 from chatmagic import errors
 from chatmagic.errors import ChatError
 from chatmagic.models import Credits, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DATA: dict[str, Any] = {

@@ -7,6 +7,7 @@ import logging
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,13 +17,11 @@ from shells import KEY
 
 from chatmagic._log import describe, log_swallowed, swallowed
 from chatmagic.errors import ChatError
+from chatmagic.session.events import Event
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from chatmagic.emulator.server import Emulator
-    from chatmagic.session.events import Event
-    from chatmagic.session.session import Session
 
 PROMPT = "prompt-marker-7c1d"
 

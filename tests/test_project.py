@@ -8,16 +8,12 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
 
 import pytest
 from project import PURE, PYPROJECT, ROOT, files
 
 import chatmagic
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}

@@ -7,9 +7,9 @@ a value that ``{{ }}`` put in only the expression, the size and the digest, unle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import CarriedTurns, turn_of
@@ -17,16 +17,10 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, check_seal, sealed
 from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.slots import pass_by
-from chatmagic.conversation.steering import STEERING, Instructions, ThreadStart, TurnMark
+from chatmagic.conversation.steering import STEERING, Instructions, Item, ThreadStart, TurnMark
 from chatmagic.conversation.turn import MAIN, Turn
-from chatmagic.conversation.window import Place
+from chatmagic.conversation.window import Place, Window
 from chatmagic.text import fence, open_fence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from chatmagic.conversation.steering import Item
-    from chatmagic.conversation.window import Window
 
 KIND: Final = "conversation"
 _ENTRIES: Final = {entry: entry for entry in get_args(Entry)}

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import unescape
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from pathlib import Path
+from typing import Any, Final, Literal, cast, get_args
 
 from chatmagic import _json
 from chatmagic.archive import files
 from chatmagic.conversation import chat_cell
+from chatmagic.conversation.chat_cell import Plan
 from chatmagic.conversation.record import (
     VERSION,
     Did,
@@ -29,18 +31,11 @@ from chatmagic.conversation.record import (
     kind_of,
     owner_of,
 )
-from chatmagic.conversation.steering import STEERING
+from chatmagic.conversation.steering import STEERING, Steering, SteeringKind
 from chatmagic.errors import InputError
 from chatmagic.text import JOINER, numbered
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from chatmagic.conversation.chat_cell import Plan
-    from chatmagic.conversation.steering import Steering, SteeringKind
-
-    SavedKind = Literal["turn", "pick", "deletion", SteeringKind, Did]
+SavedKind = Literal["turn", "pick", "deletion", SteeringKind, Did]
 
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from html import escape
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from chatmagic import text as plain
 from chatmagic._version import __version__
 from chatmagic.conversation import options
-from chatmagic.conversation.record import sealed
-from chatmagic.conversation.steering import instructions_note
-from chatmagic.models import Renderer, register_renderer
+from chatmagic.conversation.record import Record, sealed
+from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.staleness import Cause
+from chatmagic.conversation.steering import Steering, instructions_note
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import CodeBlock, Credits, Renderer, Reply, Usage, register_renderer
 from chatmagic.render import gauge, markdown_parser, markdown_writer, reply_forms
 from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.staleness import Cause
-    from chatmagic.conversation.steering import Steering
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.models import CodeBlock, Credits, Reply, Usage
 
 STATE_WORDS: Final = {
     "complete": "",

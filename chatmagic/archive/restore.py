@@ -8,25 +8,21 @@ others than those that now stand above it is stale, as it was before.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from chatmagic import _json, text
 from chatmagic._json import shared_fields
+from chatmagic.archive.notebook import Notebook
 from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.steering import ThreadStart, TurnMark
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.steering import Steering, ThreadStart, TurnMark
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
+from chatmagic.conversation.window import Window
 from chatmagic.models import Reply, ReplyFacts
 from chatmagic.text import counted, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from chatmagic.archive.notebook import Notebook
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.steering import Steering
-    from chatmagic.conversation.window import Window
 
 
 class CarriedTurns:

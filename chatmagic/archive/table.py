@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import notebook, restore
 from chatmagic.archive.conversation_json import records_of
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
 from chatmagic.errors import InputError
 from chatmagic.models import ReplyFacts, Usage
 from chatmagic.text import one_line, without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from chatmagic.conversation.conversation import Conversation
 
 _SHOWN = 200
 

@@ -14,35 +14,29 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
+from chatmagic.archive.notebook import CodeCell, Notebook, SavedOutput
+from chatmagic.archive.restore import Restored
 from chatmagic.archive.table import TurnRow
-from chatmagic.cassette.file import CassetteFile
+from chatmagic.cassette.file import CassetteFile, Interaction
+from chatmagic.conversation.chat_cell import Command
 from chatmagic.conversation.options import OPTIONS
+from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Parameters
-from chatmagic.conversation.steering import Instructions
-from chatmagic.conversation.turn import MAIN
+from chatmagic.conversation.steering import Instructions, Steering
+from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.models import BodyFacts, ReplyFacts
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.known_secrets import key_shapes_in
 from chatmagic.text import columns, counted, numbered, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from chatmagic.archive.notebook import CodeCell, Notebook, SavedOutput
-    from chatmagic.archive.restore import Restored
-    from chatmagic.cassette.file import Interaction
-    from chatmagic.conversation.chat_cell import Command
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.steering import Steering
-    from chatmagic.conversation.turn import Turn
 
 LONGEST_NAME: Final = 100
 EXCERPT: Final = 32

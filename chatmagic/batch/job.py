@@ -11,15 +11,19 @@ import json
 import queue
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed
-from chatmagic.batch.job_file import RowReply, replay_key
-from chatmagic.batch.pace import Pace, waiting_words
+from chatmagic.batch.job_file import JobFile, RowReply, replay_key
+from chatmagic.batch.pace import Pace, Pause, waiting_words
+from chatmagic.batch.rows import Rows
+from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     AuthenticationError,
@@ -31,25 +35,15 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.models import BodyFacts
+from chatmagic.models import BodyFacts, Credits, Reply
+from chatmagic.protocol.wire import Request
 from chatmagic.text import counted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
+Compose = Callable[[int, Mapping[str, Any]], tuple[Request, ChatError | None]]
 
-    from chatmagic.batch.job_file import JobFile
-    from chatmagic.batch.pace import Pause
-    from chatmagic.batch.rows import Rows
-    from chatmagic.client.client import Client
-    from chatmagic.models import Credits, Reply
-    from chatmagic.protocol.wire import Request
+"""Makes a row's request, and says why it is not to be sent."""
 
-    Compose = Callable[[int, Mapping[str, Any]], tuple[Request, ChatError | None]]
-
-    """Makes a row's request, and says why it is not to be sent."""
-
-    _Problem = ChatError | ChatInterrupted | None
+_Problem = ChatError | ChatInterrupted | None
 
 
 NAP: Final = 0.1

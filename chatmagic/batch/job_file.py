@@ -14,12 +14,13 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import datetime  # noqa: TC003 - who reads the fields' types needs it
+from datetime import datetime
 from io import FileIO
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Any, Final, Self, cast
 
 from chatmagic._json import (
     digest,
@@ -36,10 +37,6 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Usage
 from chatmagic.text import without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl

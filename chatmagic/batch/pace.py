@@ -7,17 +7,13 @@ says, from when that answer came: the clocks of the two machines are not compare
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Self
+from datetime import datetime, timedelta
+from typing import Final, Self
 
+from chatmagic.errors import RateLimitError
+from chatmagic.models import Credits
+from chatmagic.protocol.credits import RequestLimit
 from chatmagic.text import counted
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from chatmagic.errors import RateLimitError
-    from chatmagic.models import Credits
-    from chatmagic.protocol.credits import RequestLimit
 
 SHORT: Final = 60.0
 """Seconds up to which the end of a pause is waited for by itself."""

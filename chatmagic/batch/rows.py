@@ -8,16 +8,12 @@ they are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from chatmagic.batch.job_file import RowReply
 from chatmagic.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chatmagic.batch.job_file import RowReply
 
 IT: Final = "it"
 """Name of the whole row in a template."""

@@ -17,28 +17,22 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette.file import CassetteFile, by_identity, from_notebook
-from chatmagic.cassette.match import Matcher, difference, nearest
+from chatmagic.cassette.file import CassetteFile, Interaction, by_identity, from_notebook
+from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
-from chatmagic.client.endpoint import Endpoint
+from chatmagic.client.endpoint import Endpoint, Timeout
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, InputError, NotRecordedError
 from chatmagic.text import MEMORY_ADDRESS, counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from chatmagic.cassette.file import Interaction
-    from chatmagic.cassette.match import Query
-    from chatmagic.client.endpoint import Timeout
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.conversation.window import Window
 
 # --- Choice of the cassette and its mode: environment, magic and configuration -------------------
 

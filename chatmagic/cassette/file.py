@@ -17,10 +17,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
+from datetime import datetime
 from email.utils import format_datetime
 from operator import is_
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from pathlib import Path
+from typing import Any, Final, Literal, Self
 
 from chatmagic import _json
 from chatmagic._json import (
@@ -43,26 +46,16 @@ from chatmagic.archive.files import (
     replace_content,
     whole_part,
 )
-from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped, Value
 from chatmagic.errors import ChatError, InputError
-from chatmagic.models import BodyFacts, Origin
+from chatmagic.models import BodyFacts, Credits, Message, Origin
 from chatmagic.protocol import wire
 from chatmagic.protocol.credits import HEADERS
+from chatmagic.protocol.wire import Request
 from chatmagic.text import numbered
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.request_facts import Value
-    from chatmagic.models import Credits, Message
-    from chatmagic.protocol.wire import Request
-
-    Merge = Callable[
-        [tuple["Interaction", ...], tuple["Interaction", ...]], Iterable["Interaction"]
-    ]
+Merge = Callable[[tuple["Interaction", ...], tuple["Interaction", ...]], Iterable["Interaction"]]
 
 VERSION: Final = 3
 KEPT_HEADERS: Final = ("content-type", *HEADERS)

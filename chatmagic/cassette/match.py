@@ -18,17 +18,13 @@ The rules need no file and send nothing:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from chatmagic.cassette.file import by_identity
+from chatmagic.cassette.file import Interaction, by_identity
+from chatmagic.models import Message
 from chatmagic.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from chatmagic.cassette.file import Interaction
-    from chatmagic.models import Message
 
 RefreshOutcome = Literal["kept", "changed", "new", "failed", "not asked"]
 

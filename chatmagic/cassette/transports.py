@@ -7,29 +7,25 @@ records when the answer has ended.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
+from chatmagic.cassette.cassette import Lookup
 from chatmagic.cassette.file import KEPT_HEADERS, Interaction
+from chatmagic.cassette.match import Query
+from chatmagic.client.halt import Halt
+from chatmagic.client.transport import Exchange, Transport
 from chatmagic.errors import ChatInterrupted
-from chatmagic.models import BodyFacts
+from chatmagic.models import BodyFacts, Origin, Reply
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
+from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Chunk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from chatmagic.cassette.cassette import Lookup
-    from chatmagic.cassette.match import Query
-    from chatmagic.client.halt import Halt
-    from chatmagic.client.transport import Exchange, Transport
-    from chatmagic.models import Origin, Reply
-    from chatmagic.protocol.auth import Secret
 
 LONGEST_ERROR: Final = 65_536
 """The most bytes of an error's body that are recorded."""

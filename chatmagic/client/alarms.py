@@ -11,14 +11,12 @@ import heapq
 import queue
 import threading
 from collections import deque
+from collections.abc import Callable
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic._log import swallowed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LONGEST: Final = 3_600.0
 """Longest sleep, in seconds: not every system knows longer ones."""

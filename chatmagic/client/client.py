@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn, Self
 
 from chatmagic.client import config
 from chatmagic.client.credit_tracker import CreditTracker
@@ -25,20 +26,13 @@ from chatmagic.client.endpoint import (
 )
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import ReplyStream, ResponseReader, advised
-from chatmagic.client.transport import HttpTransport
-from chatmagic.errors import InputError, NotRecordedError, NotUnderstoodError
-from chatmagic.models import Message, Reply
+from chatmagic.client.transport import HttpTransport, Transport
+from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
+from chatmagic.models import Credits, Message, Origin, Reply
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import Auth, Secret, refuse_keys
 from chatmagic.protocol.response_errors import body_text
 from chatmagic.protocol.wire import ReplyBuilder, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from chatmagic.client.transport import Transport
-    from chatmagic.errors import ChatError
-    from chatmagic.models import Credits, Origin
 
 
 class Client:

@@ -11,24 +11,20 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import platformdirs
 
 from chatmagic.client import keys
 from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
+from chatmagic.client.keys import KeyStore
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from chatmagic.client.keys import KeyStore
-
 
 Setting = tuple[str | None, str]
 """A value that may be set, and the place where it would be, in words."""

@@ -20,14 +20,16 @@ import re
 import socket
 import ssl
 import threading
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 from urllib.parse import quote
 
 from requests.adapters import HTTPAdapter
+from urllib3 import HTTPResponse
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import (
@@ -39,18 +41,11 @@ from urllib3.exceptions import (
 from urllib3.util.wait import wait_for_read, wait_for_write
 
 from chatmagic.client import alarms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from urllib3 import HTTPResponse
-
-    from chatmagic.client.alarms import Alarm
-    from chatmagic.client.endpoint import Timeout
-    from chatmagic.client.halt import Halt
-    from chatmagic.errors import Which
-    from chatmagic.protocol.auth import Auth, Secret
-
+from chatmagic.client.alarms import Alarm
+from chatmagic.client.endpoint import Timeout
+from chatmagic.client.halt import Halt
+from chatmagic.errors import Which
+from chatmagic.protocol.auth import Auth, Secret
 
 AtRest = Literal["kept", "ended", "dropped"]
 """Connection after an answer: kept; ended, as it says; dropped, which it does not say."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
 
+from chatmagic.client.endpoint import Endpoint
+from chatmagic.client.transport import Exchange
+from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.credits import RequestLimit
 from chatmagic.protocol.url import is_loopback
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.transport import Exchange
-    from chatmagic.models import Credits
-    from chatmagic.protocol.credits import RequestLimit
 
 
 @dataclass(frozen=True, slots=True)

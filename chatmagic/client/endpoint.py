@@ -9,16 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chatmagic.errors import AuthenticationError, InputError
-from chatmagic.protocol.auth import is_secret_name, redacted
+from chatmagic.protocol.auth import Auth, Secret, is_secret_name, redacted
 from chatmagic.protocol.url import EMULATOR, origin, shown_url
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from chatmagic.protocol.auth import Auth, Secret
-
 
 KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
 """The environment's variables of a key: itself, and the name of a file that holds it."""

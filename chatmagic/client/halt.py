@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from chatmagic.errors import Which
+from chatmagic.errors import Which
 
 
 class Halt:

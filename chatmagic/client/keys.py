@@ -12,11 +12,12 @@ import os
 import re
 import stat
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import platformdirs
 
@@ -25,10 +26,6 @@ from chatmagic.client.endpoint import KEY_VARIABLES
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret, looks_like_a_key
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 Storage = Literal["keyring", "private file"]
 SERVICE: Final = "chatmagic"

@@ -10,9 +10,10 @@ import http.client
 import os
 import re
 import ssl
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import requests
 import urllib3
@@ -28,14 +29,9 @@ from chatmagic.errors import (
     NotUnderstoodError,
     RequestTimeoutError,
     ServiceError,
+    Which,
 )
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from chatmagic.errors import Which
-
 
 _SETTINGS: Final = "%chat shows what is set."
 _BAD_PROXY: Final = (

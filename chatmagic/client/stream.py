@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.client import config
-from chatmagic.client.credit_tracker import came_at
+from chatmagic.client.credit_tracker import CreditTracker, came_at
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
+from chatmagic.client.transport import Exchange, Transport
 from chatmagic.errors import (
     COST_UNKNOWN,
     HTTPS_WANTED,
@@ -36,10 +39,10 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.models import BodyFacts
+from chatmagic.models import BodyFacts, Reply, State
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
-from chatmagic.protocol.auth import refuse_keys
+from chatmagic.protocol.auth import Auth, refuse_keys
 from chatmagic.protocol.response_errors import (
     ADDRESS_HINT,
     BODY_BYTES,
@@ -54,22 +57,12 @@ from chatmagic.protocol.wire import (
     Chunk,
     ErrorBody,
     ReplyBuilder,
+    Request,
     first_choice,
     json_documents,
     plain_content,
 )
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from chatmagic.client.credit_tracker import CreditTracker
-    from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.transport import Exchange, Transport
-    from chatmagic.models import Reply, State
-    from chatmagic.protocol.auth import Auth
-    from chatmagic.protocol.wire import Request
-
 
 _NOTHING_CAME: Final = (
     f"{COST_UNKNOWN} Ask again to try once more; if the conversation is long, it may fill the "

@@ -17,40 +17,35 @@ from __future__ import annotations
 
 import http.client
 import os
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import requests
 import urllib3
 from requests.utils import get_environ_proxies
+from urllib3.connectionpool import HTTPConnectionPool
 
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import alarms, network_errors
 from chatmagic.client.connections import (
+    AtRest,
     Clock,
     ConnectionMade,
     Current,
     KeyedAdapter,
+    Reached,
     Response,
     at_rest,
     keyed_pools,
 )
-from chatmagic.client.endpoint import Timeout
-from chatmagic.errors import ChatError, ChatInterrupted
+from chatmagic.client.endpoint import ServiceSetup, Timeout
+from chatmagic.client.halt import Halt
+from chatmagic.errors import ChatError, ChatInterrupted, Which
+from chatmagic.models import Origin
 from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from urllib3.connectionpool import HTTPConnectionPool
-
-    from chatmagic.client.connections import AtRest, Reached
-    from chatmagic.client.endpoint import ServiceSetup
-    from chatmagic.client.halt import Halt
-    from chatmagic.errors import Which
-    from chatmagic.models import Origin
 
 PIECE_BYTES = 65_536
 DRAIN_BYTES = 4_096

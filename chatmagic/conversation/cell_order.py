@@ -9,15 +9,13 @@ cell that no page ever listed is never missed. Pure values; the reports come thr
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from chatmagic.conversation.record import owner_of
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from collections.abc import Set as AbstractSet
 
 _T = TypeVar("_T")
 _NAME: Final = 60  # characters of a notebook's name

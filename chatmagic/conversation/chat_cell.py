@@ -6,19 +6,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chatmagic.conversation import options
-from chatmagic.conversation.options import COMMENT, OPTIONS
+from chatmagic.conversation.options import COMMENT, OPTIONS, ParsedLine
 from chatmagic.conversation.request_facts import correction
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from chatmagic.conversation.options import ParsedLine
 
 # What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 _ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from chatmagic._json import digest, shared_fields
-from chatmagic.models import ReplyFacts, Usage
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import Format
+from chatmagic.conversation.turn import Turn
+from chatmagic.models import Reply, ReplyFacts, Usage
 from chatmagic.text import FENCE, open_fence
-
-if TYPE_CHECKING:
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.request_facts import Format
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.models import Reply
 
 _ALIKE: Final = 8
 """How many letters and digits an overlap within a line has at least; fewer may be chance."""

@@ -79,13 +79,17 @@ and a reader in another thread sees one of the two. Changes come from one thread
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
+from chatmagic.conversation.cell_order import Layout
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import (
     Change,
+    ChangeKind,
     Replies,
     Slot,
     State,
@@ -98,17 +102,9 @@ from chatmagic.conversation.slots import (
 )
 from chatmagic.conversation.staleness import Causes, marks
 from chatmagic.conversation.steering import Item, ThreadStart
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.conversation.window import Place, Window
 from chatmagic.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from chatmagic.conversation.cell_order import Layout
-    from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.slots import ChangeKind
-    from chatmagic.conversation.turn import Carried
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
 

@@ -13,9 +13,10 @@ import difflib
 import keyword
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.conversation.request_facts import (
@@ -29,10 +30,6 @@ from chatmagic.conversation.request_facts import (
 )
 from chatmagic.errors import InputError
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
 
 _UNSET: Final = Parameters()
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})

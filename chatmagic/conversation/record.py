@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, replace
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
+from typing import Any, Final, Literal, NoReturn, Self
 
 from chatmagic._json import (
     digest,
@@ -32,10 +32,6 @@ from chatmagic._json import (
 )
 from chatmagic.conversation.request_facts import NO_PARAMETERS, Parameters, Value
 from chatmagic.models import Origin, ReplyFacts, State
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 VERSION: Final = 1
 """The version of records and of saved conversations that this release writes and reads."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from chatmagic._json import (
     digest,
@@ -19,14 +19,10 @@ from chatmagic._json import (
     json_field,
     word_of,
 )
+from chatmagic.conversation.schema_text import Schema
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 from chatmagic.text import numbered, without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chatmagic.conversation.schema_text import Schema
 
 Entry = Literal["cell", "panel", "python"]
 Format = Literal["markdown", "text", "code", "json"]

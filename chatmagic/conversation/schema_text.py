@@ -9,12 +9,10 @@ release, and a recorded request can be made again.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 _LIMITS: Final[Mapping[str, str]] = {
     "format": "format {}",

@@ -5,23 +5,18 @@ The rules that are named are those of :mod:`chatmagic.conversation.conversation`
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from chatmagic.conversation.steering import STEERING, Instructions, Item, Steering
-from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.steering import STEERING, Instructions, Item, Steering, SteeringKind
+from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.conversation.window import Place, Window
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.steering import SteeringKind
-    from chatmagic.conversation.turn import Carried
-
-    _Asking = Literal["ask", "re-run", "retry", "pick"]
-    ChangeKind = Literal[_Asking, "reset", "deletion", "set aside", "load", SteeringKind]
+_Asking = Literal["ask", "re-run", "retry", "pick"]
+ChangeKind = Literal[_Asking, "reset", "deletion", "set aside", "load", SteeringKind]
 
 UNDO_DEPTH: Final = 1000
 """How many changes can be taken back; older ones are final."""

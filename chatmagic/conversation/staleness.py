@@ -5,18 +5,14 @@ The rules are those of :mod:`chatmagic.conversation.conversation`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from chatmagic.conversation.slots import live
+from chatmagic.conversation.slots import State, live
 from chatmagic.conversation.turn import Turn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from chatmagic.conversation.slots import State
-    from chatmagic.conversation.window import Window
+from chatmagic.conversation.window import Window
 
 CauseKind = Literal[
     "run again",

@@ -8,9 +8,9 @@ front of the first message that is sent, followed by an empty line; in a message
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from chatmagic._json import (
     digest,
@@ -24,17 +24,12 @@ from chatmagic.conversation import template
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
 from chatmagic.conversation.request_facts import Value, switch, thread_name, where_on
 from chatmagic.conversation.turn import Turn
+from chatmagic.conversation.window import Place, Window
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 from chatmagic.text import counted, one_line
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Literal
-
-    from chatmagic.conversation.window import Place, Window
-
-    SteeringKind = Literal["instructions", "thread", "hiding"]
+SteeringKind = Literal["instructions", "thread", "hiding"]
 
 
 @dataclass(frozen=True, slots=True)

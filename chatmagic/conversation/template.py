@@ -13,18 +13,15 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from chatmagic._log import log_swallowed
 from chatmagic.conversation.request_facts import Format, Value
+from chatmagic.conversation.schema_text import Schema
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.text import fence, one_line, without_memory_addresses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from chatmagic.conversation.schema_text import Schema
-    from chatmagic.conversation.turn import Turn
 
 OPEN: Final = "{{"
 CLOSE: Final = "}}"

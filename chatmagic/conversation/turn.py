@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chatmagic._json import chain_digest, digest, shared_fields, turn_digest
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import NO_PARAMETERS, RequestFacts, Value
-from chatmagic.models import Message, ReplyFacts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
-    from chatmagic.models import Reply, State
+from chatmagic.models import Message, Reply, ReplyFacts, State
 
 MAIN: Final = "main"
 """The thread of a turn below no start of another."""

@@ -5,17 +5,13 @@ The rules that are named are those of :mod:`chatmagic.conversation.conversation`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import MAIN, NOTHING, Carried, Turn
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chatmagic.conversation.request_facts import Value
-    from chatmagic.models import Message
+from chatmagic.models import Message
 
 
 @dataclass(frozen=True, slots=True)

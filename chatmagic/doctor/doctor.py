@@ -10,43 +10,35 @@ import contextlib
 import os
 import platform
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import platformdirs
 from requests.utils import get_environ_proxies, select_proxy
 
 from chatmagic import _log
 from chatmagic._version import __version__
-from chatmagic.cassette.cassette import MODES, Cassette
+from chatmagic.cassette.cassette import MODES, Cassette, CassetteConfig
 from chatmagic.client import config, keys, network_errors
-from chatmagic.client.endpoint import ServiceSetup
+from chatmagic.client.connections import AtRest
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.transport import HttpTransport
+from chatmagic.client.transport import Exchange, HttpTransport, Transport
 from chatmagic.errors import ChatError, NotRecordedError
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.auth import redacted
+from chatmagic.protocol.auth import Secret, redacted
 from chatmagic.protocol.url import EMULATOR, is_loopback, origin, origin_or_none
 from chatmagic.protocol.wire import Request
 from chatmagic.session.ledger import Reservation
+from chatmagic.session.session import Session
 from chatmagic.text import counted, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import timedelta
-
-    from chatmagic.cassette.cassette import CassetteConfig
-    from chatmagic.client.connections import AtRest
-    from chatmagic.client.endpoint import Endpoint
-    from chatmagic.client.transport import Exchange, Transport
-    from chatmagic.protocol.auth import Secret
-    from chatmagic.session.session import Session
 
 Mark = Literal["ok", "!!", "!", "?"]
 """It is well; it keeps a question from its answer; it is unwise or slow; it cannot be told."""

@@ -17,18 +17,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from chatmagic.models import Usage
+from chatmagic.models import Message, Usage
 from chatmagic.text import one_line, without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chatmagic.models import Message
 
 HIGHEST_COUNT: Final = 10_000
 LONGEST: Final = 100_000

@@ -14,10 +14,11 @@ import os
 import selectors
 import socket
 import threading
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 from chatmagic._json import whole_number
@@ -30,11 +31,7 @@ from chatmagic.emulator.service import (
     respond,
 )
 from chatmagic.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.auth import Secret
 
 __all__ = ["FRESH", "HOST", "Emulator", "Settings", "serve"]
 

@@ -28,26 +28,21 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import parse_qs
 
 from chatmagic._json import iso
 from chatmagic.emulator import replies
 from chatmagic.errors import InputError
 from chatmagic.protocol import sse
-from chatmagic.protocol.auth import Secret
+from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from chatmagic.protocol.auth import Auth
-
 
 Fault = Literal["cut", "hold", "garbage", "error", "buffer"]
 

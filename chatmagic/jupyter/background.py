@@ -6,23 +6,19 @@ import contextlib
 import contextvars
 import re
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
-from chatmagic.session.events import View, failure
+from chatmagic.jupyter.views import Live
+from chatmagic.models import Reply
+from chatmagic.session.events import Ask, View, failure
 from chatmagic.session.session import interrupted
 from chatmagic.session.worker import NAP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from chatmagic.jupyter.views import Live
-    from chatmagic.models import Reply
-    from chatmagic.session.events import Ask
 
 HINT: Final = "Run that cell again; or this one, which then goes on with what there is."
 

@@ -5,30 +5,27 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from IPython.core.completer import (
+    CompletionContext,
     SimpleCompletion,
+    SimpleMatcherResult,
     context_matcher,
     provisionalcompleter,
     rectify_completions,
 )
+from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import swallowed
 from chatmagic.conversation import options
 from chatmagic.conversation.chat_cell import first_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from IPython.core.completer import CompletionContext, SimpleMatcherResult
-    from IPython.core.interactiveshell import InteractiveShell
-
-    from chatmagic.conversation.options import Option
-    from chatmagic.jupyter.commands.command import Command
-    from chatmagic.jupyter.kernel import Kernel
+from chatmagic.conversation.options import Option
+from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.kernel import Kernel
 
 _PRIORITY: Final = 1_000
 _KINDS: Final = {

@@ -13,23 +13,18 @@ from __future__ import annotations
 
 import re
 import tokenize
-from typing import TYPE_CHECKING, Final, cast
+from tokenize import TokenInfo
+from typing import Final, Self, cast
 
 from IPython.core.inputtransformer2 import (
     TokenTransformBase,
     assemble_continued_line,
     find_end_of_continued_line,
 )
+from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic.conversation import chat_cell
 from chatmagic.jupyter.commands import COMMANDS
-
-if TYPE_CHECKING:
-    from tokenize import TokenInfo
-    from typing import Self
-
-    from IPython.core.interactiveshell import InteractiveShell
-
 
 _WITH_BODY: Final = "|".join(command.name for command in COMMANDS if command.has_body)
 _CELL: Final = rf"%%(?P<name>{_WITH_BODY})(?:[ \t]+(?P<line>.*))?[ \t]*$"

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+
+from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import log_swallowed
+from chatmagic.conversation.cell_order import Layout, Pages
 from chatmagic.conversation.options import refuse_thread_and_ask
+from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
+from chatmagic.jupyter.background import Background
 from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.page.live_page import LivePage
-from chatmagic.jupyter.settings import ConfiguredEnvironment
+from chatmagic.jupyter.settings import ConfiguredEnvironment, KernelSettings
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Changed
+from chatmagic.session.session import Session
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
-    from chatmagic.conversation.cell_order import Layout, Pages
-    from chatmagic.conversation.window import Window
-    from chatmagic.jupyter.background import Background
-    from chatmagic.jupyter.settings import KernelSettings
-    from chatmagic.session.session import Session
 
 
 class Kernel(ConfiguredEnvironment):

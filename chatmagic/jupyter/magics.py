@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, magics_class, no_var_expand
 from traitlets import TraitError
+from traitlets.config import Config
 
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter import commands, input_transformers
 from chatmagic.jupyter.cells.notes import CellNotes
+from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.completions import Completions
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.jupyter.views import ReplyOnce
+from chatmagic.protocol.auth import Secret
 from chatmagic.session import current
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
-
-    from chatmagic.jupyter.commands.command import Command
-    from chatmagic.protocol.auth import Secret
 
 KEPT: Final = "_chatmagic_magics"
 """The attribute in which a shell keeps the magics, so that loading again changes no setting."""

@@ -9,6 +9,7 @@ import contextlib
 import math
 import os
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,17 +31,25 @@ from traitlets import (
 from traitlets.config import Application, Config, Configurable
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette.cassette import MODES, CassetteOptions, CassetteSetup, resolve
+from chatmagic.cassette.cassette import (
+    MODES,
+    CassetteConfig,
+    CassetteOptions,
+    CassetteSetup,
+    resolve,
+)
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import (
     ADDRESS_SETTINGS,
     AUTH_VARIABLE,
+    Endpoint,
     ServiceSetup,
     Timeout,
     request_fields,
     request_headers,
 )
 from chatmagic.errors import ChatError, InputError
+from chatmagic.jupyter.cells.notes import CellNotes
 from chatmagic.models import Message
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import AUTH_WAYS, Secret, redacted, refuse_keys
@@ -49,12 +58,7 @@ from chatmagic.session.budget import Budget
 from chatmagic.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from chatmagic.cassette.cassette import CassetteConfig
-    from chatmagic.client.endpoint import Endpoint
     from chatmagic.emulator.server import Emulator
-    from chatmagic.jupyter.cells.notes import CellNotes
 
 _SHOWN: Final = 300
 

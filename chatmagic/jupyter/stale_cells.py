@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
 from chatmagic._log import swallowed
+from chatmagic.conversation.staleness import Cause
 from chatmagic.errors import ChatError
 from chatmagic.session.budget import OTHERS
+from chatmagic.session.session import Session
 from chatmagic.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from chatmagic.conversation.staleness import Cause
-    from chatmagic.session.session import Session
 
 
 def below(causes: Mapping[str, Cause], order: Sequence[str]) -> dict[str, list[str]]:

@@ -5,27 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chatmagic import text
 from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import CASSETTE
+from chatmagic.client.credit_tracker import CreditState
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.conversation import options
-from chatmagic.conversation.request_facts import Parameters
+from chatmagic.conversation.request_facts import Parameters, Value
 from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import transcript
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.ledger import EMULATOR, service_of
-
-if TYPE_CHECKING:
-    from chatmagic.client.credit_tracker import CreditState
-    from chatmagic.client.endpoint import Endpoint
-    from chatmagic.conversation.request_facts import Value
-    from chatmagic.jupyter.kernel import Kernel
 
 _OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget", "stream"])
 """The settings that ``%chat`` alone tells in rows of their own, or not at all."""

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic.archive import output
-from chatmagic.conversation.request_facts import TokenRate, parts_of
+from chatmagic.client.endpoint import Endpoint
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.request_facts import Part, TokenRate, parts_of
+from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import STEERING, instructed
-from chatmagic.conversation.turn import MAIN
+from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.conversation.window import Window
 from chatmagic.jupyter.page.panel_content import prompt_html
-from chatmagic.models import Message
+from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.auth import Auth
+from chatmagic.protocol.wire import Request
 from chatmagic.render import markdown, reply_forms
 from chatmagic.render.sanitize import QUIET
+from chatmagic.session.session import Preview
 from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from chatmagic.client.endpoint import Endpoint
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.request_facts import Part
-    from chatmagic.conversation.slots import Change
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.conversation.window import Window
-    from chatmagic.models import Credits
-    from chatmagic.protocol.auth import Auth
-    from chatmagic.protocol.wire import Request
-    from chatmagic.session.session import Preview
 
 EXCERPT = 60
 MOST_LISTED: Final = 100

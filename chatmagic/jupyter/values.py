@@ -14,25 +14,21 @@ import io
 import re
 import sys
 import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from itertools import accumulate
 from numbers import Number
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.lib.pretty import RepresentationPrinter
 from IPython.utils.dir2 import get_real_method
 
 from chatmagic._log import log_swallowed
 from chatmagic.models import Reply
 from chatmagic.text import counted, one_line, without_memory_addresses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from IPython.core.interactiveshell import InteractiveShell
-
 
 _AS_IT_IS: Final = (str, Number, Reply, type(None))
 _NAMED: Final = 5

@@ -10,25 +10,19 @@ from __future__ import annotations
 
 import contextvars
 import sys
+from collections.abc import Callable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
 from chatmagic.errors import GOES_ON
-from chatmagic.jupyter.page.drawing import Drawn
+from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
-from chatmagic.session.events import HELD_BACK, Paced, View, failure
+from chatmagic.session.events import HELD_BACK, Answer, Ask, Event, Paced, View, failure
 from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from IPython.core.interactiveshell import InteractiveShell
-
-    from chatmagic.jupyter.page.drawing import DrawingLoop
-    from chatmagic.session.events import Answer, Ask, Event
 
 WAITING: Final = "… waiting for the reply"
 NOTE_STYLE: Final = f"{QUIET} margin: 0 0 0.4em;"

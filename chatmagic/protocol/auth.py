@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Iterable
 from html import escape
 from html.entities import codepoint2name
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, Self
+from typing import Final, Literal, NoReturn, Self
 from urllib.parse import quote
 
 from chatmagic.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Auth = Literal["bearer", "x-api-key", "query", "none"]
 

@@ -16,14 +16,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from chatmagic import _json
 from chatmagic.models import Credits
+from chatmagic.protocol.wire import ErrorBody
 from chatmagic.text import counted
-
-if TYPE_CHECKING:
-    from chatmagic.protocol.wire import ErrorBody
 
 Headers: TypeAlias = Collection[tuple[str, str]]
 Level = Literal["unknown", "ok", "low", "empty"]

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import Final
 
 SHORTEST: Final = 12
 """How many characters the value of a variable has at least that counts as a secret."""

@@ -12,10 +12,11 @@ import html
 import json
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from chatmagic.errors import (
@@ -33,17 +34,12 @@ from chatmagic.errors import (
     ServiceError,
     TooLongError,
 )
+from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.url import origin
 from chatmagic.protocol.wire import ErrorBody
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from chatmagic.models import Credits
-    from chatmagic.protocol.auth import Secret
-
 
 BODY_BYTES: Final = 65_536
 """How much of a body is read for its error."""

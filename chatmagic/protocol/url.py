@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Final
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import is_secret_name, looks_like_a_key
 from chatmagic.protocol.wire import PATH
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from urllib.parse import SplitResult
 
 EMULATOR: Final = "emulator"
 """What stands for the address of the emulator in this process."""

@@ -6,20 +6,15 @@ show that credits are low or used up.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from chatmagic import text
+from chatmagic.models import Credits, Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.render.sanitize import QUIET
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from chatmagic.models import Credits, Usage
-
 
 _CELLS: Final = 10
 _GROUP: Final = '<div class="chatmagic-gauge" role="group" aria-label="Credits">'

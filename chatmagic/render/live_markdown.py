@@ -13,18 +13,16 @@ the total time is linear in the reply's length. The HTML differs in a few ways f
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import markdown, markdown_parser, sanitize
 from chatmagic.text import PROSE, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markdown_it.token import Token
-    from markdown_it.utils import EnvType
 
 LONGEST: Final = 1_500
 """The most characters that are rendered again with each drawing, apart from one more line."""

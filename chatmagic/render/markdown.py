@@ -12,10 +12,13 @@ that is too long for a page is shown as plain text, with a line that says so.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
 from pygments import highlight
 from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -23,12 +26,6 @@ from pygments.lexers import get_lexer_by_name
 from chatmagic._log import log_swallowed
 from chatmagic.render import formulas, links, markdown_parser, sanitize
 from chatmagic.text import PROSE, TYPESET, one_line, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markdown_it.token import Token
-    from markdown_it.utils import EnvType
 
 MOST_MARKDOWN: Final = 500_000  # characters; 5,000,000 take some 8 s to render, plain ones 1 s
 _MOST_TEX: Final = 10_000  # characters of formulas in a reply; a page takes some 0.2 ms for each

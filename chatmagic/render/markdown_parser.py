@@ -15,23 +15,18 @@ import logging
 import re
 import textwrap
 import unicodedata
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import reference, table
+from markdown_it.rules_block import StateBlock, reference, table
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from chatmagic.models import CodeBlock
 from chatmagic.render import sanitize
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markdown_it.rules_block import StateBlock
-    from markdown_it.rules_core import StateCore
-    from markdown_it.rules_inline import StateInline
-
 
 DEEPEST: Final = 20
 """The most levels of nesting; markdown-it leaves out deeper ones."""

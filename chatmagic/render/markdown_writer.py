@@ -9,19 +9,16 @@ typeset (:mod:`chatmagic.render.formulas`) stands in dollars; any other formula 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import formulas, links, markdown, markdown_parser
 from chatmagic.text import JOINER, fence, one_line, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from markdown_it.token import Token
 
 _PARSER: Final = markdown_parser.parser(RendererHTML)
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic.render import markdown, markdown_writer, sanitize
-from chatmagic.render.live_markdown import LiveMarkdown, LiveText
+from chatmagic.render.live_markdown import BlockChange, LiveMarkdown, LiveText
 from chatmagic.text import PROSE, counted, fenced, visible
-
-if TYPE_CHECKING:
-    from chatmagic.render.live_markdown import BlockChange
-
 
 _FENCE: Final = "`" * 80
 """The fence around code under way; no line of the code is as long, so none closes the block."""

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Literal, Self
 
 from chatmagic.errors import BudgetError, InputError
 from chatmagic.text import counted
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Unit = Literal["credits", "turns"]
+Unit = Literal["credits", "turns"]
 
 OTHERS: Final = "others may share the quota"
 NOTICE: Final = 0.8

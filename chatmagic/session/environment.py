@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
-from chatmagic.cassette.cassette import CASSETTE, from_environment
+from chatmagic.cassette.cassette import CASSETTE, AnswerSource, CassetteSetup, from_environment
 from chatmagic.client import config
 from chatmagic.client.client import Client
 from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, request_fields
+from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import InputError
 from chatmagic.protocol import url
+from chatmagic.protocol.auth import Secret
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from chatmagic.cassette.cassette import AnswerSource, CassetteSetup
-    from chatmagic.conversation.cell_order import Layout
-    from chatmagic.protocol.auth import Secret
 
 
 class Environment(Protocol):

@@ -6,31 +6,26 @@ import contextvars
 import os
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic._log import swallowed
+from chatmagic.client.halt import Halt
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import (
     A_NAME,
     ASKED_FOR_THE_REST,
+    Entry,
     RequestFacts,
     thread_name,
 )
-from chatmagic.conversation.turn import MAIN
+from chatmagic.conversation.turn import MAIN, Turn
+from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
+from chatmagic.models import Reply
 from chatmagic.text import counted, one_line, visible, without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from chatmagic.client.halt import Halt
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.request_facts import Entry
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.conversation.window import Window
-    from chatmagic.models import Reply
-
 
 EMPTY: Final = "The prompt is empty. Nothing was sent."
 HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"

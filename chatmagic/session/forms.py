@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
 from chatmagic.conversation import schema_text, template
-from chatmagic.conversation.request_facts import Format
+from chatmagic.conversation.request_facts import Format, Parameters, Value
 from chatmagic.conversation.schema_text import Schema
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
+from chatmagic.models import Reply
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from chatmagic.conversation.request_facts import Parameters, Value
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.models import Reply
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
 TOOK_SCHEMA: Final = (

@@ -21,16 +21,18 @@ import math
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from statistics import mean
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from chatmagic import _startup
 from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive.table import dataframe
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.conversation.request_facts import Entry as AskEntry
 from chatmagic.conversation.request_facts import TokenRate
 from chatmagic.errors import (
@@ -41,19 +43,11 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
 )
-from chatmagic.models import Reply, Usage
+from chatmagic.models import Credits, Reply, Usage
+from chatmagic.protocol.wire import Request
 from chatmagic.session.budget import OTHERS, Budget
-from chatmagic.session.environment import of_process
+from chatmagic.session.environment import Environment, of_process
 from chatmagic.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from chatmagic.client.endpoint import Endpoint
-    from chatmagic.models import Credits
-    from chatmagic.protocol.wire import Request
-    from chatmagic.session.environment import Environment
-
 
 Entry = Literal[AskEntry, "map", "models", "doctor"]
 Sure = Literal["alone", "several", "unknown"]

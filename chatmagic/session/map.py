@@ -5,15 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import swallowed
-from chatmagic.batch.job import Job, MapHandle, Tasks
+from chatmagic.batch.job import Job, MapHandle, Task, Tasks
 from chatmagic.batch.job_file import JobFile
 from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
+from chatmagic.cassette.cassette import AnswerSource
+from chatmagic.client.client import Client
+from chatmagic.client.halt import Halt
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import (
@@ -23,27 +28,15 @@ from chatmagic.errors import (
     NotRecordedError,
     ReplyFormatError,
 )
-from chatmagic.models import Reply
+from chatmagic.models import Credits, Reply
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.protocol.url import EMULATOR
+from chatmagic.protocol.wire import Request
 from chatmagic.session import forms
-from chatmagic.session.environment import setup_for
-from chatmagic.session.ledger import Meter, Reservation, service_of
+from chatmagic.session.environment import ClientPool, Environment, setup_for
+from chatmagic.session.events import Ask
+from chatmagic.session.ledger import Ledger, Meter, Reservation, service_of
 from chatmagic.text import counted, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from chatmagic.batch.job import Task
-    from chatmagic.cassette.cassette import AnswerSource
-    from chatmagic.client.client import Client
-    from chatmagic.client.halt import Halt
-    from chatmagic.models import Credits
-    from chatmagic.protocol.wire import Request
-    from chatmagic.session.environment import ClientPool, Environment
-    from chatmagic.session.events import Ask
-    from chatmagic.session.ledger import Ledger
 
 MOST_WORKERS: Final = 32
 

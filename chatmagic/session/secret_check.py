@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from chatmagic._json import digest
+from chatmagic.client.endpoint import Endpoint
+from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import refuse_keys
-from chatmagic.protocol.known_secrets import secret_in, secret_variables
+from chatmagic.protocol.known_secrets import SecretVariable, secret_in, secret_variables
+from chatmagic.protocol.wire import Request
+from chatmagic.session.events import Ask
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from chatmagic.client.endpoint import Endpoint
-    from chatmagic.conversation.request_facts import Value
-    from chatmagic.conversation.window import Window
-    from chatmagic.protocol.known_secrets import SecretVariable
-    from chatmagic.protocol.wire import Request
-    from chatmagic.session.events import Ask
 
 _HINTS: Final = {
     "cell": "--allow-secrets sends it from this cell",

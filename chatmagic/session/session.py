@@ -9,25 +9,56 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, Self, TypeVar, cast
 
 from chatmagic import _json
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.archive import table
 from chatmagic.cassette import transports
-from chatmagic.cassette.cassette import CASSETTE, ActiveCassette, request_warnings
+from chatmagic.cassette.cassette import (
+    CASSETTE,
+    ActiveCassette,
+    AnswerSource,
+    CassetteConfig,
+    CassetteSetup,
+    Lookup,
+    request_warnings,
+)
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
 from chatmagic.client import config
+from chatmagic.client.client import Client, ModelList
+from chatmagic.client.credit_tracker import CreditState
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
+from chatmagic.client.stream import ReplyStream
 from chatmagic.conversation import continuation, options, template
+from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.request_facts import Parameters, RequestFacts, parts_of
-from chatmagic.conversation.steering import ThreadStart, instructed, instructions_note, refuse_fork
+from chatmagic.conversation.record import Record
+from chatmagic.conversation.request_facts import (
+    Format,
+    Parameters,
+    Part,
+    RequestFacts,
+    TokenRate,
+    parts_of,
+)
+from chatmagic.conversation.schema_text import Schema
+from chatmagic.conversation.slots import Change
+from chatmagic.conversation.steering import (
+    Steering,
+    ThreadStart,
+    instructed,
+    instructions_note,
+    refuse_fork,
+)
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import (
@@ -41,21 +72,24 @@ from chatmagic.errors import (
     ReplyFormatError,
     TooLongError,
 )
-from chatmagic.models import Message, Reply
+from chatmagic.models import Credits, Message, Reply
 from chatmagic.protocol.auth import refuse_keys
+from chatmagic.protocol.wire import Request
 from chatmagic.session import forms
 from chatmagic.session import map as many
-from chatmagic.session.environment import ClientPool, PlainPython, setup_for
+from chatmagic.session.environment import ClientPool, Environment, PlainPython, setup_for
 from chatmagic.session.events import (
     Answer,
     Ask,
     Began,
     Changed,
     Ended,
+    Event,
     Followers,
     Fragment,
     Listener,
     Sent,
+    View,
 )
 from chatmagic.session.ledger import Ledger, Reservation
 from chatmagic.session.secret_check import SecretCheck
@@ -63,27 +97,7 @@ from chatmagic.session.worker import AskLock, Worker, whole
 from chatmagic.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
-    from pathlib import Path
-    from typing import ParamSpec, Protocol, TypeVar
-
     import typing_extensions
-
-    from chatmagic.cassette.cassette import AnswerSource, CassetteConfig, CassetteSetup, Lookup
-    from chatmagic.client.client import Client, ModelList
-    from chatmagic.client.credit_tracker import CreditState
-    from chatmagic.client.endpoint import Endpoint, ServiceSetup
-    from chatmagic.client.stream import ReplyStream
-    from chatmagic.conversation.cell_order import Layout
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.request_facts import Format, Part, TokenRate
-    from chatmagic.conversation.schema_text import Schema
-    from chatmagic.conversation.slots import Change
-    from chatmagic.conversation.steering import Steering
-    from chatmagic.models import Credits
-    from chatmagic.protocol.wire import Request
-    from chatmagic.session.environment import Environment
-    from chatmagic.session.events import Event, View
 
     _Given = ParamSpec("_Given")
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 import contextvars
 import queue
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from chatmagic._log import log_swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatInterrupted, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 _T = TypeVar("_T")
 

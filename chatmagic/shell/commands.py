@@ -15,10 +15,12 @@ import secrets
 import signal
 import stat
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import platformdirs
 
@@ -26,6 +28,7 @@ from chatmagic._json import shared_fields
 from chatmagic.archive import conversation_json, output
 from chatmagic.archive.files import content_of, folder_lock, replace_content
 from chatmagic.conversation import options
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.doctor import doctor
 from chatmagic.doctor.doctor import Line
@@ -43,17 +46,9 @@ from chatmagic.errors import (
 from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
 from chatmagic.session import current
 from chatmagic.session.environment import PlainPython
-from chatmagic.session.events import HELD_BACK, Ask, Paced, View
+from chatmagic.session.events import HELD_BACK, Answer, Ask, Paced, View
+from chatmagic.session.session import Session
 from chatmagic.text import one_line, to_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.session.events import Answer
-    from chatmagic.session.session import Session
-
 
 _HERE: Final = (
     (GOES_ON, 'chatmagic ask --continue "Go on." asks for the rest.'),

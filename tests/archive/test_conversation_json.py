@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -17,13 +17,10 @@ from chatmagic.archive import conversation_json
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError, sealed
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
+from chatmagic.conversation.steering import Hiding, Instructions, Item, ThreadStart
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from chatmagic.conversation.steering import Item
 
 texts = st.text(max_size=12)
 replies = st.builds(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -15,9 +16,6 @@ from saved_notebooks import HERE, page, read, record
 from chatmagic.archive import notebook, restore
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 texts = st.text(max_size=12)
 json_values = st.recursive(

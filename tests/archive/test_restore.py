@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
+import pytest
 from pages import cell, output
 from saved_notebooks import page, read, record
 from talks import ask, instructions_of, prompts
@@ -22,9 +23,6 @@ from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.models import Reply, Usage
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def restored(*cells: Any, by_id: bool = True) -> Conversation:

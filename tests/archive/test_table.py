@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from audits import changed
@@ -21,10 +23,6 @@ from chatmagic.archive.table import TurnRow, dataframe, of_conversation, of_file
 from chatmagic.client.client import Client
 from chatmagic.errors import InputError
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 
 def written(folder: Path, *cells: Any, name: str = "a.ipynb") -> Path:

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from audits import FIGURES, changed, exchange, page, run, tape
@@ -25,9 +26,6 @@ from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 from chatmagic.render.sanitize import frame, live_box, live_mark
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

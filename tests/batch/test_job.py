@@ -8,8 +8,10 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -20,6 +22,8 @@ import chatmagic
 from chatmagic.batch.job import Bar, Job, MapHandle, Progress, Tasks
 from chatmagic.batch.job_file import JobFile, RowReply, replay_key
 from chatmagic.batch.rows import Rows
+from chatmagic.client.client import Client
+from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -31,14 +35,6 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Credits, Message, Reply
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from chatmagic.client.client import Client
-    from chatmagic.client.halt import Halt
-
 
 PATIENCE = 60.0
 

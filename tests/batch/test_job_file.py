@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -15,10 +16,6 @@ from chatmagic.batch import job_file
 from chatmagic.batch.job_file import BEGINNING, JobFile, RowReply, replay_key
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 KEYS = [f"{number:02x}" * 32 for number in range(9)]
 

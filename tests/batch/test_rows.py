@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from libraries import library
@@ -10,9 +11,6 @@ from libraries import library
 from chatmagic.batch.job_file import RowReply
 from chatmagic.batch.rows import Rows, refuse_taken, with_replies
 from chatmagic.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COLUMNS = {"n": [1, 2], "t": ["a", "b"]}
 OF_TABLE = [

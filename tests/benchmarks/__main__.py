@@ -10,17 +10,14 @@ import argparse
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
 import rows  # noqa: E402 - found by the line above
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def main() -> None:

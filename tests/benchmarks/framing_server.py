@@ -17,11 +17,9 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 WORDS: Final = ("The", "sample", "mean", "is", "a", "point", "estimate", "and", "its", "error")
 TOGETHER: Final = 50

@@ -10,20 +10,17 @@ import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "browser")]
 
+import rig  # noqa: E402 - as below
 from page import open_front  # noqa: E402 - found by the lines above
 from rows import OURS, Row, missing  # noqa: E402 - as above
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import rig
 
 LIMIT: Final = "the limit"
 SECONDS: Final = 0.5

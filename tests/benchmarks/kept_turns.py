@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from unittest.mock import patch
 
 import framing_server
 import readers
 import trustme
+from readers import Read
 from rows import Row, by_turns, cpu, middle, missing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from readers import Read
 
 TURNS: Final = 30
 ASK: Final = "chunked 5 0"

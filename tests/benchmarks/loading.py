@@ -18,17 +18,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from collections.abc import Callable, Iterator
 
 import loopback
 from kernels import kernel
 from project import ROOT
 from rows import OURS, Row, by_turns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROUNDS: Final = 15
 WORD: Final = "estimator"

@@ -14,9 +14,11 @@ import tracemalloc
 from dataclasses import replace
 from multiprocessing import Process, Queue
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from collections.abc import Iterator
 
 import loopback
 import requests
@@ -27,9 +29,6 @@ from chatmagic.archive import conversation_json
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import NOTHING, Turn
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TURNS: Final = (100, 1_000, 10_000)
 SAVED: Final = (1_000, 10_000, 100_000)

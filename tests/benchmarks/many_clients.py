@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import framing_server
 import readers
+from readers import Read
 from rows import Row, by_turns, missing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from readers import Read
 
 CLIENTS: Final = 16
 FRAGMENTS: Final = 1_500

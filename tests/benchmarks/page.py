@@ -16,20 +16,17 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "browser")]
 
 import loopback  # noqa: E402 - found by the line above
+import rig  # noqa: E402 - as below
 from rows import OURS, Row, missing  # noqa: E402 - as above
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import rig
 
 LIMIT: Final = "the limit"
 A_FRAGMENT: Final = 5

@@ -8,19 +8,17 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import requests
 
 from chatmagic import Client, Message
 
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
-
-    Each = Callable[[str], object]
-    Read = Callable[[str, Each], None]
+Each = Callable[[str], object]
+Read = Callable[[str, Each], None]
 
 PATH: Final = "/v1/chat/completions"
 PEERS: Final = {

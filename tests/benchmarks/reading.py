@@ -6,17 +6,14 @@ Measured beside a raw socket with the least parser: what it reads is the limit.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import framing_server
 import readers
+from readers import Read
 from rows import Row, by_turns, cpu, missing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from readers import Read
 
 RAW: Final = "raw socket"
 FRAGMENTS: Final = 4_000

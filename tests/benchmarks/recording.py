@@ -12,17 +12,15 @@ import socket
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from unittest.mock import patch
 
 from rows import OURS, Row, by_turns, middle
 
 from chatmagic import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FRAGMENTS: Final = 5_000
 ROUNDS: Final = 9

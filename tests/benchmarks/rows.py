@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from statistics import median
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 OURS: Final = "chatmagic"
 

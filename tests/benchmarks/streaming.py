@@ -13,13 +13,11 @@ import json
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from kernels import Kernel, kernel
 from rows import OURS, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SECONDS: Final = 6.0
 EACH: Final = "an update for each fragment"

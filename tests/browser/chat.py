@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from rig import wait
+from logged import Emulator
+from playwright.sync_api import Locator, Page
+from rig import Book, wait
 
 from chatmagic.emulator.server import Settings
-
-if TYPE_CHECKING:
-    from logged import Emulator
-    from playwright.sync_api import Locator, Page
-    from rig import Book
 
 LOAD: Final = "%load_ext chatmagic"
 PANEL: Final = "%chat_panel"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from fixtures import (  # noqa: F401 - pytest finds them here
@@ -15,9 +15,6 @@ from fixtures import (  # noqa: F401 - pytest finds them here
     service,
     tabs,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import serving
 from logged import Emulator
-from rig import Tabs
+from rig import Book, Front, Tabs
+from serving import Server
 
 from chatmagic.emulator.server import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rig import Book, Front
-    from serving import Server
 
 TABS: Final = pytest.StashKey[Tabs]()
 NEEDED = ("playwright", "jupyterlab", "notebook")

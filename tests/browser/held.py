@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import loopback
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SECONDS: Final = 300.0
 """A bound against hanging: a page may take longer than a test without one."""

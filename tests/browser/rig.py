@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, JSHandle, Page, Request
-    from serving import Server
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, JSHandle, Page, Request
+from serving import Server
 
 FrontEnd = Literal["lab", "notebook"]
 MILLISECONDS_TO_WAIT: Final = 180_000

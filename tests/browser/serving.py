@@ -9,19 +9,17 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.request import Request, urlopen
 
 import forked_kernels
 
 from chatmagic.demo import LABEXTENSIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SECONDS_TO_START: Final = 120.0
 DISABLED: Final = (

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+from logged import Emulator
+from rig import Book
 
 from chatmagic.emulator.server import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
 
 LOAD = "%load_ext chatmagic"
 ASKING = "document.querySelectorAll('.chatmagic-asking')"

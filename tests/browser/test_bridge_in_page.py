@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from rig import cell, wait
+from logged import Emulator
+from rig import Book, cell, wait
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
-
-    Open = Callable[..., Book]
+Open = Callable[..., Book]
 
 LOAD = "%load_ext chatmagic"
 MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hostile import CORPUS
+from rig import Book
 
 from chatmagic.render import markdown_parser, markdown_writer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rig import Book
-
-    Open = Callable[..., Book]
+Open = Callable[..., Book]
 
 LOAD = "%load_ext chatmagic"
 STATUS = "document.getElementById('chatmagic-status')"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rig import Book
+from rig import Book
 
 NOTE: Final = """
   window.completed = [];

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from rig import cell
+from logged import Emulator
+from rig import Book, cell
 
 from chatmagic.conversation import template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
 
 LOAD = "%load_ext chatmagic"
 MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"

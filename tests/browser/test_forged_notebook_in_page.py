@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 from urllib.request import urlopen
 
 import pytest
 from chat import LOAD
-from rig import cell
+from rig import Book, cell
+from serving import Server
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rig import Book
-    from serving import Server
-
-    Open = Callable[..., Book]
+Open = Callable[..., Book]
 
 SCRIPT: Final = """
 export default {

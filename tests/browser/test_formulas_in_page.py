@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from formula_cases import BAD, GOOD
+from rig import Book
 
 from chatmagic.render import formulas
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rig import Book
 
 SHOW = """
 import json

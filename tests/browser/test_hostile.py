@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import loopback
 from hostile import CORPUS
 from nbconvert import HTMLExporter
-from rig import Book, wait
+from playwright.sync_api import BrowserContext, Page
+from rig import Book, Front, Tabs, wait
 
 from chatmagic.text import visible
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from playwright.sync_api import BrowserContext, Page
-    from rig import Front, Tabs
-
-    Open = Callable[..., Book]
+Open = Callable[..., Book]
 
 PATIENCE: Final = 300.0
 IN_A_CELL: Final = 46  # the front ends hide what a cell shows after its 50th output

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from chat import LOAD
+from logged import Emulator
+from rig import Book
 
 from chatmagic.emulator.server import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
-
-    Open = Callable[..., Book]
+Open = Callable[..., Book]
 
 WORDS = " ".join(f"word-{number}" for number in range(150))
 SHOWN = "notebook.widgets[1].outputArea.node.innerText.includes(given)"

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from comparison import code
 from contrast import CODE, CONTRAST
 from lessons import NOTEBOOKS, read
 from looks import JUPYTER, PAGES, sheet
+from playwright.sync_api import Page
 from project import files
+from rig import Tabs
 
 from chatmagic.archive import output
 from chatmagic.demo import LABEXTENSIONS
 from chatmagic.models import Credits, Reply
 from chatmagic.render import gauge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Page
-    from rig import Tabs
 
 PALE: Final = f"() => ({CONTRAST})(document.body)"
 WIDER: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rig import Book
+from rig import Book
 
 ASK: Final = "get_ipython().run_cell_magic('chat', '', 'echo:' + {})"
 MARKS: Final = "\u0e49" * 300

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from chat import HELD, LOAD, PANEL, Chat
-from rig import wait
+from logged import Emulator
+from rig import Book, wait
 from test_bridge_in_page import ask, bodies, bridged, turns
 
 from chatmagic.emulator.server import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
 
 SPEAK = ".chatmagic-panel [role=status], #chatmagic-status"
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from held import held
 from rig import Book
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PARTS: Final = (
     "# A title\n\nThe first",

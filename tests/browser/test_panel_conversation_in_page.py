@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard, prompts
+from logged import Emulator
 from nbconvert import HTMLExporter
-from rig import cell, wait
+from rig import Book, cell, wait
 
 from chatmagic.emulator.server import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
-
 
 DRAFT = """words => window.heard.some(([direction, data]) =>
   direction === 'send' && data.method === 'update' && data.state.draft === words)"""

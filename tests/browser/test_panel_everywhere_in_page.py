@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard
 from contrast import CONTRAST
-from rig import wait
+from playwright.sync_api import Locator
+from rig import Book, wait
 
 from chatmagic.emulator.server import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import Locator
-    from rig import Book
-
     from chatmagic.emulator.server import Emulator
 
 

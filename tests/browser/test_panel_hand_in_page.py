@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts
-from rig import wait
+from logged import Emulator
+from rig import Book, wait
 
 from chatmagic.emulator.server import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
-
 
 SLOW = Settings(delay=0.1)
 AT_END = "node => node.scrollHeight - node.scrollTop - node.clientHeight < 2"

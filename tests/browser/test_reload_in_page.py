@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from held import held
+from rig import Book
 
 from chatmagic.jupyter.page.drawing import PARTIAL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rig import Book
 
 SHOWN = "notebook.widgets[1].outputArea.node.innerText.includes(given)"
 MORE = "notebook.widgets[1].outputArea.node.innerText.split('more').length"

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import loopback
 from contrast import CONTRAST
-from rig import wait
+from logged import Emulator
+from rig import Book, wait
 
 from chatmagic.emulator.server import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
-
-    Open = Callable[..., Book]
+Open = Callable[..., Book]
 
 LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
 REPLY: Final = (

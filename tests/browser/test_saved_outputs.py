@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lessons import NOTEBOOKS, fresh, read, write
 from project import files
-from rig import Book
+from rig import Book, Tabs
 
 from chatmagic.conversation.record import FIELD, check_seal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from rig import Tabs
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 """A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from rig import Book
-
+from logged import Emulator
+from rig import Book
 
 LOAD = "%load_ext chatmagic"
 MARKS = "notebook.node.querySelectorAll('.chatmagic-mark')"

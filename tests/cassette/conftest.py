@@ -5,15 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from logged import Emulator
 from shells import FIXED, KEY, Shell, alone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

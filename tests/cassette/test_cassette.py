@@ -7,11 +7,12 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from cassettes import FILE, NOTEBOOK, Quiet, asked, held, mode, no_service, prompts
 from kernels import kernel
+from logged import Emulator
 from shells import FIXED, KEY, Ran, Shell, forget
 
 import chatmagic
@@ -29,10 +30,6 @@ from chatmagic.errors import (
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from logged import Emulator
-
 
 pytestmark = pytest.mark.usefixtures("folder")
 

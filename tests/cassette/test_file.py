@@ -11,7 +11,8 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -35,9 +36,6 @@ from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TALK = (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loopback import DONE, EVENTS, answer, document, event, head, once, playing, stream, wait_for
+from loopback import (
+    DONE,
+    EVENTS,
+    Peer,
+    answer,
+    document,
+    event,
+    head,
+    once,
+    playing,
+    stream,
+    wait_for,
+)
 from loopback import Server as Loopback
 
 from chatmagic import Client
@@ -25,18 +38,12 @@ from chatmagic.cassette.transports import (
 from chatmagic.client import stream as stream_module
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
+from chatmagic.client.stream import ReplyStream
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.models import Message, Reply, Usage
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopback import Peer
-
-    from chatmagic.client.stream import ReplyStream
 
 KEY = "sk-playback-81c4aa07"
 HELLO = Request((Message("user", "hello"),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 from exchanges import KEY
@@ -15,9 +15,6 @@ from loopback import (
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.transport import HttpTransport
 from chatmagic.protocol.auth import Auth, Secret
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture

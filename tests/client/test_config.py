@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from environments import GivenEnvironment
@@ -23,10 +24,6 @@ from chatmagic.client.keys import KeyStore
 from chatmagic.errors import ChatError, ConnectError, InputError
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.url import EMULATOR, is_loopback, origin, usable_url
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 HOME = "https://home.example"
 AWAY = "https://away.example/v1"

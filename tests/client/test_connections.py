@@ -6,9 +6,12 @@ import contextlib
 import itertools
 import logging
 import socket
+import ssl
 import threading
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from exchanges import ANSWERS, BEGUN, FRAMES, KEY, SHORT, chain, rest, send
@@ -31,6 +34,7 @@ from loopback import (
 from urllib3.util.wait import wait_for_read, wait_for_write
 
 from chatmagic.client import alarms, connections
+from chatmagic.client.alarms import Alarm
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
@@ -42,13 +46,6 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.protocol.auth import Auth, Secret
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from chatmagic.client.alarms import Alarm
 
 
 def drip(begun: bytes, drop: bytes = b"x") -> Callable[[Peer], None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from environments import resolved_in_client, resolved_in_kernel
@@ -14,14 +14,10 @@ from loopback import document, playing
 from chatmagic.client import network_errors
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, Server, Timeout, request_fields, request_headers
-from chatmagic.errors import AuthenticationError, InputError
+from chatmagic.errors import AuthenticationError, InputError, Which
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.url import EMULATOR
-
-if TYPE_CHECKING:
-    from chatmagic.errors import Which
-
 
 KEY = "sk-private-7d1f"
 HOME, AWAY = "https://home.example", "https://away.example"

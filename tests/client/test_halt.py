@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import queue
 import socket
+import ssl
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from exchanges import ANSWERS, BEGUN, FRAMES, rest, send
@@ -21,15 +22,10 @@ from loopback import (
 from urllib3.util.ssltransport import SSLTransport
 
 from chatmagic.client.halt import Halt
+from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import (
     ChatInterrupted,
 )
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
-
-    from chatmagic.client.transport import HttpTransport
 
 
 def test_the_first_reason_counts() -> None:

@@ -9,9 +9,10 @@ import sys
 import traceback
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
+from logged import Emulator
+from shells import Shell
 
 from chatmagic.client import keys
 from chatmagic.client.keys import (
@@ -25,11 +26,6 @@ from chatmagic.client.keys import (
 )
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret
-
-if TYPE_CHECKING:
-    from logged import Emulator
-    from shells import Shell
-
 
 HERE = "https://here.example:443"
 THERE = "https://there.example:443"

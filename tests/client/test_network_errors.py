@@ -7,7 +7,9 @@ import datetime as dt
 import logging
 import re
 import ssl
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 import pytest
 import trustme
@@ -27,11 +29,6 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 KEY: Final = "key-7d1f-throw-away"
 WHOLE: Final = document({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]})

@@ -7,9 +7,10 @@ import gzip
 import json
 import re
 import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pytest
 from loopback import (
@@ -29,6 +30,7 @@ from loopback import (
     wait_for,
 )
 from served import ASK, HELLO, KEY, LIMIT, WHOLE, Played, ask, ask_played, failure, left, served
+from shells import Shell
 
 from chatmagic.client import config
 from chatmagic.client import stream as stream_module
@@ -47,17 +49,10 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.models import Message, Usage
+from chatmagic.models import Message, Origin, Usage
+from chatmagic.protocol.auth import Auth
 from chatmagic.protocol.response_errors import BODY_BYTES
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from shells import Shell
-
-    from chatmagic.models import Origin
-    from chatmagic.protocol.auth import Auth
 
 
 def test_fragments_are_handed_on_one_by_one() -> None:

@@ -8,11 +8,13 @@ import gzip
 import queue
 import signal
 import socket
+import ssl
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
@@ -47,11 +49,6 @@ from chatmagic.errors import (
     ServiceError,
 )
 from chatmagic.protocol.auth import Secret
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
-
 
 # --- Reading ------------------------------------------------------------------------------
 

@@ -6,10 +6,11 @@ import dataclasses
 import dis
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from types import FrameType
+from typing import Any, Final, NamedTuple
 
 import pytest
 from hypothesis import given, reject, settings
@@ -24,10 +25,6 @@ from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import FrameType
 
 
 def test_running_a_cell_again_replaces_its_turn_in_place() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from talks import abc, again, ask, carrying, go_on, layout
@@ -16,9 +16,6 @@ from chatmagic.conversation.staleness import Cause, Causes, marks
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def told(talk: Conversation) -> dict[str, str]:

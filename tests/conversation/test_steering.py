@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from talks import abc, ask, carries, instructions_of, layout, prompts
@@ -18,13 +18,17 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import NewerVersionError
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import Change
-from chatmagic.conversation.steering import STEERING, Hiding, Instructions, ThreadStart, instructed
+from chatmagic.conversation.steering import (
+    STEERING,
+    Hiding,
+    Instructions,
+    Steering,
+    ThreadStart,
+    instructed,
+)
 from chatmagic.conversation.window import Place
 from chatmagic.errors import InputError
 from chatmagic.models import Message
-
-if TYPE_CHECKING:
-    from chatmagic.conversation.steering import Steering
 
 PLACE: dict[str, Any] = {"owner": "s" * 16, "execution": "1"}
 ITEMS: list[Steering] = [

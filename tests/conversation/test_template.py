@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chatmagic.conversation import template
-from chatmagic.conversation.request_facts import Value
+from chatmagic.conversation.request_facts import Format, Value
 from chatmagic.conversation.schema_text import Schema
 from chatmagic.conversation.template import (
     fill,
@@ -25,11 +26,6 @@ from chatmagic.conversation.template import (
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from chatmagic.conversation.request_facts import Format
 
 
 def python(**names: object) -> Callable[[str], object]:

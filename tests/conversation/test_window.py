@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from talks import abc, ask, carrying, prompts
@@ -17,9 +18,6 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Place, Window
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def talk_of(count: int) -> Conversation:

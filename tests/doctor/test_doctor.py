@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import ssl
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from logged import Emulator
 from loopback import (
     DONE,
     EVENTS,
@@ -36,13 +40,6 @@ from chatmagic.errors import NotRecordedError, ServiceError
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.session import Session
 from chatmagic.shell.commands import ShellEnvironment
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from logged import Emulator
 
 WELL = Line("ok", "front end", "a shell: prints")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

@@ -12,19 +12,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from logged import Emulator, LoggedRequest
 
 from chatmagic.emulator.server import FRESH, HOST, Settings, serve
 from chatmagic.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATH = "/v1/chat/completions"
 KEY = {"X-API-Key": "test-key"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -22,10 +23,6 @@ from chatmagic.emulator.service import (
 from chatmagic.errors import InputError
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Chunk
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 1, 2, tzinfo=UTC)

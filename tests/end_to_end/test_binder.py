@@ -14,10 +14,11 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
@@ -25,9 +26,6 @@ from commands import SPARED
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from project import PYPROJECT, ROOT, files
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 BINDER: Final = ROOT / "binder"
 NOTEBOOKS: Final = ROOT / "notebooks"

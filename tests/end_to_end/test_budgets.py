@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from environments import GivenEnvironment
@@ -17,10 +19,6 @@ from chatmagic.errors import BudgetError
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 WORKERS: Final = 8
 DEAREST: Final = 5

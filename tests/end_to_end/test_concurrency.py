@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
@@ -17,9 +18,6 @@ from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Message
 from chatmagic.session.events import Answer, Ask, Event, Fragment, View
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 THREADS: Final = 8
 EACH: Final = 42

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import nbformat
 import pytest
 from kernels import PLAIN_ENVIRONMENT, kernel
+from logged import Emulator
 from pages import Paper
 from reruns import sent_each_time, taken
 from shells import KEY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-    from logged import Emulator
 
 AWAITS = "import asyncio\nprint('before')\nawait asyncio.sleep(0)\nobject()"
 CHILD = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from comms import Widgets, Wire
@@ -15,10 +16,6 @@ from shells import Shell, alone
 import chatmagic
 from chatmagic.emulator.server import Settings
 from chatmagic.session.events import Ended
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 KEY = "sk-end-to-end-2f9d"
 Ask = Callable[[str], Any]

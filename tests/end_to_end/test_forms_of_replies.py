@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from kernels import PLAIN_ENVIRONMENT, Kernel, kernel
 from libraries import library
+from logged import Emulator
 from shells import KEY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
 
 SETUP = """\
 from typing import Literal

@@ -9,12 +9,13 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from comparison import code
 from lessons import NOTEBOOKS, read, write
-from nbformat import from_dict
+from nbformat import NotebookNode, from_dict
 from project import ROOT
 
 from chatmagic import cli
@@ -22,11 +23,6 @@ from chatmagic.archive import notebook, restore
 from chatmagic.archive.output import of_turn
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Reply
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from nbformat import NotebookNode
 
 LESSON = "02-conversations"
 

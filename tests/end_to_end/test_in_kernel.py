@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from kernels import Kernel, kernel
@@ -13,9 +14,6 @@ from logged import Emulator
 
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import GOES_ON
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEY = "sk-kernel-5f1c0b7e"
 

@@ -12,11 +12,13 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Self
+from types import FrameType
+from typing import Any, Final, Self
 
 import pytest
 import trustme
@@ -46,10 +48,6 @@ from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, View
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
 
 PACKAGE: Final = Path(chatmagic.__file__).parent
 

@@ -16,9 +16,11 @@ import subprocess
 import sys
 import traceback
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import nbformat
@@ -45,10 +47,6 @@ from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.url import origin, request_url
 from chatmagic.session.events import Ask, View
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 KEYS = {
     # No other test has it: what a thread of theirs still logs is not taken for this key.

@@ -8,20 +8,16 @@ import subprocess
 import sys
 import tomllib
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from project import ROOT, files
+from shells import Shell
 
 from chatmagic import cli, demo
 from chatmagic.conversation import options
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.jupyter.magics import ChatMagics
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from shells import Shell
 
 NOTEBOOKS = ROOT / "notebooks"
 REFERENCE = NOTEBOOKS / "reference"

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Final
 
 import pytest
 from loopback import Peer, Server, document
@@ -19,11 +22,6 @@ from served import LIMIT
 import chatmagic
 from chatmagic.batch import job
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-    from types import FrameType
 
 WORKERS: Final = 4
 PROGRAM: Final = """

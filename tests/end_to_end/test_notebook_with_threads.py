@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from comparison import Comparison, strict
 from kernels import PLAIN_ENVIRONMENT, forks, kernel
 from lessons import environment, read
+from logged import Emulator
 from pages import Paper
 from reruns import sent_each_time, taken
 from shells import KEY
 
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-    from logged import Emulator
 
 BOTH = "%chat echo:both\n%chat_thread both"
 CELLS = [

@@ -11,21 +11,25 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from comparison import Comparison, code, run, strict
 from forked_kernels import forking
 from kernels import kernel
 from lessons import CASSETTES, NOTEBOOKS, RECORDED, ROOT, environment, fresh, read, write
+from nbformat import NotebookNode
 from project import files
+from shells import Shell
 
 from chatmagic import cli, demo
 from chatmagic.archive.output import bundle
@@ -35,13 +39,6 @@ from chatmagic.conversation.steering import Instructions, instructed
 from chatmagic.emulator import replies as practice
 from chatmagic.errors import InputError
 from chatmagic.models import Message, Reply
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Mapping
-
-    from nbformat import NotebookNode
-    from shells import Shell
 
 LESSONS: Final = files("*.ipynb", NOTEBOOKS)
 TAPES: Final = files("*.jsonl", CASSETTES)

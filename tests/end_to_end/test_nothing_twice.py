@@ -7,8 +7,9 @@ import random
 import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from kernels import Kernel, kernel
@@ -29,9 +30,6 @@ from loopback import (
 import chatmagic
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ASKS: Final = 1_000
 SEED: Final = 4

@@ -7,24 +7,21 @@ import re
 import subprocess
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 import nbformat
 import pytest
 from comparison import code
 from lessons import NOTEBOOKS, read
 from nbconvert.exporters import HTMLExporter, LatexExporter, MarkdownExporter
+from nbformat import NotebookNode
 from project import files
 
 from chatmagic.archive import output
 from chatmagic.conversation.turn import Turn
 from chatmagic.emulator import replies as practice
 from chatmagic.models import Message, Reply
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from nbformat import NotebookNode
 
 LESSONS: Final = files("*.ipynb", NOTEBOOKS)
 KINDS: Final = ("headings", "list", "code", "table", "math")

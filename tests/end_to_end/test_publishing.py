@@ -7,18 +7,16 @@ import re
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from email import message_from_string
 from importlib.util import module_from_spec, spec_from_file_location
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from libraries import library
 from project import ROOT, files
 
 import chatmagic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 README = (ROOT / "README.md").read_text("utf-8")

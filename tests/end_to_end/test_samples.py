@@ -9,9 +9,10 @@ import itertools
 import threading
 import tomllib
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from loopback import CHUNKS_END, PATIENCE, Peer, Server, chunked, head, wait_for
@@ -21,15 +22,10 @@ from chatmagic import errors
 from chatmagic._json import iso
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Timeout
+from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError
-from chatmagic.models import Message, Reply
+from chatmagic.models import Message, Origin, Reply
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from chatmagic.client.halt import Halt
-    from chatmagic.models import Origin
 
 KEY: Final = "key-7d1f-throw-away"
 ASK: Final = [Message("user", "Hello?")]

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from configparser import ConfigParser
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import nbformat
 import pytest
 from comparison import Comparison
 from logged import Emulator
+from nbformat import NotebookNode
 from shells import KEY, Shell, alone
 
 from chatmagic import cli
-
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
 
 REPLY = '<div class="chatmagic" role="group" aria-label="Reply"><p>{}</p>\n<div>x</div></div>'
 SAID = '<p class="chatmagic-said" style="color: red;">{}</p>'

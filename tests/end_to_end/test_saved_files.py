@@ -8,7 +8,7 @@ again: a release that cannot read them loses what somebody paid for.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from project import ROOT
@@ -18,11 +18,9 @@ from chatmagic.archive import conversation_json, notebook
 from chatmagic.archive.restore import restore
 from chatmagic.batch.job_file import JobFile, RowReply
 from chatmagic.cassette.file import from_notebook, from_text, to_text
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, canonical, sealed
 from chatmagic.conversation.steering import STEERING
-
-if TYPE_CHECKING:
-    from chatmagic.conversation.conversation import Conversation
 
 FOLDER: Final = ROOT / "tests" / "samples"
 NOTEBOOK: Final = FOLDER / "saved_notebook.ipynb"

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import json
 import tomllib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import pytest
 from loopback import CHUNKS_END, DONE, Peer, Server, chunked, document, event, playing, stream
 from project import ROOT
 from shells import KEY, Shell
 
 from chatmagic.errors import NotRecordedError, RequestRejectedError
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 MODELS = {
     "object": "list",

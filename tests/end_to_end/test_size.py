@@ -6,7 +6,8 @@ import json
 import queue
 import threading
 import tracemalloc
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import pytest
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
@@ -17,9 +18,6 @@ from chatmagic.errors import ChatInterrupted, RequestTimeoutError
 from chatmagic.models import Message
 from chatmagic.protocol import wire
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MB: Final = 1_000_000
 BOUND: Final = 3 * MB

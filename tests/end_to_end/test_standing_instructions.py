@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from logged import Emulator
 from reruns import sent_each_time
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-    from logged import Emulator
 
 RULES = "Answer {{ briefly }}: $x$, {%raw%}.\n"
 LABELLED = "#| label: rates\nrates = [1, 2]\nprint(rates)"

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 if sys.platform == "win32":
     pytest.skip("pexpect needs a pseudo-terminal", allow_module_level=True)
 
-import pexpect
+from collections.abc import Iterator
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+import pexpect
 
 
 def environment() -> dict[str, str]:

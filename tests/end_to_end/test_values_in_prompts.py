@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from kernels import PLAIN_ENVIRONMENT, Kernel, kernel
 from libraries import library
+from logged import Emulator
 from shells import KEY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
 
 SETUP = """\
 import matplotlib.figure, numpy, pandas, polars

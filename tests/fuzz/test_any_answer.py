@@ -6,9 +6,10 @@ import itertools
 import json
 import pickle
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from chatmagic.client import credit_tracker, stream
 from chatmagic.client.client import Client
+from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -24,16 +26,10 @@ from chatmagic.errors import (
     CutOffError,
     RequestTimeoutError,
 )
-from chatmagic.models import Message, Reply, Usage
+from chatmagic.models import Message, Origin, Reply, Usage
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk, Request
 from chatmagic.text import one_line, without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from chatmagic.client.halt import Halt
-    from chatmagic.models import Origin
 
 KEY = 'sk/fuzz+throw="away'
 FORMS = (KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1])

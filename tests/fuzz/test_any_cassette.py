@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from environments import GivenEnvironment
 from hypothesis import settings as hypothesis_settings
@@ -15,18 +15,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_any_session import Service
 
-from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
-from chatmagic.cassette.file import CassetteFile
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup, Mode
+from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.cassette.match import Matcher, Query
 from chatmagic.client.client import Client
+from chatmagic.client.halt import Halt
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.session.events import Ask, Listener
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from chatmagic.cassette.cassette import Mode
-    from chatmagic.cassette.file import Interaction
-    from chatmagic.client.halt import Halt
 
 FATES = ["whole", "whole", "whole", "no credits", "cut off", "stopped while waiting"]
 NAMES = ("talk.jsonl", "other.jsonl")

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nbformat
 from hypothesis import given, settings
@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 
 from chatmagic.archive import output
 from chatmagic.audit import audit
+from chatmagic.audit.audit import Audit
 from chatmagic.conversation import chat_cell, options, record, template
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import MOST_TOKENS, Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from chatmagic.audit.audit import Audit
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PROMPTS = st.text("ab {}\n\u2028éש?%", min_size=1, max_size=12).filter(str.strip)

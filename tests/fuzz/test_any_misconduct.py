@@ -10,10 +10,12 @@ import copy
 import json
 import random
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pages import cell, output, text_cell
@@ -27,12 +29,8 @@ from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.wire import Request
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Cells = list[dict[str, Any]]
-    Edit = Callable[[Cells, int, random.Random], set[int]]
+Cells = list[dict[str, Any]]
+Edit = Callable[[Cells, int, random.Random], set[int]]
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TURNS = 4

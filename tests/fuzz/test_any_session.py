@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
@@ -13,20 +14,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from chatmagic._json import turn_digest
 from chatmagic.client.client import Client
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.request_facts import Entry
+from chatmagic.conversation.slots import Change
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
+from chatmagic.models import Origin
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk
 from chatmagic.session.events import Answer, Ask, View
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from chatmagic.client.halt import Halt
-    from chatmagic.conversation.request_facts import Entry
-    from chatmagic.conversation.slots import Change
-    from chatmagic.models import Origin
 
 FATES = [
     "whole",

@@ -6,9 +6,10 @@ import contextlib
 import itertools
 import json
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -19,6 +20,7 @@ from served import in_ipython
 
 from chatmagic import _json, errors
 from chatmagic.client.credit_tracker import CreditTracker
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.template import fill
@@ -32,11 +34,6 @@ from chatmagic.protocol.response_errors import Answer, error_from_response
 from chatmagic.protocol.wire import Chunk, ErrorBody, ReplyBuilder, Request
 from chatmagic.render import gauge
 from chatmagic.text import one_line, without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from chatmagic.client.endpoint import Endpoint
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12)

@@ -17,22 +17,18 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from http import HTTPStatus
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 import tiny_model
 from loopback import PATIENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from shells import Shell
-
+from shells import Shell
 
 OWN: Final = "llama-server"
 """The one that tells a stream's tokens; the other does so of a reply in one piece alone."""

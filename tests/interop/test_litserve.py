@@ -9,15 +9,12 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from kernels import PLAIN_ENVIRONMENT, Kernel, Ran, kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 if sys.platform == "win32":
     pytest.skip("Windows sends no SIGINT to one process", allow_module_level=True)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import litserve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Words(litserve.LitAPI):  # type: ignore[misc]  # it has no types

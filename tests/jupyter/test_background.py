@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import _thread
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from comms import Widgets
+from logged import Emulator
 from shells import FIXED, Page, Shell, asked, left
 
 from chatmagic.errors import ChatError, ChatInterrupted, CutOffError
@@ -19,11 +21,6 @@ from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Event, Fragment, View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from logged import Emulator
 
 PATIENCE = 60.0
 ASK = "%%chat --background -o reply\necho:one two"

@@ -5,7 +5,7 @@ Tab in a shell, before what completes is needed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from IPython.core.completer import provisionalcompleter
@@ -13,13 +13,9 @@ from IPython.terminal.ptutils import IPythonPTCompleter
 from kernels import kernel
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
+from shells import Shell
 
 from chatmagic.conversation.options import OPTIONS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from shells import Shell
 
 
 def tab(shell: Shell, cell: str) -> list[str]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from logged import Emulator
 from shells import Shell, asked
 
 from chatmagic.conversation.record import check_seal
 from chatmagic.errors import InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
 
 PERSON = """
 from dataclasses import dataclass, field

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
+from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic.jupyter import input_transformers
-
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
 
 
 def manager(times: int = 1) -> TransformerManager:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import pytest
 from logged import Emulator
 from shells import FIXED, KEY, Shell, bodies, models
 
 from chatmagic.errors import (
     AuthenticationError,
 )
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_a_configuration_file(

@@ -5,10 +5,12 @@ The extension as it is loaded and taken away, in a real shell.
 
 from __future__ import annotations
 
+import builtins
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from logged import Emulator
@@ -19,10 +21,6 @@ from chatmagic.conversation import options
 from chatmagic.jupyter import magics
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    import builtins
-    from pathlib import Path
 
 
 def test_the_key_is_in_nothing(

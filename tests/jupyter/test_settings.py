@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from log_records import records_of
@@ -12,11 +13,6 @@ from shells import FIXED, KEY, Shell, alone, models
 from chatmagic.client import config
 from chatmagic.errors import ConnectError, InputError
 from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 SWITCHES = ("no_history", "no_stream", "raw", "quiet", "keep_values", "fit")
 WRONG = [

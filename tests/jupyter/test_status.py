@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from logged import Emulator
 from loopback import DONE, Server, document, event, playing, stream
 from shells import FIXED, Shell
 
@@ -17,12 +18,6 @@ from chatmagic.errors import (
 from chatmagic.jupyter.status import Status
 from chatmagic.session.current import current_session
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-    from logged import Emulator
 
 
 def test_a_live_gauge_counts_from_the_answers_own_date(

@@ -8,9 +8,11 @@ What undo and redo say of a change.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from logged import Emulator
 from panel_views import HOSTILE as HOSTILE_REPLY
 from panel_views import turn
 from shells import KEY, Shell, bodies
@@ -22,12 +24,6 @@ from chatmagic.jupyter import transcript
 from chatmagic.jupyter.transcript import AS_SAVED, MOST_TEXT_SAVED, NOTHING_SAVED, saved
 from chatmagic.models import Origin, Reply, State
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
-
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"
 

@@ -11,13 +11,15 @@ import sys
 import textwrap
 import time
 import types
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from libraries import library
+from logged import Emulator
 from shells import Shell, asked
 
 from chatmagic.jupyter.values import (
@@ -30,12 +32,6 @@ from chatmagic.jupyter.values import (
     whole_or_cut,
 )
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from logged import Emulator
-    from shells import Shell
 
 
 class Colour(enum.StrEnum):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from IPython.display import DisplayHandle
+from logged import Emulator
 from shells import KEY, Page, Shell, alone, left
 
 from chatmagic._json import digest
@@ -21,12 +24,6 @@ from chatmagic.jupyter import views
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Fragment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from logged import Emulator
 
 PATIENCE = 60.0
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given
@@ -28,10 +29,6 @@ from chatmagic.protocol.wire import (
     plain_content,
 )
 from chatmagic.text import without_lone_surrogates
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 HELLO = Message("user", "Hello")
 FULL = Chunk("Hi", finish_reason="stop", model="m", usage=Usage(1, 2, 3))

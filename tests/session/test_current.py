@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import TYPE_CHECKING, get_type_hints
+from typing import get_type_hints
 
 import pytest
+from logged import Emulator
 
 import chatmagic
 from chatmagic.session.current import current_session, use_session
-
-if TYPE_CHECKING:
-    from logged import Emulator
-
-    from chatmagic.session.session import Session
+from chatmagic.session.session import Session
 
 
 def test_the_kernels_session(session: Session, emulator: Emulator) -> None:

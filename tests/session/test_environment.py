@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from environments import GivenEnvironment
+from logged import Emulator
 from shells import KEY
 
 from chatmagic.cassette.cassette import CASSETTE, CassetteConfig, CassetteSetup
@@ -16,11 +17,6 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.session import current
 from chatmagic.session.environment import PlainPython, setup_for
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
 
 
 @pytest.mark.usefixtures("session")

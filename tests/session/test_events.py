@@ -14,16 +14,25 @@ from shells import FIXED
 
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import Record
 from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.models import Reply
 from chatmagic.session import events
-from chatmagic.session.events import Answer, Ask, Began, Changed, Ended, Fragment, Paced, failure
+from chatmagic.session.events import (
+    Answer,
+    Ask,
+    Began,
+    Changed,
+    Ended,
+    Event,
+    Fragment,
+    Paced,
+    failure,
+)
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from chatmagic.conversation.record import Record
     from chatmagic.emulator.server import Emulator
-    from chatmagic.session.events import Event
-    from chatmagic.session.session import Session
 
 
 def test_followers_hear_of_every_ask_and_change(session: Session, emulator: Emulator) -> None:

@@ -8,12 +8,13 @@ import enum
 import subprocess
 import sys
 from dataclasses import dataclass, field, make_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from asking import Seen
 from environments import GivenEnvironment
 from libraries import library
+from logged import Emulator
 
 from chatmagic.conversation.schema_text import Schema
 from chatmagic.errors import ChatInterrupted, InputError, ReplyFormatError
@@ -21,11 +22,7 @@ from chatmagic.models import Reply
 from chatmagic.session import forms
 from chatmagic.session.events import Ask
 from chatmagic.session.forms import name_of, problem, schema_of
-
-if TYPE_CHECKING:
-    from logged import Emulator
-
-    from chatmagic.session.session import Session
+from chatmagic.session.session import Session
 
 
 @dataclass

@@ -8,8 +8,9 @@ import threading
 from collections import deque
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from environments import GivenEnvironment
@@ -20,6 +21,7 @@ from served import WHOLE, Played
 from chatmagic import _startup
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint
+from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -36,12 +38,6 @@ from chatmagic.session import ledger as ledger_module
 from chatmagic.session.budget import Budget
 from chatmagic.session.ledger import KEPT, Figures, Ledger, LedgerRow, Meter, Reservation
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from chatmagic.client.halt import Halt
-
 
 SETTING = "%config ChatMagics.budget"
 

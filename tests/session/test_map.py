@@ -6,17 +6,19 @@ import builtins
 import json
 import re
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment, variables
 from libraries import library
+from logged import Emulator
 from row_service import RowService
-from shells import KEY
+from shells import KEY, Shell
 
 import chatmagic
 from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
@@ -35,12 +37,6 @@ from chatmagic.protocol.wire import Request
 from chatmagic.session.events import Ask
 from chatmagic.session.map import RowAsker
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from logged import Emulator
-    from shells import Shell
 
 
 @dataclass

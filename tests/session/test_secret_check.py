@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from asking import Seen, prompts
 from environments import GivenEnvironment
+from logged import Emulator
 from shells import KEY
 
-from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup, Mode
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
@@ -19,14 +20,7 @@ from chatmagic.errors import InputError
 from chatmagic.models import Reply
 from chatmagic.session import secret_check
 from chatmagic.session.events import Ask
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
-
-    from chatmagic.cassette.cassette import Mode
-    from chatmagic.session.session import Session
+from chatmagic.session.session import Session
 
 VALUE = "tr0ub4dor&staple"
 TOKEN = "ghp_" + "aB3dE6gH9kL2nP5rS8tU" * 2

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -20,9 +22,10 @@ from short_service import ShortService
 import chatmagic
 from chatmagic import _startup
 from chatmagic.archive import output
-from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
+from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup, Mode
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
@@ -44,18 +47,12 @@ from chatmagic.errors import (
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.budget import Budget
 from chatmagic.session.environment import PlainPython
-from chatmagic.session.events import Ask, Began, Changed, Fragment
+from chatmagic.session.events import Ask, Began, Changed, Event, Fragment
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from chatmagic.cassette.cassette import Mode
-    from chatmagic.client.halt import Halt
     from chatmagic.emulator.server import Settings
-    from chatmagic.session.events import Event
 
 
 def test_asking_goes_on(session: Session, emulator: Emulator) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from asking import PATIENCE, Seen, prompts, stop
+from logged import Emulator
 from served import Played
 from short_service import ShortService
 
@@ -17,15 +18,8 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk
-from chatmagic.session.events import Ask, Fragment, Sent
+from chatmagic.session.events import Ask, Event, Fragment, Sent
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from logged import Emulator
-
-    from chatmagic.session.events import Event
 
 
 def test_one_at_a_time(session: Session, emulator: Emulator) -> None:

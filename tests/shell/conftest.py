@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from logged import Emulator
 from shell_asking import Asked, runner
 from shells import KEY, alone
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from logged import Emulator
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -17,6 +18,7 @@ from commands import HERE, with_signals
 from logged import Emulator
 from loopback import DONE, EVENTS, Peer, Server, chunked, document, event, head, playing, stream
 from served import LIMIT
+from shell_asking import Asked
 from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
@@ -36,12 +38,7 @@ from chatmagic.shell.commands import (
     words_for_shell,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from shell_asking import Asked
-
-    Run = Callable[..., Asked]
+Run = Callable[..., Asked]
 
 
 def test_a_shell_has_no_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

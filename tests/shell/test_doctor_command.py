@@ -6,10 +6,13 @@ import re
 import socket
 import threading
 import tomllib
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+import trustme
 from logged import Emulator
 from loopback import (
     DONE,
@@ -30,13 +33,7 @@ from shells import FIXED, KEY, alone
 
 from chatmagic import _startup, cli
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    import trustme
-
-    Doctor = Callable[..., tuple[int, str]]
+Doctor = Callable[..., tuple[int, str]]
 
 SAMPLES = ROOT / "tests" / "samples"
 REPLY = [event(f"{number} ") for number in range(9)] + [event("", finish_reason="stop"), DONE]

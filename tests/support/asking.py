@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from chatmagic.session.events import View
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from chatmagic.session.events import Answer
-    from chatmagic.session.session import Session
+from chatmagic.session.events import Answer, View
+from chatmagic.session.session import Session
 
 PATIENCE = 60.0
 

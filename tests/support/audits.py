@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import pytest
 from pages import cell, output
 
 from chatmagic import cli
@@ -16,13 +19,6 @@ from chatmagic.conversation import chat_cell, options
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import pytest
-
 
 NOON = timestamp("2026-01-01T12:00:00Z")
 FIGURES = Credits(100, 99, 1, None, NOON)  # type: ignore[arg-type] # it is a time

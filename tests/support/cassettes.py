@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from chatmagic.cassette.file import CassetteFile
+import pytest
+from logged import Emulator
+
+from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.session.events import View
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    import pytest
-    from logged import Emulator
-
-    from chatmagic.cassette.file import Interaction
-
 
 FILE = "talk.jsonl"
 

@@ -8,18 +8,15 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
 
 from chatmagic import cli
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 HERE = Path(cli.__file__).parent.parent
 SPARED = 'import sys\nsys.modules["rfc3987_syntax"] = None\n'

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import comm
+import pytest
 from comm.base_comm import BaseComm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
     from chatmagic.jupyter.page.panel import Shown
 
 

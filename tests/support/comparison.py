@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
+from nbformat import NotebookNode
 from nbval.plugin import (  # type: ignore[import-untyped] # it says nothing of its types
     IPyNbCell,
     coalesce_streams,
     get_sanitize_patterns,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from nbformat import NotebookNode
 
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from unittest import mock
 
+from chatmagic.cassette.cassette import CassetteSetup
 from chatmagic.client import config, keys
 from chatmagic.client.client import Client
+from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client.keys import KeyStore
+from chatmagic.conversation.cell_order import Layout
 from chatmagic.jupyter.kernel import Kernel
+from chatmagic.protocol.auth import Secret
 from chatmagic.session.environment import PlainPython
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from chatmagic.cassette.cassette import CassetteSetup
-    from chatmagic.client.endpoint import Endpoint, ServiceSetup
-    from chatmagic.client.keys import KeyStore
-    from chatmagic.conversation.cell_order import Layout
-    from chatmagic.protocol.auth import Secret
 
 
 class GivenEnvironment(PlainPython):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
 
 from loopback import (
     CHUNKS_END,
@@ -17,9 +16,7 @@ from loopback import (
 )
 
 from chatmagic.client.halt import Halt
-
-if TYPE_CHECKING:
-    from chatmagic.client.transport import HttpExchange, HttpTransport
+from chatmagic.client.transport import HttpExchange, HttpTransport
 
 KEY = "key-7d1f~/+&=%throw-away"
 

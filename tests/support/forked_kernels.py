@@ -16,13 +16,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from types import ModuleType
+from types import ModuleType
+from typing import Final, cast
 
 MOST: Final = 1 << 20
 """The bytes of a command with its environment."""

@@ -7,20 +7,17 @@ import os
 import queue
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forked_kernels import forking
+from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from jupyter_client.blocking.client import BlockingKernelClient
 
 PLAIN_ENVIRONMENT = {
     name: value for name, value in os.environ.items() if not name.startswith("CHATMAGIC_")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import logging
-
-    import pytest
+import pytest
 
 
 def records_of(caplog: pytest.LogCaptureFixture, logger: str) -> list[logging.LogRecord]:

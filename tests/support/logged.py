@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from chatmagic.emulator import server
 from chatmagic.emulator.service import HttpRequest, HttpResponse, Settings, keys_given
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from chatmagic.protocol.auth import Auth
+from chatmagic.protocol.auth import Auth
 
 
 @dataclass(slots=True)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 import socket
 import ssl
 import struct
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
-if TYPE_CHECKING:
-    import queue
-    from collections.abc import Callable, Iterator
-
-    import trustme
+import trustme
 
 PATIENCE: Final = 60.0
 """Seconds after which a wait is given up, so that a test fails instead of hanging."""

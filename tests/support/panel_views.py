@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from loopback import CHUNKS_END, DONE, EVENTS, Server, chunked, event, head, stream, wait_for
+from loopback import CHUNKS_END, DONE, EVENTS, Peer, Server, chunked, event, head, stream, wait_for
 from message_types import conforms
 
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import messages
 from chatmagic.jupyter.page.panel import Shown
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loopback import Peer
-
-    from chatmagic.session.session import Session
+from chatmagic.session.session import Session
 
 PATIENCE = 60.0
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

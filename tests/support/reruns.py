@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
 
 import nbformat
+import pytest
 from kernels import PLAIN_ENVIRONMENT, forks, kernel
+from logged import Emulator
 from nbclient import NotebookClient
 
 from chatmagic.audit import audit
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
-
-    import pytest
-    from logged import Emulator
 
 Cells = list[tuple[str, str]]
 """The cells' identities and sources."""

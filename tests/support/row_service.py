@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from served import LIMIT, Played, left
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from chatmagic.client.halt import Halt
+from chatmagic.client.halt import Halt
 
 
 class RowService:

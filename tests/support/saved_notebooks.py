@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pages import cell, output
 
 from chatmagic._json import timestamp
 from chatmagic.archive import notebook
+from chatmagic.conversation.record import Record
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from chatmagic.conversation.record import Record
-
 
 HERE = Path("other.ipynb")
 NOON = timestamp("2026-01-01T12:00:00Z")

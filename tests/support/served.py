@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from loopback import (
@@ -17,17 +18,11 @@ from loopback import (
 
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Timeout
+from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     ChatError,
 )
-from chatmagic.models import Message, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from chatmagic.client.halt import Halt
-    from chatmagic.models import Origin
-
+from chatmagic.models import Message, Origin, Reply
 
 KEY = "key-7d1f-throw-away"
 ASK = [Message("user", "Hello?")]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pytest
 
 from chatmagic import cli
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
 
 
 @dataclass(frozen=True)

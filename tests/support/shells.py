@@ -7,13 +7,17 @@ import contextlib
 import io
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import pytest
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
+from logged import Emulator
 from traitlets.config import Config
 
 from chatmagic import _startup
@@ -23,16 +27,8 @@ from chatmagic.client import keys
 from chatmagic.emulator import server
 from chatmagic.emulator.server import Settings
 from chatmagic.jupyter.cells.execution import HOSTS
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.session import current
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import pytest
-    from logged import Emulator
-
-    from chatmagic.jupyter.kernel import Kernel
 
 KEY = "sk-test-4f9c1e77-do-not-show"
 """The throw-away key that no output, record, log or repr may hold."""

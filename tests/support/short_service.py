@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from served import Played
 
-if TYPE_CHECKING:
-    from chatmagic.client.halt import Halt
+from chatmagic.client.halt import Halt
 
 TOO_LONG = {"error": {"code": "context_length_exceeded", "message": "too many tokens"}}
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chatmagic._json import digest
 from chatmagic.conversation import continuation
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.request_facts import Entry, Value
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chatmagic.conversation.request_facts import Entry, Value
 
 
 def ask(

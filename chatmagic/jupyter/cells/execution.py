@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
+
+from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic.conversation import record
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from IPython.core.interactiveshell import InteractiveShell
-
-    Audience = Literal["machine", "page", "text"]
+Audience = Literal["machine", "page", "text"]
 
 NAMES_OF_A_CELL: Final = (("cellId",), ("colab", "cell_id"), ("commandId",))
 """Places of the cell's name in an execute request's metadata.

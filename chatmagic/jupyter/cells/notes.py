@@ -13,11 +13,13 @@ import os
 import re
 import sysconfig
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
 from chatmagic._json import digest
 from chatmagic._log import log_swallowed, swallowed
@@ -26,12 +28,7 @@ from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.jupyter.cells.execution import running
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
-
-    Frame = tuple[str, int, str]
+Frame = tuple[str, int, str]
 
 
 MAGICS: Final = "chatmagic.jupyter.magics"

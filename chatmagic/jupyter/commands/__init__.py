@@ -6,11 +6,12 @@ code of a page.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic.jupyter.commands.ask import CHAT, FIX, STOP
 from chatmagic.jupyter.commands.cassette import CASSETTE
 from chatmagic.jupyter.commands.code import CODE
+from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.commands.connect import CONNECT, LOGIN
 from chatmagic.jupyter.commands.credits import CREDITS
 from chatmagic.jupyter.commands.history import HISTORY, REDO, RESET, UNDO
@@ -18,9 +19,6 @@ from chatmagic.jupyter.commands.panel import PANEL
 from chatmagic.jupyter.commands.retry import CONTINUE, RETRY
 from chatmagic.jupyter.commands.save import LOAD, SAVE
 from chatmagic.jupyter.commands.steering import HIDE, INSTRUCTIONS, THREAD
-
-if TYPE_CHECKING:
-    from chatmagic.jupyter.commands.command import Command
 
 COMMANDS: Final[tuple[Command, ...]] = (
     CHAT,

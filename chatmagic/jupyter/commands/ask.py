@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic._json import shared_fields
+from chatmagic.client.halt import Halt
 from chatmagic.conversation import options, template
+from chatmagic.conversation.options import ParsedLine
 from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.background import AskingCell, Background
-from chatmagic.jupyter.cells.execution import cell_source, running
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.cells.execution import Execution, cell_source, running
+from chatmagic.jupyter.cells.notes import CellRun
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.jupyter.values import Descriptions
+from chatmagic.models import Reply
 from chatmagic.session.events import EMPTY, Ask, View
 from chatmagic.text import counted, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chatmagic.client.halt import Halt
-    from chatmagic.conversation.options import ParsedLine
-    from chatmagic.jupyter.cells.execution import Execution
-    from chatmagic.jupyter.cells.notes import CellRun
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.models import Reply
 
 EXAMPLES: Final = (
     "%%chat\nExplain the central limit theorem to a biologist.\nUse one example.",

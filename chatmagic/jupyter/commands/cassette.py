@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic.cassette.cassette import CassetteOptions, conversation_warnings
+from chatmagic.cassette.file import Interaction
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.options import Option
 from chatmagic.errors import ChatError, InputError
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import CASSETTE_MODES, cassette_words
+from chatmagic.session.session import Session
 from chatmagic.text import counted, one_line, unlinked
-
-if TYPE_CHECKING:
-    from chatmagic.cassette.file import Interaction
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.session.session import Session
 
 USAGE: Final = (
     "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "

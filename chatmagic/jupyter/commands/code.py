@@ -7,27 +7,23 @@ waiting to run, and which of the cells made before were edited or run since.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from chatmagic._json import digest
 from chatmagic.conversation.options import Option
+from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.cells.execution import running
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
+from chatmagic.jupyter.page.messages import CodeCell, Coded
+from chatmagic.models import CodeBlock, Reply
 from chatmagic.render import markdown, markdown_parser, markdown_writer
 from chatmagic.text import counted, fenced, to_terminal, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.jupyter.page.messages import CodeCell, Coded
-    from chatmagic.models import CodeBlock, Reply
 
 Kind = Literal["code", "markdown"]
 PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipython", "ipython3"])

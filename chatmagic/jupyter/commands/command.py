@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from chatmagic.conversation import options
+from chatmagic.conversation.options import Option
 from chatmagic.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from chatmagic.conversation.options import Option
-    from chatmagic.jupyter.kernel import Kernel
+from chatmagic.jupyter.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from chatmagic import text
 from chatmagic._log import log_swallowed
@@ -16,18 +17,12 @@ from chatmagic.conversation.options import Option
 from chatmagic.doctor import doctor
 from chatmagic.doctor.doctor import Line
 from chatmagic.errors import ChatInterrupted, InputError
-from chatmagic.jupyter.cells.execution import host_of, running
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.cells.execution import Audience, host_of, running
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.status import address_rows, service_words
 from chatmagic.protocol.auth import Secret, redacted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from chatmagic.jupyter.cells.execution import Audience
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
 
 MOST_LISTED: Final = 500
 """The most models that are listed."""

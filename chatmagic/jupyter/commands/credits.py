@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic.conversation.options import Option
 from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge
 from chatmagic.render.gauge import PlotBar
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.budget import OTHERS
-from chatmagic.session.ledger import EMULATOR
+from chatmagic.session.ledger import EMULATOR, Ledger, LedgerRow, Meter, Sure
 from chatmagic.text import UNTYPESET, columns, counted, to_terminal, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.session.ledger import Ledger, LedgerRow, Meter, Sure
-
 
 MOST_SHOWN: Final = 20
 """The most rows of the table, which are those of the latest requests."""

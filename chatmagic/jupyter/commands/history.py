@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.errors import InputError
 from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.text import counted
-
-if TYPE_CHECKING:
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
 
 
 def _history(kernel: Kernel, given: Arguments) -> None:

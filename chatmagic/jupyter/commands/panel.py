@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from IPython.display import display
 
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.cells.execution import running
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
-
-if TYPE_CHECKING:
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
 
 NEEDS_ANYWIDGET: Final = (
     "Here the chat panel needs anywidget: pip install 'chatmagic[anywidget]', and restart the "

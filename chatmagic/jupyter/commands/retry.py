@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import output
 from chatmagic.conversation import continuation
-from chatmagic.conversation.conversation import IN_NOTEBOOK
+from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import RequestFacts
-from chatmagic.conversation.slots import Replies
+from chatmagic.conversation.slots import Change, Replies
+from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells, transcript, views
-from chatmagic.jupyter.cells.execution import running
+from chatmagic.jupyter.cells.execution import Execution, running
 from chatmagic.jupyter.commands.ask import send, settle
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
+from chatmagic.jupyter.page.messages import Started
+from chatmagic.models import Reply
 from chatmagic.render import gauge
 from chatmagic.session.events import Ask
 from chatmagic.text import counted, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.slots import Change
-    from chatmagic.conversation.staleness import Causes
-    from chatmagic.jupyter.cells.execution import Execution
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
-    from chatmagic.jupyter.page.messages import Started
-    from chatmagic.models import Reply
 
 _NONE: Final = "There is no turn above this cell."
 _UNCHANGED: Final = "Nothing was sent or changed."

@@ -10,26 +10,22 @@ import contextlib
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chatmagic._json import digest
 from chatmagic._log import swallowed
 from chatmagic.archive import conversation_json, notebook, output, restore
 from chatmagic.archive.files import replace_content
 from chatmagic.conversation import chat_cell, options, template
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.text import counted, one_line, to_terminal, unlinked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
 
 FORMATS: Final = "FILE.json (all of it), FILE.ipynb (a notebook) or FILE.md (to read)"
 FORCE: Final = "--force"

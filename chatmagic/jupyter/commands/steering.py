@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chatmagic._json import exact_count
 from chatmagic.archive import files, output
 from chatmagic.conversation import options
+from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import A_NAME, thread_name
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart, instructions_note
@@ -17,14 +18,10 @@ from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import InputError
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.cells.execution import cell_source, running
-from chatmagic.jupyter.commands.command import Command, without_quotes
+from chatmagic.jupyter.commands.command import Arguments, Command, without_quotes
+from chatmagic.jupyter.kernel import Kernel
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.text import counted, one_line, to_terminal
-
-if TYPE_CHECKING:
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.jupyter.commands.command import Arguments
-    from chatmagic.jupyter.kernel import Kernel
 
 _UNCHANGED: Final = "Nothing was changed."
 _SHOWN: Final = 200

@@ -19,48 +19,43 @@ import secrets
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import comm
 
 from chatmagic._version import __version__
 from chatmagic.archive import output
-from chatmagic.conversation.cell_order import Pages, report_from
-from chatmagic.conversation.conversation import IN_NOTEBOOK
+from chatmagic.conversation.cell_order import PageReport, Pages, report_from
+from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
+from chatmagic.conversation.staleness import Cause
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import stale_cells
-from chatmagic.jupyter.page.drawing import Drawn
-from chatmagic.jupyter.page.messages import ID, TARGET, URGENT
-from chatmagic.session.events import HELD_BACK, Began, Ended, Fragment
+from chatmagic.jupyter.cells.execution import Execution
+from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
+from chatmagic.jupyter.page.messages import (
+    ID,
+    TARGET,
+    URGENT,
+    CodeCell,
+    Coded,
+    ForPage,
+    KernelState,
+    Known,
+    Paint,
+    Settled,
+    StaleBelow,
+    Started,
+    ToBridge,
+)
+from chatmagic.jupyter.settings import KernelSettings
+from chatmagic.session.events import HELD_BACK, Began, Ended, Event, Fragment
+from chatmagic.session.session import Session
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from chatmagic.conversation.cell_order import PageReport
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.staleness import Cause
-    from chatmagic.jupyter.cells.execution import Execution
-    from chatmagic.jupyter.page.drawing import DrawingLoop
-    from chatmagic.jupyter.page.messages import (
-        CodeCell,
-        Coded,
-        ForPage,
-        KernelState,
-        Known,
-        Paint,
-        Settled,
-        StaleBelow,
-        Started,
-        ToBridge,
-    )
-    from chatmagic.jupyter.settings import KernelSettings
-    from chatmagic.session.events import Event
-    from chatmagic.session.session import Session
 
 _MOST_KNOWN: Final = 10_000  # replies that a page can still know as the kernel's own
 _MOST_KEPT: Final = 16  # replies whose last state a page can still ask for

@@ -16,23 +16,19 @@ from __future__ import annotations
 import os.path
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from chatmagic._log import swallowed
 from chatmagic.conversation import continuation
+from chatmagic.jupyter.page.messages import Paint
+from chatmagic.render.live_markdown import BlockChange
 from chatmagic.render.reply_forms import LiveReply
 from chatmagic.render.sanitize import FREQUENT, frame, live_box, live_mark, packed
-from chatmagic.session.events import Began, Ended, Fragment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from chatmagic.jupyter.page.messages import Paint
-    from chatmagic.render.live_markdown import BlockChange
-    from chatmagic.session.events import Ask, Event
+from chatmagic.session.events import Ask, Began, Ended, Event, Fragment
 
 SECONDS_BETWEEN: Final = 0.1
 SECONDS_BETWEEN_MANY: Final = 0.13

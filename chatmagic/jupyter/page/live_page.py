@@ -5,19 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from IPython.core.interactiveshell import InteractiveShell
+
 from chatmagic._log import swallowed
-from chatmagic.jupyter.cells.execution import first_notebook
+from chatmagic.jupyter.cells.execution import Execution, first_notebook
 from chatmagic.jupyter.page.bridge import Bridge
 from chatmagic.jupyter.page.drawing import DrawingLoop
+from chatmagic.jupyter.settings import KernelSettings
+from chatmagic.session.events import Ask
+from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
-    from chatmagic.jupyter.cells.execution import Execution
     from chatmagic.jupyter.page.panel import KernelStatus, Panels
-    from chatmagic.jupyter.settings import KernelSettings
-    from chatmagic.session.events import Ask
-    from chatmagic.session.session import Session
 
 
 class LivePage:

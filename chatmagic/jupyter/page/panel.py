@@ -16,11 +16,13 @@ import contextvars
 import itertools
 import secrets
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from IPython.display import DisplayHandle, display
 from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no types
@@ -30,26 +32,19 @@ from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
+from chatmagic.conversation.slots import Change
+from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import messages, panel_content
-from chatmagic.jupyter.page.drawing import Drawn
+from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.jupyter.transcript import PANEL_ABSENT, redone, saved, undone
-from chatmagic.session.events import Ask, Began, Changed, Ended, View, failure
+from chatmagic.session.events import Answer, Ask, Began, Changed, Ended, Event, View, failure
+from chatmagic.session.session import Session
 from chatmagic.text import without_lone_surrogates
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-
-    from chatmagic.conversation.slots import Change
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.jupyter.page.drawing import DrawingLoop
-    from chatmagic.session.events import Answer, Event
-    from chatmagic.session.session import Session
-
-    Send = Callable[[messages.Answer], object]
-    Work = Callable[[], object]
-    Do = Callable[[Conversation], Change | None]
-    Say = Callable[[Change | None], str]
+Send = Callable[[messages.Answer], object]
+Work = Callable[[], object]
+Do = Callable[[Conversation], Change | None]
+Say = Callable[[Change | None], str]
 
 MOST_ASIDES: Final = 50
 STEPS: Final[Mapping[str, tuple[Do, Say]]] = {

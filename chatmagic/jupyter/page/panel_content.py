@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
@@ -17,22 +19,18 @@ from typing import TYPE_CHECKING, Any, Final
 from chatmagic import _json
 from chatmagic.archive import output
 from chatmagic.conversation import chat_cell, options
-from chatmagic.conversation.record import owner_of
+from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.record import Record, owner_of
+from chatmagic.conversation.turn import Turn
+from chatmagic.jupyter.page import messages
 from chatmagic.protocol import credits as crediting
+from chatmagic.protocol.credits import RequestLimit
 from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.session.events import HELD_BACK
 from chatmagic.text import PROSE, one_line, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from datetime import datetime
-
     from chatmagic import models
-    from chatmagic.conversation.conversation import Conversation
-    from chatmagic.conversation.record import Record
-    from chatmagic.conversation.turn import Turn
-    from chatmagic.jupyter.page import messages
-    from chatmagic.protocol.credits import RequestLimit
 
 PAGE: Final = 30
 """How many turns a view shows at least, and how many more it asks for at once."""

@@ -8,12 +8,16 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from comms import Widgets
+from IPython.core.interactiveshell import InteractiveShell
+from logged import Emulator
 from project import ROOT
+from shells import Ran, Shell
 
 from chatmagic.conversation.record import check_seal
 from chatmagic.jupyter.cells.execution import (
@@ -27,14 +31,6 @@ from chatmagic.jupyter.cells.execution import (
 from chatmagic.jupyter.commands import panel
 from chatmagic.jupyter.page.panel import WIDGET_VIEW
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from IPython.core.interactiveshell import InteractiveShell
-    from logged import Emulator
-    from shells import Ran, Shell
-
 
 CELL = "0f1d6a2e-1c5b-4d51-9d62-4a4a9f0f2b11"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from logged import Emulator
 from shells import Shell, asked
 
 from chatmagic.conversation.template import MOST
@@ -15,17 +16,12 @@ from chatmagic.jupyter.cells.notes import (
     FIRST,
     LAST,
     MOST_ERRORS,
+    CellRun,
     KeptOutput,
     is_ours,
     text_of,
     traceback_text,
 )
-
-if TYPE_CHECKING:
-    from logged import Emulator
-
-    from chatmagic.jupyter.cells.notes import CellRun
-
 
 NO_ERROR = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
 

@@ -9,9 +9,11 @@ import hashlib
 import json
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from logged import Emulator
 from shells import FIXED, Ran, Shell, asked, bodies
 
 from chatmagic.conversation import template
@@ -26,11 +28,6 @@ from chatmagic.errors import (
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
 
 
 def test_a_cell_and_a_line_ask(shell: Shell, emulator: Emulator) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from comms import page_comms
@@ -12,10 +14,6 @@ from shells import Shell, alone, left
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import InputError
 from chatmagic.jupyter.commands import code as module
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 REPLY = "One:\n```python\nx = 1\n```\nthen\n```bash\nls\n```\n"
 ASK = f"%%chat\necho:{REPLY}"

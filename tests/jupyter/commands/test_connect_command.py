@@ -9,8 +9,9 @@ import getpass
 import logging
 import stat
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from logged import Emulator
@@ -28,10 +29,6 @@ from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.jupyter.commands.connect import CONNECT
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def test_unconnected(bare: Shell) -> None:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from environments import GivenEnvironment
+from logged import Emulator
 from loopback import Peer, Server, document
 from served import WHOLE
 from shells import FIXED, KEY, Shell
@@ -22,12 +24,6 @@ from chatmagic.models import Reply
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
 from chatmagic.session.ledger import Ledger, LedgerRow, Reservation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from logged import Emulator
 
 
 def test_credits(shell: Shell, emulator: Emulator) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from logged import Emulator
 from shells import Shell, asked, bodies
 
 from chatmagic.conversation.record import sealed
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from logged import Emulator
 
 
 def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:

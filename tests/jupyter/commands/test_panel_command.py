@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from shells import Shell
 
 from chatmagic.jupyter.transcript import NEEDS_A_PAGE
-
-if TYPE_CHECKING:
-    from shells import Shell
 
 
 def test_in_a_console_one_line_says_that_it_needs_a_page(shell: Shell) -> None:

@@ -8,22 +8,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from shells import FIXED, asked, bodies
+from logged import Emulator
+from shells import FIXED, Shell, asked, bodies
 
 from chatmagic._json import digest
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
-    from shells import Shell
 
 
 def test_a_turn_is_asked_again_with_what_stands_above_it(shell: Shell, emulator: Emulator) -> None:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from logged import Emulator
 from pages import Paper, cell, save
 from shells import Ran, Shell, asked, forget
 
 from chatmagic.archive import notebook
 from chatmagic.jupyter.commands.save import this_notebook
 from chatmagic.session.current import current_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from logged import Emulator
 
 SECRET = "4711-row-of-a-table"
 

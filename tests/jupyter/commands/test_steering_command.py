@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from logged import Emulator
@@ -19,10 +19,6 @@ from chatmagic.archive import notebook, restore
 from chatmagic.audit import audit
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, View
-
-if TYPE_CHECKING:
-    from shells import Shell
-
 
 TERSE = "%%chat_instructions\nBe terse."
 

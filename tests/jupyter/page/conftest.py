@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from panel_views import Kernel, Service, View
@@ -12,10 +13,6 @@ from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.jupyter.page.panel import Hub
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from node import node
 
 from chatmagic.jupyter.page.anywidget_panel import AnywidgetPanel, script
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_joined_module_is_whole(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import hashlib
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import comm
 import pytest
@@ -23,22 +25,14 @@ from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.page import bridge as module
 from chatmagic.jupyter.page import drawing
-from chatmagic.jupyter.page.bridge import Painting
+from chatmagic.jupyter.page.bridge import Bridge, Painting
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn, ReplyUnderWay
-from chatmagic.jupyter.page.messages import ID, PROTOCOL, URGENT
+from chatmagic.jupyter.page.messages import ID, PROTOCOL, URGENT, Known, Paint, Settled
 from chatmagic.models import Reply
 from chatmagic.render.sanitize import FREQUENT
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
-from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Ended, Fragment, View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from chatmagic.jupyter.page.bridge import Bridge
-    from chatmagic.jupyter.page.messages import Known, Paint, Settled
-    from chatmagic.session.events import Event
+from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Ended, Event, Fragment, View
 
 PATIENCE = 60.0
 TAKEN_BACK = module.MARKS["taken back"]

@@ -8,8 +8,8 @@ import queue
 import re
 import threading
 import time
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,13 +18,8 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn, ReplyUnderWay
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask, Began, Changed, Ended, Fragment
+from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment
 from chatmagic.text import PROSE as STYLED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from chatmagic.session.events import Event
 
 PATIENCE = 60.0
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 from comms import Widgets
 from panel_views import PATIENCE
-
-if TYPE_CHECKING:
-    from shells import Shell
+from shells import Shell
 
 
 @pytest.fixture

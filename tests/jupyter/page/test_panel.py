@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from comms import Widgets, Wire
@@ -38,18 +40,13 @@ from chatmagic.conversation.steering import ThreadStart
 from chatmagic.emulator.server import Settings
 from chatmagic.errors import ReplyFormatError, ServiceError
 from chatmagic.jupyter.page import drawing, messages, panel
+from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.page.panel import MOST_ASIDES, Hub, PendingAsks, Shown
 from chatmagic.jupyter.page.panel_content import LogEntries
 from chatmagic.jupyter.transcript import NEEDS_A_PAGE
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Listener
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from chatmagic.jupyter.page.drawing import DrawingLoop
-    from chatmagic.session.session import Session
+from chatmagic.session.session import Session
 
 
 def following(session: Session, page: View, fragments: list[str]) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from loopback import document
@@ -17,12 +16,10 @@ from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding, Instructions
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.jupyter.page import panel_content
+from chatmagic.jupyter.page.messages import Entry, Problem
 from chatmagic.jupyter.transcript import saved
 from chatmagic.models import Credits, Reply
 from chatmagic.session.events import HELD_BACK
-
-if TYPE_CHECKING:
-    from chatmagic.jupyter.page.messages import Entry, Problem
 
 
 def drawn(conversation: Conversation) -> list[Entry]:
