@@ -1,7 +1,7 @@
 """Descriptions of the namespace's objects, as ``{{ expression }}`` puts them into a prompt.
 
 The kind of an object says how it is described: a table of pandas, an array of numpy, a figure of
-matplotlib, a function, class or module, or anything else as IPython shows it. No library
+matplotlib, a function or class, or anything else as IPython shows it. No library
 is imported for that: an object of a library's is only there where that has been imported.
 """
 
@@ -14,19 +14,18 @@ import io
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
-from itertools import accumulate
 from numbers import Number
-from types import ModuleType
 from typing import Any, Final
 
+from IPython.core.formatters import PlainTextFormatter
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.lib.pretty import RepresentationPrinter
 from IPython.utils.dir2 import get_real_method
 
-from chatmagic._log import log_swallowed
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.models import Reply
 from chatmagic.text import counted, one_line, without_memory_addresses
 
@@ -87,30 +86,18 @@ def describe(value: object, shell: InteractiveShell) -> Description:
     """
     if issubclass(type(value), _AS_IT_IS):
         return Description(str(value))
-    ways: tuple[Callable[[], Description | None], ...] = (
-        lambda: _own_words(value),
-        lambda: _table(value),
-        lambda: _array(value, shell),
-        lambda: _figure(value),
-        lambda: _code(value, shell),
-        lambda: _as_ipython_shows_it(value, shell),
-    )
-    for way in ways:
-        try:
-            description = way()
-        except Exception as error:  # noqa: BLE001 - an object's own methods may raise anything
-            log_swallowed(error)
-            continue
-        if description is None:
-            continue
-        if len(description.text) <= LIMIT:
-            return description
-        return whole_or_cut(description.text, description.what, "the description")
+    for way in (_own_words, _table, _array, _figure, _code, _as_ipython_shows_it):
+        with swallowed():  # an object's own methods may raise anything
+            description = way(value, shell)
+            if description is not None and len(description.text) > LIMIT:
+                return whole_or_cut(description.text, description.what, "the description")
+            if description is not None:
+                return description
     kind = kind_of(value)
     return Description(f"<{kind}, which cannot be shown as text>", kind)
 
 
-def _own_words(value: object) -> Description | None:
+def _own_words(value: object, _shell: InteractiveShell) -> Description | None:
     """Return an object's own words for a model, if it has any."""
     method = get_real_method(value, "_repr_llm_")
     text = None if method is None else method()
@@ -138,6 +125,7 @@ _WORD: Final = 12
 _CUT_WORD: Final = re.compile(rf"(?<![\w.+=-])([\w.+=-]{{{_WORD}}})[\w.+=-]{{1,200}}\Z")
 """A word that a cut goes through: of a password, most of it would be one that no check knows."""
 _SCALARS: Final = (Number, date, time, timedelta)
+_PLAIN: Final = PlainTextFormatter()
 _SIZED: Final = (list, tuple, set, frozenset, dict)
 
 
@@ -204,11 +192,8 @@ def kind_of(value: object) -> str:
     Args:
         value: any object.
     """
-    kind = type(value)
-    name = one_line(type.__dict__["__name__"].__get__(kind), _NAME)
-    if kind not in _SIZED:
-        return name
-    return f"{name} of {counted(len(value), 'item')}"  # type: ignore[arg-type]
+    name = one_line(type(value).__name__, _NAME)
+    return f"{name} of {counted(len(value), 'item')}" if type(value) in _SIZED else name  # type: ignore[arg-type]
 
 
 class _Full(Exception):  # noqa: N818 - it ends the printing, nothing is wrong
@@ -257,16 +242,17 @@ def printed(
         printer.text(repr(text if len(text) <= limit else text[: limit + 1]))
 
     stream = _Bounded(limit)
-    printer = RepresentationPrinter(stream, max_seq_length=limit)
     display = None if shell is None else shell.display_formatter
-    if display is not None and (plain := display.formatters.get("text/plain")) is not None:
-        # Copies: printing moves what is deferred to the types.
-        printer.max_width = plain.max_width
-        printer.singleton_pprinters = dict(plain.singleton_printers)
-        printer.type_pprinters = dict(plain.type_printers)
-        printer.deferred_pprinters = dict(plain.deferred_printers)
-    for kind in (str, bytes, bytearray):
-        printer.type_pprinters[kind] = start
+    plain = _PLAIN if display is None else display.formatters["text/plain"]
+    printer = RepresentationPrinter(
+        stream,
+        max_width=plain.max_width,
+        max_seq_length=limit,
+        singleton_pprinters=plain.singleton_printers,
+        type_pprinters={**plain.type_printers, str: start, bytes: start, bytearray: start},
+        # A copy: printing moves what is deferred to the types.
+        deferred_pprinters={**plain.deferred_printers},
+    )
     try:
         printer.pretty(value)
         printer.flush()
@@ -388,11 +374,9 @@ def _summary(value: Any) -> list[str]:
 _COLUMNS: Final = 40
 _ROWS: Final = 20
 _FEW_ROWS: Final = 5
-_LISTED: Final = 1_560
-"""Characters for the list of columns, at most."""
 
 
-def _table(value: Any) -> Description | None:
+def _table(value: Any, _shell: InteractiveShell) -> Description | None:
     """Return the description of a DataFrame or Series; ``None`` of anything else."""
     if not is_a(value, "pandas", "DataFrame", "Series"):
         return None
@@ -410,14 +394,12 @@ def _table(value: Any) -> Description | None:
 def _columns(frame: Any) -> str:
     """Return the list of the columns, with the number of missing values in each."""
     part, total = frame.iloc[:, :_COLUMNS], frame.shape[1]
-    rows = [
-        _row([_place_label(name), cell(str(kind)), f"{int(part.iloc[:, at].isna().sum()):,}"])
-        for at, (name, kind) in enumerate(zip(part.columns, part.dtypes, strict=True))
-    ]
-    shown = sum(size <= _LISTED for size in accumulate(len(row) + 1 for row in rows))
-    lines = ["", "| column | type | missing |", "|---|---|---|", *rows[:shown]]
-    if shown < total:
-        lines += ["", f"[{places('column', range(shown), total)}; no others are listed]"]
+    lines = ["", "| column | type | missing |", "|---|---|---|"]
+    for at, (name, kind) in enumerate(zip(part.columns, part.dtypes, strict=True)):
+        missing = f"{int(part.iloc[:, at].isna().sum()):,}"
+        lines.append(_row([_place_label(name), cell(str(kind)), missing]))
+    if total > _COLUMNS:
+        lines += ["", f"[{places('column', range(_COLUMNS), total)}; no others are listed]"]
     return "\n".join(lines) + "\n"
 
 
@@ -427,11 +409,9 @@ def _sample(frame: Any, room: int) -> str:
     total, columns = frame.shape
     index = ", ".join(cell(name) for name in frame.index.names if name is not None)
     head = [index, *map(_place_label, part.columns)]
+    across = range(part.shape[1])
     grid = {
-        row: [
-            _place_label(part.index[row]),
-            *(cell(part.iloc[row, at]) for at in range(len(head) - 1)),
-        ]
+        row: [_place_label(part.index[row]), *(cell(part.iloc[row, at]) for at in across)]
         for row in ends(total, _ROWS)
     }
 
@@ -444,9 +424,9 @@ def _sample(frame: Any, room: int) -> str:
         table = [_row(cells[: width + 1]) for cells in (head, *(grid[at] for at in shown))]
         return "\n".join(["", title, "", table[0], rule, *table[1:]])
 
-    few, wide = min(_FEW_ROWS, total), len(head) - 1
-    width = next((each for each in range(wide, 1, -1) if len(text(few, each)) <= room), 1)
-    rows = next((each for each in range(len(grid), 1, -1) if len(text(each, width)) <= room), 1)
+    rows, width = len(grid), len(across)
+    while len(text(rows, width)) > room and width > 1:
+        rows, width = (rows - 1, width) if rows > _FEW_ROWS else (rows, width - 1)
     return text(rows, width)
 
 
@@ -463,22 +443,20 @@ def _row(cells: Sequence[str]) -> str:
 
 NO_PICTURE: Final = "[no picture is sent: this describes the figure]"
 _POINTS: Final = 12
-_BARS: Final = 24
 _MARKS: Final = 20
-"""How many lines, bars or other marks of one kind are described."""
-_TITLE_SHOWN: Final = 200
+"""How many lines, scatters and bar charts of a plot are described."""
 
 
-def _figure(value: Any) -> Description | None:
+def _figure(value: Any, _shell: InteractiveShell) -> Description | None:
     """Return the description of a figure or of its axes; ``None`` of anything else."""
     if is_a(value, "matplotlib.figure", "Figure"):
-        axes, title = value.axes, one_line(value.get_suptitle(), _TITLE_SHOWN)
+        axes, title = value.axes, value.get_suptitle()
     elif is_a(value, "matplotlib.axes", "Axes"):
         axes, title = [value], ""
     else:
         return None
     what = f"figure with {counted(len(axes), 'plot')}"
-    lines = [f"matplotlib {what}{f': {title}' if title else ''}", NO_PICTURE]
+    lines = [f"matplotlib {what}{f': {one_line(title)}' if title else ''}", NO_PICTURE]
     for number, each in enumerate(axes, 1):
         lines += ["", f"Plot {number} of {len(axes)}", *_plot(each)]
     return Description("\n".join(lines), what)
@@ -486,110 +464,66 @@ def _figure(value: Any) -> Description | None:
 
 def _plot(axes: Any) -> list[str]:
     """Return the description of one plot of a figure, line by line."""
-    titles = [axes.get_title(loc) for loc in ("left", "center", "right")]
-    named = [
-        ("title", "; ".join(filter(None, titles))),
-        ("x", _axis(axes.get_xlabel(), axes.get_xscale())),
-        ("y", _axis(axes.get_ylabel(), axes.get_yscale())),
-    ]
-    lines = [f"{name}: {one_line(text, _TITLE_SHOWN)}" for name, text in named if text]
-    bars = [each for each in axes.containers if is_a(each, "matplotlib.container", "BarContainer")]
-    lines += _each("line", axes.lines, _plotted_line)
-    lines += _each("bars", bars, lambda container: _bars(axes, container))
-    in_bars = {id(patch) for container in bars for patch in container.patches}
-    shapes = [patch for patch in axes.patches if id(patch) not in in_bars]
-    others = (("collection", axes.collections), ("image", axes.images), ("shape", shapes))
-    for word, marks in others:
-        lines += _each(word, marks, _other)
-    lines += _each("text", axes.texts, lambda text: one_line(text.get_text(), _TITLE_SHOWN))
-    return lines
-
-
-def _axis(label: str, scale: str) -> str:
-    """Return an axis's label, and its scale unless that is linear."""
-    return label if scale == "linear" else f"{label} ({scale} scale)".lstrip()
-
-
-def _each(word: str, marks: Sequence[Any], words: Callable[[Any], str]) -> list[str]:
-    """Return the descriptions of the first marks of one kind.
-
-    Args:
-        word: for the kind.
-        marks: all of it.
-        words: describes one mark.
-    """
-    shown = list(marks)[:_MARKS]
-    lines = [f"{word}{_mark_label(mark)}: {words(mark)}" for mark in shown]
-    if len(shown) < len(marks):
-        lines.append(f"[{word}: {len(shown):,} of {len(marks):,} are described]")
-    return lines
-
-
-def _mark_label(mark: Any) -> str:
-    """Return the label that a legend shows; matplotlib's own begin with an underscore."""
-    label = str(mark.get_label())
-    return "" if not label or label.startswith("_") else f" “{one_line(label, _TITLE_SHOWN)}”"
-
-
-def _plotted_line(line: Any) -> str:
-    """Return the number of a line's points, a summary, and the first and last of them."""
+    named = ("title", axes.get_title()), ("x", axes.get_xlabel()), ("y", axes.get_ylabel())
+    lines = [f"{name}: {one_line(text)}" for name, text in named if text]
     # The data as given: the processed ones are made, and kept, when they are asked for.
-    numpy: Any = sys.modules["numpy"]
-    x, y = (numpy.asarray(data) for data in (line.get_xdata(), line.get_ydata()))
-    at = ends(len(x), _POINTS)
+    data = [("line", mark, mark.get_xdata(), mark.get_ydata()) for mark in axes.lines]
+    others, in_bars = [*axes.images, *axes.texts], set()
+    for mark in axes.collections:
+        if is_a(mark, "matplotlib.collections", "PathCollection"):
+            data.append(("scatter", mark, *mark.get_offsets().T))
+        else:
+            others.append(mark)
+    for mark in axes.containers:
+        if is_a(mark, "matplotlib.container", "BarContainer"):
+            data.append(("bars", mark, _bar_names(axes, mark), mark.datavalues))
+            in_bars |= {*map(id, mark.patches)}
+    others += [patch for patch in axes.patches if id(patch) not in in_bars]
+    lines += [_points(*each) for each in data[:_MARKS]]
+    if len(data) > _MARKS:
+        lines.append(f"[{_MARKS:,} of {len(data):,} are described]")
+    if others:
+        lines.append(f"also drawn: {', '.join(sorted({type(mark).__name__ for mark in others}))}")
+    return lines
+
+
+def _points(word: str, mark: Any, x: Any, y: Any) -> str:
+    """Return the number of points that a mark draws, a summary, and the first and last of them."""
+    label = str(mark.get_label())  # matplotlib's own begin with an underscore
+    label = "" if not label or label.startswith("_") else f" “{one_line(label)}”"
+    at = ends(len(y), _POINTS)
     points = ", ".join(f"({cell(x[place])}, {cell(y[place])})" for place in at)
-    summary = "".join(f"; y: {words}" for words in _summary(y))
-    return f"{counted(len(x), 'point')}{summary}; {places('point', at, len(x))}: {points}"
+    summary = "".join(f"; y: {words}" for words in _summary(sys.modules["numpy"].asarray(y)))
+    size = counted(len(y), "point")
+    return f"{word}{label}: {size}{summary}; {places('point', at, len(y))}: {points}"
 
 
-def _bars(axes: Any, container: Any) -> str:
-    """Return the sizes of the bars that were drawn together, by the names of their axis."""
-    lying = container.orientation == "horizontal"
-    axis = axes.yaxis if lying else axes.xaxis
-    bars, sizes = container.patches, container.datavalues
-    at = ends(len(bars), _BARS)
-    # Its own centre is worked out, and kept, when it is asked for.
+def _bar_names(axes: Any, bars: Any) -> list[Any]:
+    """Return the names that an axis has for its bars: categories, labels, dates or numbers."""
+    lies = bars.orientation == "horizontal"
+    formatter = (axes.yaxis if lies else axes.xaxis).get_major_formatter()
+    # A bar's own centre is worked out, and kept, when it is asked for.
     sides = [
-        bar.get_y() + bar.get_height() / 2 if lying else bar.get_x() + bar.get_width() / 2
-        for bar in bars
+        round(bar.get_y() + bar.get_height() / 2 if lies else bar.get_x() + bar.get_width() / 2, 6)
+        for bar in bars.patches
     ]
-    named = (f"{_tick(axis, sides[place])}: {cell(sizes[place])}" for place in at)
-    return f"{places('bar', at, len(bars))}: {', '.join(named)}"
-
-
-def _tick(axis: Any, place: float) -> str:
-    """Return the axis's name of a place: a category, a date, or the number."""
-    formatter = axis.get_major_formatter()
-    if is_a(formatter, "matplotlib.category", "StrCategoryFormatter"):
-        return cell(formatter(place))
-    if is_a(formatter, "matplotlib.ticker", "FuncFormatter"):
-        # Bars that stand side by side are beside the place that has the label.
-        return cell(formatter(place) or formatter(round(place)) or round(place, 6))
     if type(formatter).__module__ == "matplotlib.dates":
-        return cell(sys.modules["matplotlib.dates"].num2date(place))
-    return cell(round(place, 6))
-
-
-def _other(mark: Any) -> str:
-    """Return the kind of a mark, with the number of its points where it is a scatter plot's."""
-    kind = type(mark).__name__
-    if is_a(mark, "matplotlib.collections", "PathCollection"):
-        return f"{kind} of {counted(len(mark.get_offsets()), 'point')}"
-    return kind
+        return [sys.modules["matplotlib.dates"].num2date(side) for side in sides]
+    if is_a(formatter, "matplotlib.ticker", "ScalarFormatter"):
+        return sides
+    # Bars that stand side by side are beside the place that has the label.
+    return [formatter(side) or formatter(round(side)) or side for side in sides]
 
 
 # --- Functions, classes and modules --------------------------------------------------------------
 
 _CACHED: Final = type(functools.cache(lambda: None))
-_MODULE_SHOWN: Final = 300
 
 
 def _code(value: Any, shell: InteractiveShell) -> Description | None:
     """Return the description of a function, class or module; ``None`` of anything else."""
-    if issubclass(type(value), ModuleType):
-        first = (value.__doc__ or "").strip().split("\n", 1)[0]
-        text = one_line(f"module {value.__name__}: {first}".rstrip(": "), _MODULE_SHOWN)
-        return Description(text, "module", whole=True)
+    if inspect.ismodule(value):  # its repr has the path of its file
+        return Description(f"module {value.__name__}", "module", whole=True)
     if not (inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, _CACHED)):
         return None
     source = _source(value, shell)
