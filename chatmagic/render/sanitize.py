@@ -122,8 +122,8 @@ FREQUENT: Final = (
 """Pieces of HTML that many blocks contain; see :func:`packed`."""
 
 _TAGS: Final = frozenset(
-    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
-    thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
+    """a blockquote br code details div em h4 h5 h6 hr li ol p pre s span strong summary sup table
+    tbody td th thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
 _ATTRIBUTES: Final = {"a": {"href", "title"}, "ol": {"start"}, "div": {"aria-label"}}
 _STYLES: Final[dict[str, set[str]]] = {
@@ -146,6 +146,7 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
         "tabindex": {"0"},
     },
     "pre": {"style": {UNBROKEN, PROSE}},
+    "details": {"dir": {"ltr", "rtl"}},
     "li": {"style": {UNMARKED}},
     "a": {"referrerpolicy": {"no-referrer"}},
 }

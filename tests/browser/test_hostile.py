@@ -23,8 +23,8 @@ Open = Callable[..., Book]
 PATIENCE: Final = 300.0
 IN_A_CELL: Final = 46  # the front ends hide what a cell shows after its 50th output
 LOOKS: Final = (Path(__file__).parent / "hostile.js").read_text(encoding="utf-8")
-_TAGS: Final = """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody
-td th thead tr ul"""
+_TAGS: Final = """a blockquote br code details div em h4 h5 h6 hr li ol p pre s span strong summary
+sup table tbody td th thead tr ul"""
 _ATTRIBUTES: Final = """aria-hidden aria-label class dir href referrerpolicy rel role scope start
 style tabindex target title"""
 REPLIES: Final = {

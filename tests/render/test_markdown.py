@@ -21,13 +21,14 @@ from chatmagic.text import PROSE
 
 # Written out here, so that a slip in the module's own lists is seen.
 TAGS = set(
-    """a blockquote br code div em h4 h5 h6 hr li ol p pre s span strong sup table tbody td th
-    thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
+    """a blockquote br code details div em h4 h5 h6 hr li ol p pre s span strong summary sup table
+    tbody td th thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
 )
 TURNED = {"dir", "style"}
 ATTRIBUTES = {
     "a": {"href", "title", "target", "rel", "referrerpolicy"},
     "div": {"class", "dir", "style", "tabindex", "role", "aria-label"},
+    "details": {"dir"},
     "ol": {"start", *TURNED},
     "li": {"style"},
     "pre": {"style"},
