@@ -248,13 +248,10 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
     Args:
         text: the text, exactly as it came.
         parsed: the value of a reply in JSON, or the instance of its schema. No file keeps it.
-        held_back: whether its stream came all at once and that was not reported before. No file
-            keeps it.
     """
 
     text: str
     parsed: _Parsed_co = field(default=None, compare=False, repr=False, kw_only=True)  # type: ignore[assignment]
-    held_back: bool = field(default=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
         """Return the text."""

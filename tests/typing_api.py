@@ -99,7 +99,6 @@ def a_reply_tells(reply: Reply) -> None:
     assert_type(reply.origin, Origin)
     assert_type(reply.recorded, Origin | None)
     assert_type(reply.by_order, bool)
-    assert_type(reply.held_back, bool)
     reply.parsed.anything.at.all  # noqa: B018 - what a schema gives is not known to mypy
     reply.text = ""  # type: ignore[misc]
     reply.usage.total_tokens  # type: ignore[union-attr]  # noqa: B018 - what mypy is to find

@@ -10,13 +10,10 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from http import HTTPStatus
-from time import monotonic
 from typing import Any, Final, NoReturn, Self
 
 from chatmagic.client import config
-from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import (
     Endpoint,
     ServiceSetup,
@@ -25,7 +22,13 @@ from chatmagic.client.endpoint import (
     request_headers,
 )
 from chatmagic.client.halt import Halt
-from chatmagic.client.stream import ReplyStream, ResponseReader, advised
+from chatmagic.client.stream import (
+    CreditTracker,
+    ReplyStream,
+    ResponseReader,
+    advised,
+    came_at,
+)
 from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
@@ -250,17 +253,16 @@ class Client:
             )
         halt = halt or Halt()
         self.endpoint.refuse_no_key()
-        sent, asked = monotonic(), datetime.now(UTC)
         exchange = self._transport.get_models(halt)
         ended = False
         try:
-            now = self.credit_tracker.note_headers(exchange, self.endpoint, asked)
+            self.credit_tracker.note_requests(exchange)
             if not HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES:
-                reader = ResponseReader(exchange, ReplyBuilder(), halt, self.endpoint, sent)
+                reader = ResponseReader(exchange, ReplyBuilder(), halt, self.endpoint)
                 error = reader.error()
                 self.credit_tracker.note_credits(error.credits)
                 raise self._no_models(error)
-            credits = crediting.from_headers(exchange.headers, now)
+            credits = crediting.from_headers(exchange.headers, came_at(exchange))
             self.credit_tracker.note_credits(credits)
             body = b""
             while len(body) <= LARGEST and (piece := exchange.read()):

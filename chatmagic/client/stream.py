@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from time import monotonic
@@ -17,14 +17,11 @@ from typing import Any, Final, Self
 
 from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
-from chatmagic.client import config
-from chatmagic.client.credit_tracker import CreditTracker, came_at
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Exchange, Transport
 from chatmagic.errors import (
     COST_UNKNOWN,
-    HTTPS_WANTED,
     KEY_REFUSED,
     LESS_HINT,
     NO_KEY_SENT,
@@ -39,10 +36,11 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.models import BodyFacts, Reply, State
+from chatmagic.models import BodyFacts, Credits, Reply, State
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
 from chatmagic.protocol.auth import Auth, refuse_keys
+from chatmagic.protocol.credits import RequestLimit
 from chatmagic.protocol.response_errors import (
     ADDRESS_HINT,
     BODY_BYTES,
@@ -68,6 +66,67 @@ _NOTHING_CAME: Final = (
     f"{COST_UNKNOWN} Ask again to try once more; if the conversation is long, it may fill the "
     f"model's context: {LESS_HINT[0].lower()}{LESS_HINT[1:]}"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class CreditState:
+    """State of a service's credits, from the answers so far.
+
+    Args:
+        credits: the last figures that any answer gave; ``None`` before the first.
+        received_at: the time here when the answer with ``credits`` came.
+        requests: how many requests are left, from the latest answer that has such a figure.
+        lacks_usage: whether the latest reply was streamed by a service without token counts.
+    """
+
+    credits: Credits | None = None
+    received_at: datetime | None = None
+    requests: RequestLimit | None = None
+    lacks_usage: bool = False
+
+
+class CreditTracker:
+    """The credit state of one client, replaced as a whole: a reader never sees half of it."""
+
+    def __init__(self) -> None:
+        """Start without any figures."""
+        self.state = CreditState()
+
+    def note_credits(self, seen: Credits | None) -> None:
+        """Note an answer's credits.
+
+        Args:
+            seen: its figures; ``None``, where it told none, changes nothing.
+        """
+        if seen is not None:
+            self.state = replace(self.state, credits=seen, received_at=datetime.now(UTC))
+
+    def note_requests(self, exchange: Exchange) -> None:
+        """Note the requests left.
+
+        Args:
+            exchange: the answer, whose headers have just come.
+        """
+        if (requests := crediting.request_limit(exchange.headers, came_at(exchange))) is not None:
+            self.state = replace(self.state, requests=requests)
+
+    def note_usage(self, *, lacks_usage: bool) -> None:
+        """Note whether a service's stream came without token counts.
+
+        Args:
+            lacks_usage: whether a stream that was asked for them ended without any.
+        """
+        self.state = replace(self.state, lacks_usage=lacks_usage)
+
+
+def came_at(exchange: Exchange) -> datetime:
+    """Return the time here or, for a replayed answer, its own date.
+
+    Args:
+        exchange: the answer, whose headers have just come.
+    """
+    here = datetime.now(UTC)
+    return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
 
 
 class ReplyStream:
@@ -131,13 +190,14 @@ class ReplyStream:
             raise InputError("This stream was used already; client.stream(…) makes another.")
         body = self._body()
         self._sent = True
-        sent, asked = monotonic(), datetime.now(UTC)
         try:
             exchange = self._exchange = self._transport.send(
                 body, stream=self._request.stream, halt=self._halt
             )
-            self._reader = ResponseReader(exchange, self._builder, self._halt, self._endpoint, sent)
-            self._note_headers(exchange, asked)
+            self._reader = ResponseReader(exchange, self._builder, self._halt, self._endpoint)
+            self._tracker.note_requests(exchange)
+            self._builder.header_facts = crediting.reply_facts(exchange.headers, came_at(exchange))
+            self._builder.origin = exchange.origin
             good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
             if not good or exchange.status == HTTPStatus.NO_CONTENT:
                 refusal = self._reader.error()
@@ -160,12 +220,6 @@ class ReplyStream:
             raise InputError(f"{error}. Nothing was sent.") from None
         refuse_keys([body.decode()], self._endpoint.known_keys)
         return body
-
-    def _note_headers(self, exchange: Exchange, asked: datetime) -> None:
-        """Note what the answer's headers say, for the reply and for what comes after it."""
-        now = self._tracker.note_headers(exchange, self._endpoint, asked)
-        self._builder.header_facts = crediting.reply_facts(exchange.headers, now)
-        self._builder.origin = exchange.origin
 
     def __exit__(self, *_: object) -> None:
         """Keep the connection if the reply has ended, else close it."""
@@ -210,9 +264,6 @@ class ReplyStream:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
-        origin = self._endpoint.origin
-        if reader.came_at_once and config.new_warnings([f"{origin} holds replies back."]):
-            self._builder.held_back = True
         is_live_stream = self._request.stream and exchange.origin == "live"
         self._tracker.note_usage(lacks_usage=is_live_stream and self._builder.facts.usage is None)
 
@@ -228,15 +279,6 @@ BODY_SECONDS: Final = 5.0
 GRACE_SECONDS: Final = 2.0
 """How long a stream may be held open after its finish reason and the latest event."""
 
-MOST_EVENTS: Final = 20
-"""Most events that may come at once from a service that streams."""
-
-SHORT_WAIT: Final = 2.0
-"""Longest wait for a first event, in seconds, after which none was held back."""
-
-SHARE: Final = 0.01
-"""Part of the wait for the first event within which the others were there before."""
-
 
 class ResponseReader:
     """Reader of one answer, from its status and headers on.
@@ -246,28 +288,19 @@ class ResponseReader:
         builder: the reply in the making, to which each chunk is added.
         halt: the exchange's, which limits a read where a body does not come to its end.
         endpoint: where the request went, and with which key, which no error shows.
-        sent: when the request was sent, by ``monotonic``.
     """
 
     def __init__(
-        self,
-        exchange: Exchange,
-        builder: ReplyBuilder,
-        halt: Halt,
-        endpoint: Endpoint,
-        sent: float,
+        self, exchange: Exchange, builder: ReplyBuilder, halt: Halt, endpoint: Endpoint
     ) -> None:
         """Read nothing yet."""
         self.ended = False
         """Whether the answer has been read to its end."""
-        self.came_at_once = False
-        """Whether a stream came all at once after a wait, as from a proxy that holds it back."""
         self._exchange = exchange
         self._builder = builder
         self._halt = halt
         self._key = endpoint.key
         self._base_url = endpoint.base_url
-        self._sent = sent
         self._foreign = ""
         self._complaint: ErrorBody | None = None
 
@@ -304,35 +337,27 @@ class ResponseReader:
     def _events(self, head: bytes) -> Iterator[str]:
         """Read a stream (facts 6, 7), and what else servers make of it."""
         decoder = sse.Decoder()
-        piece = head
-        # What is waited for the service, and not what the caller does between two pieces.
-        count, until, first_wait, later_waits = 0, 0.0, 0.0, 0.0
+        piece, until, has_events = head, 0.0, False
         while piece:
             events = decoder.feed(piece)
             if events:
-                until = monotonic() + GRACE_SECONDS
-                first_wait = first_wait or monotonic() - self._sent
-            count += len(events)
+                until, has_events = monotonic() + GRACE_SECONDS, True
             for event in events:
                 if fragment := self._event(event):
                     yield fragment
             if decoder.done:
                 break
-            since = monotonic()
             # After a finish reason only for a while: comments do not count.
             has_finished = self._builder.finish_reason is not None
             piece = self._read_until(until) if has_finished else self._exchange.read()
-            later_waits += (monotonic() - since) * bool(count)
         else:
             for event in decoder.end():
                 if fragment := self._event(event):
                     yield fragment
         if rest := self._builder.rest():
             yield rest
-        is_held = first_wait > SHORT_WAIT and later_waits <= SHARE * first_wait
-        self.came_at_once = is_held and count > MOST_EVENTS
         # An end mark alone ends no reply.
-        self._check_end(done=decoder.done and count > 0, cut=decoder.cut)
+        self._check_end(done=decoder.done and has_events, cut=decoder.cut)
         self.ended = True
 
     def _read_until(self, until: float) -> bytes:
@@ -506,9 +531,6 @@ def _error_in(event: sse.Payload) -> ErrorBody | None:
     return ErrorBody.from_json(value) or ErrorBody(error="error")
 
 
-_MAY_LACK_A_MODEL: Final = {400, 404, 422}
-
-
 def advised(
     error: ChatError, endpoint: Endpoint, model: object, *, replayed: bool = False
 ) -> ChatError:
@@ -520,39 +542,21 @@ def advised(
         model: the request's ``model``; ``None`` where it named none.
         replayed: whether a recording answered, so that nothing was posted.
     """
-    steps, status = [error.hint], None if replayed else error.status
-    if status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError):
-        steps.insert(0, f"It was posted to {endpoint.posted_to()}.")
-    if status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
+    status = None if replayed else error.status
+    is_unknown = status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError)
+    # A service that fails for another reason may speak of the model that was asked for.
+    refusals = (RequestRejectedError, AuthenticationError, *([ServiceError] * (model is None)))
+    is_refusal = is_unknown or type(error) in refusals
+    if is_refusal and re.search(r"\bmodels?\b", error.message, re.IGNORECASE):
+        named = "No model was named" if model is None else f"The model was {one_line(str(model))}"
+        error.hint = f"{named}: {endpoint.how_to_set('model', 'NAME')} sets one."
+    elif is_unknown:
+        error.hint = f"It was posted to {endpoint.posted_to()}. {error.hint}"
+    elif status == HTTPStatus.UNAUTHORIZED and isinstance(error, AuthenticationError):
         if endpoint.auth == "none":
             error.message = error.message.replace(KEY_REFUSED, NO_KEY_SENT)
             error.args = (error.message,)
         other: Auth = "bearer" if endpoint.auth in ("none", "x-api-key") else "x-api-key"
-        steps.append(f"Or is it to be sent in another way? {endpoint.how_to_set_auth(other)}")
-    if _is_about_a_model(error, model):
-        # A wrong address answers 404 too, whether or not a model was named.
-        is_last = status == HTTPStatus.NOT_FOUND and model is None
-        steps.insert(
-            len(steps) if is_last else 0,
-            _about_the_model(model, endpoint.how_to_set("model", "NAME")),
-        )
-    error.hint = " ".join(step for step in steps if step) or None
+        way = endpoint.how_to_set_auth(other)
+        error.hint = f"{error.hint} Or is it to be sent in another way? {way}"
     return error
-
-
-def _is_about_a_model(error: ChatError, model: object) -> bool:
-    """Return whether a model may be what the answer lacks, where nothing else is known to be."""
-    kinds = (AuthenticationError, NotUnderstoodError, RequestRejectedError, ServiceError)
-    if not isinstance(error, kinds) or "--last" in (error.hint or "") or error.hint == HTTPS_WANTED:
-        return False
-    if model is None and error.status in _MAY_LACK_A_MODEL:
-        return True
-    is_refusal = not isinstance(error, NotUnderstoodError) or error.status == HTTPStatus.NOT_FOUND
-    return is_refusal and re.search(r"\bmodels?\b", error.message, re.IGNORECASE) is not None
-
-
-def _about_the_model(model: object, how_to_set: str) -> str:
-    if model is None:
-        return f"No model was named: {how_to_set} names one."
-    shown = one_line(str(model))
-    return f"The model asked for was {shown}: {how_to_set} names another."

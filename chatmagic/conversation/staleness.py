@@ -189,14 +189,13 @@ def marks(now: State, causes: Causes) -> dict[str, str]:
         causes: what made its turns stale.
 
     Returns:
-        ``stale``, ``held back``, ``at its limit``, ``replaced``, ``taken back``, or for what steers
+        ``stale``, ``at its limit``, ``replaced``, ``taken back``, or for what steers
         the turns below its kind with the last.
     """
     turns = live(now.slots)
     marks: dict[str | None, str] = {
-        turn.owner: "held back" for turn in turns if turn.reply.held_back
+        turn.owner: "at its limit" for turn in turns if turn.reply.finish_reason == "length"
     }
-    marks |= {turn.owner: "at its limit" for turn in turns if turn.reply.finish_reason == "length"}
     marks |= dict.fromkeys(causes.by_cell(), "stale")
     live_numbers, others = {turn.number for turn in turns}, now.replies_by_number()
     for slot in now.slots:

@@ -52,6 +52,7 @@ LONG_WAIT: Final = 1.0
 """Seconds of a wait after which a reply that comes all at once was held back."""
 SHARE: Final = 0.01
 """Part of the wait for the first word within which all of a reply is there at once."""
+_TOLERANCE: Final = timedelta(minutes=1)
 _SHOWN: Final = 400
 _OPEN: Final = 0o077
 _LEAST: Final = 65_536
@@ -514,7 +515,7 @@ def _ask(examination: Examination, halt: Halt) -> Answered:
     if watched.exchange is not None:
         written = crediting.date(watched.exchange.headers)
         seen.has_date = written is not None
-        seen.clock_off = crediting.clock_off(written, watched.began[0], watched.arrived)
+        seen.clock_off = clock_off(written, watched.began[0], watched.arrived)
     if problem is None and isinstance(watched.inner, HttpTransport):
         seen.connection = watched.inner.at_rest()
     return seen
@@ -551,22 +552,36 @@ class _Watched:
 def clock(examination: Examination) -> Iterator[Line]:
     """Yield the line on the clock; the emulator's stands still, so it is not compared."""
     answered = examination.answered
-    off = examination.session.credit_state.clock_off
     if examination.is_emulator:
         return
-    if answered is not None and answered.has_date:
-        well = Line("ok", "clock", "right within a minute, by the service's time")
-        yield well if answered.clock_off is None else _clock_off(answered.clock_off)
-    elif off is not None:
-        yield _clock_off(off)
-    elif answered is not None:
-        yield Line("?", "clock", "not compared: no answer told the service's time")
-    else:
+    if answered is None:
         todo = "--ask compares it with the time of an answer."
-        yield Line("?", "clock", "no answer so far tells that it is wrong", todo)
+        yield Line("?", "clock", "not compared: no question was asked", todo)
+    elif not answered.has_date:
+        yield Line("?", "clock", "not compared: no answer told the service's time")
+    elif answered.clock_off is None:
+        yield Line("ok", "clock", "right within a minute, by the service's time")
+    else:
+        yield _clock_line(answered.clock_off)
 
 
-def _clock_off(off: timedelta) -> Line:
+def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> timedelta | None:
+    """Return how far the clock here is ahead at least (below 0: behind).
+
+    Args:
+        written: the response's own ``Date``.
+        asked: the time here when the request was sent, aware.
+        arrived: the time here when the response's headers had come, aware.
+
+    Returns:
+        ``None`` while the clock may be right, which it may within a minute.
+    """
+    if written is None or asked - _TOLERANCE <= written <= arrived + _TOLERANCE:
+        return None
+    return asked - written if written < asked else arrived - written
+
+
+def _clock_line(off: timedelta) -> Line:
     minutes = round(abs(off).total_seconds() / 60)
     way = "ahead of" if off.total_seconds() > 0 else "behind"
     return Line(

@@ -10,8 +10,8 @@ from typing import Any, Final
 from chatmagic import text
 from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import CASSETTE
-from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.endpoint import Endpoint
+from chatmagic.client.stream import CreditState
 from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters, Value
 from chatmagic.conversation.turn import MAIN
@@ -85,14 +85,13 @@ class Status:
         """Return the large gauge as HTML and as words."""
         state = self.kernel.session.credit_state
         html, words = self._gauge(state)
-        for note in self._notes(state, self._now(state) - (state.clock_off or timedelta())):
+        for note in self._notes(state, self._now(state)):
             html += f'<p style="{QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         return html, words
 
     def _gauge(self, state: CreditState) -> tuple[str, str]:
-        took, now, off = self.kernel.session.took, self._now(state), state.clock_off
-        return gauge.large(state.credits, took, now=now, clock_off=off)
+        return gauge.large(state.credits, self.kernel.session.took, now=self._now(state))
 
     def _notes(self, state: CreditState, now: datetime) -> list[str]:
         """Return the lines under the credits: requests left, tokens, a replay."""
@@ -167,7 +166,7 @@ class Status:
             still = endpoint.is_emulator or _replay_words(self.kernel)
             if still:
                 return figures.seen_at
-        return datetime.now(UTC)
+        return self.now()
 
 
 def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:

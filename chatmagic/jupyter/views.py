@@ -21,7 +21,7 @@ from chatmagic.archive import output
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
-from chatmagic.session.events import HELD_BACK, Answer, Ask, Event, Paced, View, failure
+from chatmagic.session.events import Answer, Ask, Event, Paced, View, failure
 from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
 
 WAITING: Final = "… waiting for the reply"
@@ -175,10 +175,8 @@ class Printed(View):
         self._take(reply.text[self._count :])
         self._paced.flush()
         lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
-        if reply.held_back and not self._in_page:
-            lines.append(HELD_BACK)  # what is printed into a page is saved
         if reply.finish_reason == "length" and not self._in_page:
-            lines.append(GOES_ON)
+            lines.append(GOES_ON)  # what is printed into a page is saved
         below = "\n".join(f"({line})" for line in lines if line)
         _print(self._safe(f"\n\n{below}\n" if below else "\n"))
 

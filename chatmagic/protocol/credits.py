@@ -39,7 +39,6 @@ _Value = TypeVar("_Value")
 _HIGHEST: Final = 10**15
 _YEAR: Final = timedelta(days=365)
 _FAR_YEAR: Final = 9_000  # so that no sum goes beyond the calendar
-_CLOCK_TOLERANCE: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = r"(?a)\d{1,15}(\.\d{1,15})?"
 # HTTP dates are in GMT and say so, but for the oldest form, which ends in the year.
@@ -136,25 +135,6 @@ def retry_after(headers: Headers, now: datetime) -> datetime | None:
         return arrived + wait if timedelta() <= wait <= _YEAR else None
 
     return _header(headers, "retry-after", read)
-
-
-def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> timedelta | None:
-    """Return how wrong the clock here is, by a response that has just come.
-
-    Args:
-        written: the response's own ``Date``.
-        asked: the time here when the request was sent, aware.
-        arrived: the time here when the response's headers had come, aware.
-
-    Returns:
-        How far the clock here is ahead at least (below 0: behind); ``None`` while it may be
-        right, which it may within a minute.
-    """
-    if written is None:
-        return None
-    if asked - written > _CLOCK_TOLERANCE:
-        return asked - written
-    return arrived - written if written - arrived > _CLOCK_TOLERANCE else None
 
 
 def level(credits: Credits | None) -> Level:

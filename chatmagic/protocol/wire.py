@@ -460,14 +460,12 @@ class ReplyBuilder:
     Attributes:
         header_facts: what the response's headers told, by the names of a reply's facts.
         origin: where the response came from.
-        held_back: whether the text was kept from the screen.
     """
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.header_facts: dict[str, Any] = {}
         self.origin: Origin = "live"
-        self.held_back = False
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._usage: object = None
@@ -595,5 +593,4 @@ class ReplyBuilder:
             **self.header_facts,
             state=state,
             origin=self.origin,
-            held_back=self.held_back,
         )

@@ -7,7 +7,7 @@ show that credits are low or used up.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
 from typing import Any, Final, NamedTuple
 
@@ -92,26 +92,18 @@ def usage_words(usage: Usage | None) -> str:
     return "" if count is None else f"{count:,} tokens"
 
 
-def large(
-    credits: Credits | None,
-    took: int | None,
-    *,
-    now: datetime,
-    clock_off: timedelta | None = None,
-) -> tuple[str, str]:
+def large(credits: Credits | None, took: int | None, *, now: datetime) -> tuple[str, str]:
     """Return the large gauge as HTML, and as words for a terminal.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
         took: the approximate cost of the last turn in credits; ``None`` is unknown.
-        now: the local time, aware; the age of the figures is counted from it.
-        clock_off: how far the local clock is ahead of the service's (below 0: behind);
-            ``None`` if the clock is not known to be wrong.
+        now: the time, aware; the age of the figures is counted from it.
     """
     if credits is None:
-        words = "\n".join(["Credits: unknown. No answer has told them yet.", *_clock(clock_off)])
+        words = "Credits: unknown. No answer has told them yet."
         return f"{_GROUP}{escape(words)}</div>", words
-    details, blocks = _details(credits, took, now, clock_off), _blocks(credits)
+    details, blocks = _details(credits, took, now), _blocks(credits)
     bar = "" if blocks is None else f"[{'#' * blocks}{'.' * (_CELLS - blocks)}] "
     rows = "".join(f"<div>{escape(line)}</div>" for line in details)
     html = (
@@ -123,23 +115,12 @@ def large(
     return html, "\n".join([bar + crediting.words(credits), *details])
 
 
-def _details(
-    credits: Credits, took: int | None, now: datetime, clock_off: timedelta | None
-) -> list[str]:
-    lines = _clock(clock_off)
-    if took is not None:
-        lines.append(f"The last turn took about {took:,}.")
-    age = int((now - (clock_off or timedelta()) - credits.seen_at).total_seconds())
+def _details(credits: Credits, took: int | None, now: datetime) -> list[str]:
+    lines = [] if took is None else [f"The last turn took about {took:,}."]
+    age = int((now - credits.seen_at).total_seconds())
     old = f", {_age(age)} ago" if age >= 60 else ""  # noqa: PLR2004 - below a minute the age does not matter
     lines.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC{old}.")
     return lines
-
-
-def _clock(off: timedelta | None) -> list[str]:
-    if off is None:
-        return []
-    side = "ahead of" if off > timedelta() else "behind"
-    return [f"The clock here is {_age(int(abs(off).total_seconds()))} {side} the service's."]
 
 
 def _age(seconds: int) -> str:

@@ -10,8 +10,8 @@ from typing import Protocol
 from chatmagic.cassette.cassette import CASSETTE, AnswerSource, CassetteSetup, from_environment
 from chatmagic.client import config
 from chatmagic.client.client import Client
-from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, request_fields
+from chatmagic.client.stream import CreditState
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import InputError
 from chatmagic.protocol import url

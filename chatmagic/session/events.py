@@ -28,8 +28,6 @@ from chatmagic.models import Reply
 from chatmagic.text import counted, one_line, visible, without_lone_surrogates
 
 EMPTY: Final = "The prompt is empty. Nothing was sent."
-HELD_BACK: Final = "came all at once: a proxy on the way may hold it back"
-"""Note on a reply whose stream came all at once, shown while its cell is live."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,9 @@ from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
 from chatmagic.client import config
 from chatmagic.client.client import Client, ModelList
-from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.stream import ReplyStream
+from chatmagic.client.stream import CreditState, ReplyStream
 from chatmagic.conversation import continuation, options, template
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation

@@ -46,7 +46,7 @@ from chatmagic.errors import (
 from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
 from chatmagic.session import current
 from chatmagic.session.environment import PlainPython
-from chatmagic.session.events import HELD_BACK, Answer, Ask, Paced, View
+from chatmagic.session.events import Answer, Ask, Paced, View
 from chatmagic.session.session import Session
 from chatmagic.text import one_line, to_terminal
 
@@ -403,8 +403,6 @@ class ShellView(View):
         if not (reply.text or "\n").endswith("\n"):
             self._write("\n")
         lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
-        if reply.held_back:
-            lines.append(HELD_BACK)
         if not self.is_broken:
             for line in filter(None, lines):
                 say(line)

@@ -296,25 +296,6 @@ def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:
     book.until(f"{MARKS}.length === 0")
 
 
-BEHIND_A_PROXY = """
-from chatmagic.client import stream as stream_module
-stream_module.MOST_EVENTS, stream_module.SHORT_WAIT, stream_module.SHARE = 0, 0.0, 1e9
-"""
-"""Every reply is taken for one that came all at once after a long wait."""
-
-
-def test_a_reply_that_was_held_back_wears_a_mark(lab: Open) -> None:
-    """The first one of an address, for as long as the page lives; the file has none of it."""
-    book = lab([f"{LOAD}\n{BEHIND_A_PROXY}", ask("a"), ask("b")])
-    book.run_all()
-    bridged(book, marks=1)
-    book.until(f"{CELL_WITH_MARK}[1]")
-    words = "This reply came all at once: a proxy on the way may hold it back."
-    assert book.js(f"return {MARKS}[0].innerText") == words
-    assert "all at once" not in str([one["outputs"] for one in book.save()["cells"]])
-    assert book.front.heard.errors == []
-
-
 def test_a_cell_that_is_drawn_anew_has_its_mark_again(lab: Open) -> None:
     """A page of many cells draws those that somebody scrolls to, and no others."""
     filler = [cell("x\n\n" * 20, kind="markdown") for _ in range(8)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -32,7 +32,6 @@ from chatmagic import _startup
 from chatmagic._log import log_swallowed
 from chatmagic.client import connections
 from chatmagic.client.client import Client
-from chatmagic.client.credit_tracker import CreditState
 from chatmagic.client.keys import open_store
 from chatmagic.doctor import doctor
 from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Answered, Examination, Line
@@ -296,18 +295,22 @@ def test_what_became_of_the_question(
     assert (line.todo != "") is line.mark.startswith("!")
 
 
-def test_an_earlier_answer_told_the_time(
-    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Then the clock is compared without a question; else what to do is said."""
-    session = Session(environment=place)
-    examination = Examination(place, session, WELL, print)
-    [line] = doctor.clock(examination)
+@pytest.mark.parametrize(
+    ("seconds", "off"),
+    [(None, None), (0, None), (-60, None), (70, None), (-61, 61), (-7200, 7200), (71, -61)],
+)
+def test_a_clock_is_wrong_when_no_delay_explains_it(seconds: int | None, off: int | None) -> None:
+    """Between the sending and ten seconds later the answer was written, give or take a minute."""
+    asked = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    written = None if seconds is None else asked + timedelta(seconds=seconds)
+    seen = doctor.clock_off(written, asked, asked + timedelta(seconds=10))
+    assert seen == (None if off is None else timedelta(seconds=off))
+
+
+def test_without_a_question_the_clock_is_not_compared(place: ShellEnvironment) -> None:
+    """The line says how to have it compared."""
+    [line] = doctor.clock(Examination(place, Session(environment=place), WELL, print))
     assert (line.mark, line.todo[:5]) == ("?", "--ask")
-    told = CreditState(clock_off=timedelta(minutes=5))
-    monkeypatch.setattr(Session, "credit_state", told)
-    [line] = doctor.clock(examination)
-    assert (line.mark, line.seen) == ("!", "about 5 minutes ahead of the service's")
 
 
 COUNTED = [event(f"{number} ") for number in range(9)] + [event("", finish_reason="stop"), DONE]

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatmagic.client import credit_tracker, stream
+from chatmagic.client import stream
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
@@ -51,7 +51,6 @@ def clock() -> Iterator[None]:
     """Let the client's clock stand still."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stream, "datetime", StandingClock)
-        patch.setattr(credit_tracker, "datetime", StandingClock)
         yield
 
 

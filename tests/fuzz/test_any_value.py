@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from served import in_ipython
 
 from chatmagic import _json, errors
-from chatmagic.client.credit_tracker import CreditTracker
 from chatmagic.client.endpoint import Endpoint
+from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.template import fill

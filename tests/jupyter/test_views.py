@@ -23,7 +23,7 @@ from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import views
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Fragment
+from chatmagic.session.events import Answer, Ask, Began, Fragment
 
 PATIENCE = 60.0
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -124,31 +124,16 @@ def test_once_is_one_display(page: Page) -> None:
     assert message["id"] is None
 
 
-def test_a_reply_that_was_held_back_says_so_in_no_last_state(page: Page, loop: DrawingLoop) -> None:
-    """The bridge's mark says it while the cell is live; an output is the same as without it."""
-    held = replace(REPLY, held_back=True)
-    live = Cell(loop)
-    live.began([])
-    live.fragment(held.text)
-    live.ended(answer(held))
-    assert page.messages[-1]["data"] == output.of_turn(REPLY, answer().record)[0]
-    views.Once().ended(answer(held))
-    assert page.messages[-1]["data"] == output.of_turn(REPLY, answer().record)[0]
-
-
 @pytest.mark.parametrize("in_page", [True, False])
-@pytest.mark.parametrize(
-    ("changed", "words"), [({"held_back": True}, HELD_BACK), ({"finish_reason": "length"}, GOES_ON)]
-)
 def test_what_a_mark_says_in_a_page_is_printed_in_a_terminal(
-    capsys: pytest.CaptureFixture[str], changed: dict[str, Any], words: str, *, in_page: bool
+    capsys: pytest.CaptureFixture[str], *, in_page: bool
 ) -> None:
     """What is printed into a page is saved, so it is not said there."""
     view = views.Printed(in_page=in_page)
-    view.ended(answer(replace(REPLY, **changed)))
-    assert (words in capsys.readouterr().out) is not in_page
+    view.ended(answer(replace(REPLY, finish_reason="length")))
+    assert (GOES_ON in capsys.readouterr().out) is not in_page
     view.ended(answer())
-    assert words not in capsys.readouterr().out
+    assert GOES_ON not in capsys.readouterr().out
 
 
 def test_live_ends_as_once(page: Page, loop: DrawingLoop) -> None:

@@ -214,17 +214,6 @@ def test_a_reset_in_the_past_is_said(dated: bool, before: timedelta, lapsed: boo
         assert Credits.from_json(credits.to_json()) == credits
 
 
-@pytest.mark.parametrize(
-    ("seconds", "off"),
-    [(None, None), (0, None), (-60, None), (70, None), (-61, 61), (-7200, 7200), (71, -61)],
-)
-def test_a_clock_is_wrong_when_no_delay_explains_it(seconds: int | None, off: int | None) -> None:
-    """Between the sending and ten seconds later the answer was written, give or take a minute."""
-    written = None if seconds is None else NOW + timedelta(seconds=seconds)
-    found = crediting.clock_off(written, NOW, NOW + timedelta(seconds=10))
-    assert found == (None if off is None else timedelta(seconds=off))
-
-
 def test_an_epoch_beyond_the_calendar_is_unknown() -> None:
     """A response that claims to be of the last second there is does no harm."""
     headers = {"Date": "Fri, 31 Dec 9999 23:59:59 GMT", "X-RateLimit-Reset": "253402400000"}

@@ -706,12 +706,11 @@ def test_a_reply_is_its_fragments_and_the_latest_facts() -> None:
     assert (built().finish_reason, builder.finish_reason) == (None, "stop")
     credits = Credits(100, 99, 1, None, NOON)
     builder.header_facts = {"credits": credits, "date": NOON}
-    builder.origin, builder.held_back = "replay", True
+    builder.origin = "replay"
     reply = builder.reply("complete")
     assert (reply.text, reply.model, reply.finish_reason) == ("one two", "second", "stop")
     assert (reply.usage, reply.refusal, reply.state) == (Usage(1, 2, 3), None, "complete")
     assert (reply.credits, reply.date, reply.origin) == (credits, NOON, "replay")
-    assert reply.held_back
 
 
 @pytest.mark.parametrize(

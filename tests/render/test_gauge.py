@@ -201,25 +201,6 @@ def test_the_figures_are_as_of_a_time(seconds: int, words: str) -> None:
     assert text.splitlines()[-1] in gauge.large(figures(10, 5), None, now=now)[0]
 
 
-@pytest.mark.parametrize(
-    ("off", "words"),
-    [
-        (timedelta(hours=2), "The clock here is 2 hours ahead of the service's."),
-        (timedelta(hours=-1), "1 hour behind the service's."),
-        (timedelta(seconds=40), "40 s ahead of the service's."),
-    ],
-)
-def test_a_clock_that_is_wrong_is_said(off: timedelta, words: str) -> None:
-    """The large gauge says it, and tells the figures' age without that error."""
-    for credits in (None, figures(10, 5)):
-        text = gauge.large(credits, None, now=NOW + off, clock_off=off)[1]
-        html = Page(gauge.large(credits, None, now=NOW + off, clock_off=off)[0]).seen
-        assert words in text
-        assert words in html
-        assert "ago" not in text + html
-        assert "clock" not in gauge.large(credits, None, now=NOW)[1]
-
-
 def test_unknown_is_never_zero() -> None:
     """Without a figure the gauge says so, large and small."""
     assert gauge.large(None, None, now=NOW)[1].startswith("Credits: unknown.")

@@ -53,7 +53,7 @@ from chatmagic.jupyter.page.messages import (
     ToBridge,
 )
 from chatmagic.jupyter.settings import KernelSettings
-from chatmagic.session.events import HELD_BACK, Began, Ended, Event, Fragment
+from chatmagic.session.events import Began, Ended, Event, Fragment
 from chatmagic.session.session import Session
 from chatmagic.text import one_line
 
@@ -231,7 +231,6 @@ MARKS: Final[Mapping[str, str]] = {
     "kept. %chat_retry --list tells them all, and --pick puts one back.",
     "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
     "Run the cell again to hide or show the turn anew.",
-    "held back": f"This reply {HELD_BACK}.",
     "at its limit": f"This reply reached its limit of tokens. {GOES_ON}",
 }
 """The mark of a cell in the page; of a stale one with its cause."""

@@ -26,7 +26,6 @@ from chatmagic.jupyter.page import messages
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.credits import RequestLimit
 from chatmagic.render import gauge, markdown, reply_forms
-from chatmagic.session.events import HELD_BACK
 from chatmagic.text import PROSE, one_line, visible
 
 if TYPE_CHECKING:
@@ -125,10 +124,7 @@ class LogEntries:
         """Return what is particular about a turn."""
         turn = self._turns[index]
         is_hidden = turn.number in self._hidden
-        notes = output.turn_notes(turn, self._causes.of(turn.number), is_hidden=is_hidden)
-        if turn.reply.held_back:
-            notes.append(HELD_BACK)
-        return notes
+        return output.turn_notes(turn, self._causes.of(turn.number), is_hidden=is_hidden)
 
     def _draw(self, index: int) -> messages.Entry:
         turn = self._turns[index]

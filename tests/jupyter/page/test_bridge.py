@@ -16,7 +16,6 @@ from comms import PageComm, page_comms
 from logged import Emulator
 from shells import Shell, alone
 
-from chatmagic.client import stream as stream_module
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import PageCell, PageReport
 from chatmagic.conversation.record import owner_of
@@ -32,7 +31,7 @@ from chatmagic.models import Reply
 from chatmagic.render.sanitize import FREQUENT
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
-from chatmagic.session.events import HELD_BACK, Answer, Ask, Began, Ended, Event, Fragment, View
+from chatmagic.session.events import Answer, Ask, Began, Ended, Event, Fragment, View
 
 PATIENCE = 60.0
 TAKEN_BACK = module.MARKS["taken back"]
@@ -325,22 +324,6 @@ def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     front.hears(
         {"kind": "marks", "notebook": "n", "marks": {"a": module.MARKS["at its limit"], "r": words}}
     )
-
-
-def test_a_reply_that_was_held_back_is_told_to_the_page(
-    front: Front, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first one of an address, until its cell runs again; nothing of it is in its output."""
-    for name, value in {"MOST_EVENTS": 0, "SHORT_WAIT": 0.0, "SHARE": 1e9}.items():
-        monkeypatch.setattr(stream_module, name, value)
-    for name in "ab":
-        front.ask(name)
-    front.say("ab", opened=True)
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": module.MARKS["held back"]}})
-    assert HELD_BACK in module.MARKS["held back"]
-    front.ask("b", "%%chat\necho:B")
-    front.ask("a", "%%chat\necho:a")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": stale("cell [5] was run again")}})
 
 
 def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:

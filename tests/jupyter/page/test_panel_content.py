@@ -17,9 +17,7 @@ from chatmagic.conversation.steering import Hiding, Instructions
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.messages import Entry, Problem
-from chatmagic.jupyter.transcript import saved
 from chatmagic.models import Credits, Reply
-from chatmagic.session.events import HELD_BACK
 
 
 def drawn(conversation: Conversation) -> list[Entry]:
@@ -66,16 +64,6 @@ def test_a_hidden_turn_says_so() -> None:
     shown, below = drawn(conversation)
     assert (shown["notes"], below["notes"]) == ([], [])
     assert shown["version"] != hidden["version"]
-
-
-def test_a_turn_that_was_held_back_says_so() -> None:
-    """In the panel as at its cell, and not in what a notebook saves of the panel."""
-    conversation = Conversation()
-    held = turn(1, entry="panel")
-    conversation.add(replace(held, reply=replace(held.reply, held_back=True)))
-    (entry,) = drawn(conversation)
-    assert HELD_BACK in entry["notes"]
-    assert HELD_BACK not in "".join(saved(conversation))
 
 
 def test_a_prompt_is_shown_as_markdown_that_cannot_act(page: View, service: Service) -> None:
