@@ -16,7 +16,6 @@ by :meth:`Cassette.prune`.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -30,17 +29,14 @@ from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.client.endpoint import Endpoint, Timeout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, InputError, NotRecordedError
-from chatmagic.text import MEMORY_ADDRESS, counted
+from chatmagic.text import counted
 
 # --- Choice of the cassette and its mode: environment, magic and configuration -------------------
 
 Mode = Literal["live", "record", "replay", "refresh"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-_Source = tuple[str | None, str]
-"""A value, and the name of its source for messages."""
 
 MAGIC: Final = "%chat_cassette"
 NOTEBOOK: Final = ".ipynb"
@@ -133,18 +129,17 @@ def resolve(
             config.mode if changed_later or is_replay else None,
         )
 
-    file, file_from = _setting(
-        (environ.get(FILE_VARIABLE), FILE_VARIABLE),
-        (magic.file, MAGIC),
-        (config.file, "ChatMagics.cassette"),
-        is_configured_later="cassette" in changed_later,
-    )
-    word, mode_from = _setting(
-        (environ.get(MODE_VARIABLE), MODE_VARIABLE),
-        (magic.mode, MAGIC),
-        (config.mode, "ChatMagics.mode"),
-        is_configured_later="mode" in changed_later,
-    )
+    def first(name: Literal["file", "mode"], variable: str, trait: str) -> tuple[str, str]:
+        """Return the value that takes precedence and its source; two empty texts for none."""
+        sources = [(getattr(magic, name), MAGIC), (getattr(config, name), f"ChatMagics.{trait}")]
+        if trait in changed_later:
+            sources.reverse()
+        sources = [(environ.get(variable), variable), *sources]
+        given = ((value.strip(), source) for value, source in sources if value)
+        return next(((value, source) for value, source in given if value), ("", ""))
+
+    file, file_from = first("file", FILE_VARIABLE, "cassette")
+    word, mode_from = first("mode", MODE_VARIABLE, "mode")
     mode = cast("Mode | Literal['']", word.lower())
     if mode and mode not in MODES:
         raise InputError(f"{mode_from} is one of {', '.join(MODES)}, not {word[:20]!r}.")
@@ -159,38 +154,12 @@ def resolve(
         path = Path(file).expanduser()
     except RuntimeError:
         raise InputError(f"{file_from} names a home folder that does not exist.") from None
-    is_notebook = path.suffix.lower() == NOTEBOOK
-    if is_notebook and file_from == FILE_VARIABLE and mode_from != MODE_VARIABLE:
-        # The environment's notebook can only be replayed; a mode from elsewhere is not for it.
-        mode = ""
-    if not mode:
-        mode, mode_from = _default_mode(magic, is_notebook=is_notebook, interactive=interactive)
-    elif is_notebook and mode != "replay":
-        raise InputError(
-            f"A notebook can only be replayed, but {mode_from} says {mode}. Nothing was sent.",
-            hint=f"Record into a file of its own: {path.stem}.jsonl.",
-        )
-    return CassetteConfig(path, mode, magic.fallback, magic.by_order, file_from, mode_from)
-
-
-def _setting(
-    environment: _Source, magic: _Source, config: _Source, *, is_configured_later: bool
-) -> tuple[str, str]:
-    """Return the value that takes precedence and its source; two empty strings without a value."""
-    others = (config, magic) if is_configured_later else (magic, config)
-    given = ((value.strip(), source) for value, source in (environment, *others) if value)
-    return next(((value, source) for value, source in given if value), ("", ""))
-
-
-def _default_mode(
-    magic: CassetteOptions, *, is_notebook: bool, interactive: bool
-) -> tuple[Mode, str]:
-    """Return the mode if no source sets one, and the reason for messages."""
-    if is_notebook:
-        return "replay", "a notebook"
-    if magic.fallback or magic.by_order:
-        return "replay", "its option"
-    return ("record", "a person asks") if interactive else ("replay", "no person asks")
+    chosen = CassetteConfig(path, mode or "replay", magic.fallback, magic.by_order, file_from)
+    if chosen.is_notebook:
+        return replace(chosen, mode="replay", mode_from="a notebook")
+    if interactive and not (mode or magic.fallback or magic.by_order):
+        return replace(chosen, mode="record", mode_from="a person asks")
+    return replace(chosen, mode_from=mode_from or "by default")
 
 
 # --- A cassette in one of its modes --------------------------------------------------------------
@@ -241,7 +210,7 @@ class Cassette:
         self._news = [] if news is None else news
         self._file = CassetteFile(config.path)
         self._matcher = Matcher(self._load())
-        self._answered = self._recorded = self._refused = self._gone = 0
+        self._answered = self._recorded = self._gone = 0
         self._listed: tuple[Interaction, ...] | None = None
 
     def _load(self) -> tuple[Interaction, ...]:
@@ -292,39 +261,32 @@ class Cassette:
             NotRecordedError: the cassette is replayed and does not hold the request.
             ChatError: no service is configured.
         """
+        config, name = self.config, self.config.name
         if not self.is_recording:
             return self._replay(query)
-        name, is_refresh = self.config.name, self.config.mode == "refresh"
-        interaction = None if is_refresh else self._matcher.recall(query)
-        if interaction is not None:
+        is_refresh = config.mode == "refresh"
+        if not is_refresh and (found := self._matcher.answer(query, recording=True)) is not None:
             self._answered += 1
             note = f"not sent: answered from {name}, where it is recorded"
-            return Lookup("cassette", query, (note, *warnings), interaction)
+            return Lookup("cassette", query, (note, *warnings), found)
         try:
-            notes = self._recording_notes(query, is_emulator=is_emulator())
+            is_practice = is_emulator()
         except ChatError as error:
             if not is_refresh:
-                is_there = self._file.exists()
-                what = "This request is not in {}" if is_there else "There is no cassette {} yet"
-                error.message = f"{what.format(name)}. {error.message}"
+                error.message = f"This request is not in {name}. {error.message}"
             raise
-        return Lookup("service", query, (*notes, *warnings))
-
-    def _recording_notes(self, query: Query, *, is_emulator: bool) -> list[str]:
-        config = self.config
-        if is_emulator and not self._matcher.admits(replace(query.asked, origin="emulator")):
-            return [f"not recorded: {config.name} holds a service's replies, not the emulator's"]
-        doing = f"{_DOING[config.mode]} {config.name}"
+        if is_practice and not self._matcher.admits(replace(query.asked, origin="emulator")):
+            note = f"not recorded: {name} holds a service's replies, not the emulator's"
+            return Lookup("service", query, (note, *warnings))
+        doing = f"{_DOING[config.mode]} {name}"
         notes = [doing if self._recorded else f"{doing} from here on: {config.path}"]
-        if self._matcher.is_changed_cell(query, refresh=config.mode == "refresh"):
-            notes.append(
-                f"what this cell asked before stays in {config.name} until {MAGIC} --prune"
-            )
-        return notes
+        if not is_refresh and self._matcher.is_changed_cell(query):
+            notes.append(f"what this cell asked before stays in {name} until {MAGIC} --prune")
+        return Lookup("service", query, (*notes, *warnings))
 
     def _replay(self, query: Query) -> Lookup:
         config, name = self.config, self.config.name
-        interaction = self._matcher.replay(query)
+        interaction = self._matcher.answer(query)
         note, by_order = f"replayed from {name}: nothing is sent", False
         if interaction is None and config.by_order:
             interaction, by_order = self._matcher.by_order(query), True
@@ -339,19 +301,15 @@ class Cassette:
         if config.fallback == "emulator":
             note = f"not in {name}: the emulator answers, practice only"
             return Lookup("emulator", query, (note,))
-        raise self._not_recorded(query)
-
-    def _not_recorded(self, query: Query) -> NotRecordedError:
         held = self.interactions
         like = nearest(query.asked, held)
         hint = "The cassette is empty." if like is None else difference(query, like, held)
-        if self.config.is_notebook:
+        if config.is_notebook:
             hint += (
                 " A notebook does not hold turns without a reply in an output (-q, Python, errors)."
             )
-        return NotRecordedError(
-            f"This request is not in {self.config.name}, which is replayed. Nothing was sent.",
-            hint=hint,
+        raise NotRecordedError(
+            f"This request is not in {name}, which is replayed. Nothing was sent.", hint=hint
         )
 
     def record(self, recorded: Interaction, query: Query) -> None:
@@ -367,8 +325,6 @@ class Cassette:
         if self._matcher.add(recorded, query, refresh=self.config.mode == "refresh"):
             self._recorded += 1
             self.save()
-        else:
-            self._refused += not self._matcher.admits(recorded)
 
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Record interactions that another cassette could not save.
@@ -470,13 +426,11 @@ class Cassette:
             done = f"{self._answered:,} answered from it, {self._recorded:,} recorded"
         else:
             count = self._matcher.outcomes()
-            failed = f"{count['failed']:,} kept as an error came, " if count["failed"] else ""
             done = (
                 f"{count['kept']:,} kept word for word, {count['changed']:,} changed, "
-                f"{count['new']:,} new, {failed}{count['not asked']:,} not asked, which stay"
+                f"{count['new']:,} new, {count['not renewed']:,} not renewed, which stay"
             )
-        refused = f"; {self._refused:,} of the emulator's not recorded" if self._refused else ""
-        return f"{done}{refused}."
+        return f"{done}."
 
     def _merge(
         self, before: tuple[Interaction, ...], now: tuple[Interaction, ...]
@@ -520,16 +474,9 @@ class ActiveCassette:
         self.current: Cassette | None = None
         self.unsaved: Sequence[Interaction] = ()
         """Interactions that ejected cassettes could not save; the next recording one takes them."""
-        self._why = ""
-        self._is_told = True
-        self._news: list[str] = []
-
-    @property
-    def lost(self) -> list[str]:
+        self.lost: list[str] = []
         """The fate of :attr:`unsaved` in one line; an empty list if everything is saved."""
-        return (
-            [f"{_count(len(self.unsaved))} could not be saved{self._why}"] if self.unsaved else []
-        )
+        self._news: list[str] = []
 
     def insert(self, setup: CassetteSetup | None) -> None:
         """Insert the chosen cassette, and eject one that is no longer chosen.
@@ -559,11 +506,13 @@ class ActiveCassette:
         old.retry()
         if old.trouble is not None and old.unsaved:
             self.unsaved = [*self.unsaved, *old.unsaved]
-            self._why = (
-                f" in {old.config.name}, and will be lost with this kernel; "
-                f"{MAGIC} OTHER --record saves what it can there. The reason: {old.trouble.message}"
+            lost = (
+                f"{_count(len(self.unsaved))} could not be saved in {old.config.name}, and will be "
+                f"lost with this kernel; {MAGIC} OTHER --record saves what it can there. "
+                f"The reason: {old.trouble.message}"
             )
-            self._is_told = False
+            self.lost = [lost]
+            self._news += self.lost
         self.current = None
         return old.summary()
 
@@ -586,24 +535,23 @@ class ActiveCassette:
             self.insert(choose())
         if not again and self.current is not None:
             self.current.retry()
-            self._take_along(self.current)
         return summary
 
     def news(self) -> list[str]:
         """Return, once, a line on each loss of interactions from a file or failure to save them."""
-        news = [*([] if self._is_told else self.lost), *self._news]
-        self._is_told = True
-        self._news.clear()
+        news, self._news[:] = [*self._news], []
         return news
 
     def _take_along(self, target: Cassette) -> None:
         """Record into a cassette the interactions that others could not save."""
         rest = target.take(self.unsaved)
         if count := len(self.unsaved) - len(rest):
-            failed = target.trouble and f": {target.trouble.message}"
-            done = failed or f" is saved in {target.config.name} now."
+            done = f" is saved in {target.config.name} now."
+            if target.trouble is not None:
+                done = f": {target.trouble.message}"
+            self._news[:] = [line for line in self._news if line not in self.lost]
             self._news.append(f"{_count(count)} that could not be saved before{done}")
-        self.unsaved = rest
+        self.unsaved, self.lost = rest, self.lost if rest else []
 
 
 def _count(number: int) -> str:
@@ -613,53 +561,23 @@ def _count(number: int) -> str:
 # --- Reasons why a rerun from top to bottom sends other requests than recorded ------------------
 
 
-def request_warnings(
-    conversation: Conversation, window: Window, below: Sequence[Turn], put_in: str
-) -> tuple[str, ...]:
+def rerun_warnings(
+    conversation: Conversation, carried: Sequence[Turn], below: Sequence[Turn]
+) -> list[str]:
     """Return the reasons why a rerun will send another request than this one, a line each.
 
     Args:
         conversation: the conversation before the request.
-        window: the turns that the request carries.
+        carried: the turns that the request carries.
         below: the turns of cells below that were asked before this request.
-        put_in: the prompt with the values that were put in; empty without values.
     """
-    reasons = [f"it carries {reason}" for reason in _not_repeated(conversation, window.turns)]
-    if below:
-        reasons.append(f"{counted(len(below), 'turn')} below it came first; run those cells again")
-    return tuple(
-        f"will not run again as it is: {reason}" for reason in (*reasons, *_addresses(put_in))
-    )
-
-
-def conversation_warnings(conversation: Conversation) -> tuple[str, ...]:
-    """Return the parts of a whole conversation that a rerun will not ask again, in words.
-
-    Args:
-        conversation: the conversation.
-    """
-    turns = conversation.turns
-    put_in = "\n".join(turn.prompt for turn in turns if turn.values or turn.entry == "python")
-    return (*_not_repeated(conversation, turns), *_addresses(put_in))
-
-
-def _not_repeated(conversation: Conversation, turns: Sequence[Turn]) -> list[str]:
-    """Return the turns that a rerun will not ask again, counted by kind."""
     stale = set(map(id, conversation.stale_turns()))
     kinds = {
-        "stale turn": [id(turn) in stale for turn in turns],
-        "interrupted turn": [turn.state == "interrupted" for turn in turns],
-        "cut-off turn": [turn.state == "cut off" for turn in turns],
-        "panel turn": [turn.entry == "panel" for turn in turns],
+        "stale turn": [id(turn) in stale for turn in carried],
+        "incomplete turn": [turn.state != "complete" for turn in carried],
+        "panel turn": [turn.entry == "panel" for turn in carried],
     }
-    reasons = [counted(sum(marks), kind) for kind, marks in kinds.items() if any(marks)]
-    if bare := sum(bool(turn.missing) for turn in turns):
-        reasons.append(f"{counted(bare, 'loaded turn')} without the values put in")
-    return reasons
-
-
-def _addresses(put_in: str) -> list[str]:
-    address = re.search(MEMORY_ADDRESS, put_in)
-    if address is None:
-        return []
-    return [f"“{address[0]}” is an address in memory, which differs in each kernel"]
+    reasons = [f"it carries {counted(sum(m), kind)}" for kind, m in kinds.items() if any(m)]
+    if below:
+        reasons.append(f"{counted(len(below), 'turn')} below it came first; run those cells again")
+    return [f"will not run again as it is: {reason}" for reason in reasons]

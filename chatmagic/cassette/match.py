@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple
+from itertools import chain
+from typing import Final, Literal
 
 from chatmagic.cassette.file import Interaction, by_identity
 from chatmagic.models import Message
 from chatmagic.text import counted
 
-RefreshOutcome = Literal["kept", "changed", "new", "failed", "not asked"]
+RefreshOutcome = Literal["kept", "changed", "new", "not renewed"]
 
 EXCERPT: Final = 48
 """How many characters of each text are shown around a difference."""
@@ -59,20 +60,6 @@ class Query:
         return self.owner and (self.execution or self)
 
 
-class Use(NamedTuple):
-    """Use of a recorded interaction by one cell.
-
-    Args:
-        run: the latest execution of the cell that it answered, or that recorded it.
-        times: how often.
-        is_again: whether an earlier execution used it, too.
-    """
-
-    run: object
-    times: int
-    is_again: bool
-
-
 @dataclass(slots=True, eq=False)
 class Item:
     """A recorded interaction in this kernel; two equal ones are two items.
@@ -80,21 +67,19 @@ class Item:
     Args:
         recorded: the interaction.
         outcome: its state in a refresh by this kernel.
-        uses: its uses by cells.
+        uses: how often the latest execution of each cell used it.
+        owners: the cells of which an earlier execution used it.
     """
 
     recorded: Interaction
-    outcome: RefreshOutcome = "not asked"
-    uses: dict[str | None, Use] = field(default_factory=dict)
+    outcome: RefreshOutcome = "not renewed"
+    uses: Counter[str | None] = field(default_factory=Counter)
+    owners: set[str | None] = field(default_factory=set)
 
-    def used(self, query: Query) -> int:
-        """Return how often the execution of a query has used it.
-
-        Args:
-            query: the request.
-        """
-        use = self.uses.get(query.owner)
-        return use.times if use is not None and use.run == query.run else 0
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no cell has used it here."""
+        return not self.uses and not self.owners
 
     def is_own(self, query: Query) -> bool:
         """Return whether the cell of a query recorded it, or an earlier execution used it.
@@ -102,9 +87,8 @@ class Item:
         Args:
             query: the request.
         """
-        use = self.uses.get(query.owner)
-        is_again = use is not None and (use.is_again or use.run != query.run)
-        return query.owner is not None and (query.owner == self.recorded.owner or is_again)
+        own = query.owner
+        return own is not None and (own == self.recorded.owner or own in self.owners)
 
 
 class Matcher:
@@ -125,27 +109,30 @@ class Matcher:
         """All interactions in their order."""
         return tuple(item.recorded for item in self.items)
 
-    def replay(self, query: Query) -> Interaction | None:
-        """Return the interaction that answers a request in a replay; ``None`` without one.
+    def answer(self, query: Query, *, recording: bool = False) -> Interaction | None:
+        """Return the interaction that answers a request (rules 1 and 4); ``None`` without one.
 
         Args:
             query: the request.
+            recording: whether each of a cell's equal requests, as in a loop, gets a reply of its
+                own; what is left must be sent.
         """
-        return self._first(query, self._equal(query) or self._equal(query, replies=False))
+        self._begin(query)
+        own = query.owner
+        equal = [item for item in self.items if item.recorded.answers(query.asked)]
+        items = [item for item in equal if item.recorded.is_reply]
+        if recording:
+            free = [item for item in items if item.is_fresh or item.is_own(query)]
+            items = [item for item in free if not item.uses[own]]
+        elif not items:
+            items = equal
 
-    def recall(self, query: Query) -> Interaction | None:
-        """Return the recorded reply to a request while the cassette records.
+        def rank(item: Item) -> tuple[bool, int, int]:
+            is_own = item.is_own(query)
+            return not is_own, item.uses[own], 0 if is_own else item.uses.total()
 
-        Args:
-            query: the request.
-
-        Returns:
-            ``None`` if the request must be sent: each of a cell's equal requests, as in a loop,
-            gets a reply of its own.
-        """
-        equal = self._equal(query)
-        free = [i for i in equal if not i.uses or (i.is_own(query) and not i.used(query))]
-        return self._first(query, free)
+        item = min(items, key=rank, default=None)
+        return None if item is None else self._give(item, query)
 
     def by_order(self, query: Query) -> Interaction | None:
         """Return the interaction that answers a request by its position (rule 2).
@@ -156,27 +143,27 @@ class Matcher:
         Returns:
             ``None`` if the cassette is empty.
         """
+        self._begin(query)
         start = 0 if self._last not in self.items else self.items.index(self._last) + 1
 
         def place(item: Item) -> tuple[bool, bool, bool]:
-            is_next = item.is_own(query) and not item.used(query)
+            is_next = item.is_own(query) and not item.uses[query.owner]
             same_words = item.recorded.as_typed == query.asked.as_typed
             return not is_next, not same_words, not item.recorded.is_reply
 
         item = min([*self.items[start:], *self.items[:start]], key=place, default=None)
         return None if item is None else self._give(item, query)
 
-    def is_changed_cell(self, query: Query, *, refresh: bool) -> bool:
-        """Return whether a cell's earlier exchanges stay beside the new reply.
+    def is_changed_cell(self, query: Query) -> bool:
+        """Return whether a cell asks something new, and its earlier exchanges stay.
 
         Args:
-            query: the first request of an execution; for its later ones the result is ``False``.
-            refresh: whether the reply replaces the interaction at the same place.
+            query: a request; once one of its execution was answered, the result is ``False``.
         """
-        if query.owner is None or self._runs.get(query.owner) == query.run:
-            return False
-        asked_before = any(item.recorded.owner == query.owner for item in self.items)
-        return asked_before and not (refresh and self._same_place(query))
+        self._begin(query)
+        own = query.owner
+        is_first = own is not None and not any(item.uses[own] for item in self.items)
+        return is_first and any(item.recorded.owner == own for item in self.items)
 
     def admits(self, recorded: Interaction) -> bool:
         """Return whether an interaction may be recorded at all (rule 5).
@@ -201,28 +188,25 @@ class Matcher:
         """
         if not self.admits(recorded):
             return False
+        self._begin(query)
         item = self._same_place(query)
         if item is not None and not recorded.is_reply:
-            if item.recorded.is_reply:
-                item.outcome = "failed"
+            held = item.recorded
+            if held.is_reply or held.error == recorded.error:
                 return False
-            if item.recorded.error == recorded.error:
-                item.outcome = "kept"
-                self._give(item, query)
-                return False
-        if item is None or not (refresh and recorded.is_reply):
-            item = Item(recorded, outcome="new")
-            self.items.append(item)
-        else:
+        if item is not None and refresh and recorded.is_reply:
             if item.outcome != "new":
                 is_same = item.recorded.text == recorded.text and item.outcome != "changed"
                 item.outcome = "kept" if is_same else "changed"
             item.recorded = replace(recorded, owner=recorded.owner or item.recorded.owner)
+        else:
+            item = Item(recorded, outcome="new")
+            self.items.append(item)
         self._give(item, query)
         return True
 
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
-        """Add the interactions of another cassette at the end, each of them once.
+        """Add the interactions of another cassette at the end.
 
         Args:
             interactions: in their order.
@@ -231,19 +215,12 @@ class Matcher:
             The interactions that may not be recorded here (rule 5).
         """
         fit = [recorded for recorded in interactions if self.admits(recorded)]
-        present = by_identity(self.interactions)
-        new = [item for key, item in by_identity(fit).items() if key not in present]
-        self.items += [Item(recorded, outcome="new") for recorded in new]
+        self.items += [Item(recorded, outcome="new") for recorded in fit]
         return [recorded for recorded in interactions if recorded not in fit]
 
     def unused(self) -> list[Item]:
         """Return the items that the latest executions of this kernel's cells did not use."""
-        runs = self._runs
-        return [
-            item
-            for item in self.items
-            if not any(runs[owner] == use.run for owner, use in item.uses.items())
-        ]
+        return [item for item in self.items if not item.uses]
 
     def outcomes(self) -> Counter[RefreshOutcome]:
         """Return the number of interactions by their state in a refresh."""
@@ -274,32 +251,27 @@ class Matcher:
         self.items = [*merged, *here.values()]
         return sum(key in known for key in here)
 
-    def _equal(self, query: Query, *, replies: bool = True) -> list[Item]:
-        """Return the replies, or the errors, that were recorded for exactly this request."""
-        items = (item for item in self.items if item.recorded.is_reply == replies)
-        return [item for item in items if item.recorded.answers(query.asked)]
-
-    def _first(self, query: Query, items: Sequence[Item]) -> Interaction | None:
-        """Return the one of these items that answers (rule 1); ``None`` for no items."""
-
-        def rank(item: Item) -> tuple[bool, int, int]:
-            is_own = item.is_own(query)
-            others = 0 if is_own else sum(use.times for use in item.uses.values())
-            return not is_own, item.used(query), others
-
-        item = min(items, key=rank, default=None)
-        return None if item is None else self._give(item, query)
+    def _begin(self, query: Query) -> None:
+        """Make the uses by a cell's execution before this one those of an earlier one."""
+        own = query.owner
+        if self._runs.get(own) != query.run:
+            self._runs[own] = query.run
+            for item in self.items:
+                if item.uses.pop(own, 0):
+                    item.owners.add(own)
 
     def _same_place(self, query: Query) -> Item | None:
         """Return the best of the unused items at the same place (rule 3); ``None`` for none."""
         own, asked = query.owner, query.asked
 
         def is_free(item: Item) -> bool:
-            is_fresh, recorded_by = not item.uses, item.recorded.owner
+            recorded_by = item.recorded.owner
             if own is None:
                 # It replaces no exchange of a cell that has asked here.
-                return is_fresh and recorded_by not in self._runs.keys() - {None}
-            return not item.used(query) if recorded_by == own else is_fresh and recorded_by is None
+                return item.is_fresh and recorded_by not in self._runs.keys() - {None}
+            if recorded_by is None:
+                return item.is_fresh
+            return recorded_by == own and not item.uses[own]
 
         same = (i for i in self.items if i.recorded.as_typed == asked.as_typed and is_free(i))
         return min(
@@ -310,8 +282,7 @@ class Matcher:
 
     def _give(self, item: Item, query: Query) -> Interaction:
         """Note that the cell used an item, and return its interaction."""
-        item.uses[query.owner] = Use(query.run, item.used(query) + 1, item.is_own(query))
-        self._runs[query.owner] = query.run
+        item.uses[query.owner] += 1
         self._last = item
         return item.recorded
 
@@ -319,21 +290,20 @@ class Matcher:
 def nearest(asked: Interaction, recorded: Iterable[Interaction]) -> Interaction | None:
     """Return the recorded request most like a request; ``None`` if none is recorded.
 
-    The same prompt counts most, then the number of equal earlier turns, then the same instructions,
-    then the length of the prompts' common beginning. Among equals the latest wins.
+    The same prompt counts most, then the number of equal earlier turns, then the number of earlier
+    turns, then the length of the prompts' common beginning. Among equals the latest wins.
 
     Args:
         asked: the request, as it would be recorded.
         recorded: the recorded requests, oldest first.
     """
 
-    def likeness(candidate: Interaction) -> tuple[bool, int, bool, int, int]:
+    def likeness(candidate: Interaction) -> tuple[bool, int, int, int]:
         return (
             asked.as_typed == candidate.as_typed,
             _shared(asked.before, candidate.before),
-            asked.instructions == candidate.instructions,
-            _shared(_prompt(asked, candidate), candidate.prompt),
             -abs(len(asked.before) - len(candidate.before)),
+            _shared(_prompt(asked, candidate), candidate.prompt),
         )
 
     return max(reversed([*recorded]), key=likeness, default=None)
@@ -350,24 +320,23 @@ def difference(query: Query, recorded: Interaction, held: Sequence[Interaction])
     ours, theirs = query.asked.before, recorded.before
     shared = _shared(ours, theirs)
     prompt, other = _prompt(query.asked, recorded), recorded.prompt
-    turn = next((item for item in held if item.turn in theirs[shared : shared + 1]), None)
-    if shared == len(ours) < len(theirs) and prompt != other:
-        if turn is None or turn.prompt == query.asked.prompt:
-            return (
-                "The messages before it are the recorded ones, but no reply to this prompt is "
-                "recorded after them."
-            )
-        return _message(2 * shared, "the prompt", query.asked.prompt, turn.prompt)
-    if len(ours) != len(theirs) and (shared == min(len(ours), len(theirs)) or prompt == other):
+    if len(ours) != len(theirs) and (prompt == other or shared == len(theirs)):
         return (
-            f"The nearest recorded request carries {_earlier(theirs)}, this one {_earlier(ours)}: "
-            "a cell above was added, left out, or run in another order."
+            f"The nearest recorded request carries {counted(len(theirs), 'turn')}, this one "
+            f"{len(ours):,}: a cell above was added, left out, or run in another order."
         )
-    if shared < len(ours):
-        return _turn_above(shared, query, turn)
-    if prompt != other:
-        return _message(2 * shared, "the prompt", prompt, other)
-    return _changed_parameters(query.asked, recorded)
+    texts = {item.turn: (item.prompt, item.text) for item in held}
+    asked = [*(message.content for message in query.messages[: 2 * len(ours)]), prompt]
+    then = [*chain.from_iterable(texts.get(turn, (None, None)) for turn in theirs), other]
+    for at, (mine, its) in enumerate(zip(asked, then, strict=False)):
+        if at >= 2 * shared and mine != its:
+            kind = ("prompt", "reply")[at % 2]
+            return _message(
+                at, f"a {kind} above" if at < 2 * len(ours) else "the prompt", mine, its
+            )
+    if len(ours) < len(theirs):
+        return "After these messages no reply to this prompt is recorded."
+    return _changed_fact(query.asked, recorded)
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
@@ -381,63 +350,32 @@ def _prompt(request: Interaction, recorded: Interaction) -> str:
     return request.as_typed if recorded.typed == recorded.prompt else request.prompt
 
 
-def _earlier(turns: Sequence[str]) -> str:
-    return counted(2 * len(turns), "earlier message")
-
-
-def _turn_above(number: int, query: Query, recorded: Interaction | None) -> str:
-    """Return the sentence for a turn above the prompt.
-
-    Args:
-        number: the number of turns before it.
-        query: the request.
-        recorded: the recorded turn; ``None`` if the cassette does not hold its texts.
-    """
-    mine = [message.content for message in query.messages[2 * number : 2 * number + 2]]
-    theirs = [] if recorded is None else [recorded.prompt, recorded.text or ""]
-    kinds = ("a prompt above", "a reply above")
-    for at, (kind, now, then) in enumerate(zip(kinds, mine, theirs, strict=False), 2 * number):
-        if now != then:
-            return _message(at, kind, now, then)
-    return (
-        f"Messages {2 * number + 1:,} and {2 * number + 2:,} (a turn above) differ from the "
-        "recorded ones: its cell was changed, or a value that it puts in."
-    )
-
-
-def _changed_parameters(asked: Interaction, recorded: Interaction) -> str:
-    if asked.instructions != recorded.instructions:
-        how = "the instructions that go along are not the recorded ones"
-        if recorded.instructions is None:
-            how = "this one carries instructions, and the recorded one carried none"
-        elif asked.instructions is None:
-            how = "this one carries no instructions, and the recorded one carried some"
-        return f"The messages are the same, but {how}."
-    ours = {**asked.parameters, "model": asked.asked_model}
+def _changed_fact(asked: Interaction, recorded: Interaction) -> str:
+    """Return the sentence for two requests whose messages are the same."""
+    ours = {**asked.parameters, "model": asked.asked_model, "instructions": asked.instructions}
     # A recorded model does not count where none is set now.
-    theirs = {**recorded.parameters, "model": asked.asked_model and recorded.asked_model}
+    model = asked.asked_model and recorded.asked_model
+    theirs = {**recorded.parameters, "model": model, "instructions": recorded.instructions}
     for name in [*theirs, *ours]:
-        now, then = (
-            "not set" if values.get(name) is None else repr(values[name])
-            for values in (ours, theirs)
-        )
-        if now != then:
-            return f"The messages are the same, but {name} is {now}, and was recorded as {then}."
+        if (now := ours.get(name)) != (then := theirs.get(name)):
+            return f"The messages are the same, but {name} is {now!r}, and was {then!r}."
     return (
         "The prompt as typed is the same, but a value that it puts in, --no-stream, extra_body or "
         "system_role differs."
     )
 
 
-def _message(at: int, kind: str, now: str, then: str) -> str:
+def _message(at: int, kind: str, now: str, then: str | None) -> str:
     """Return the sentence for a message, with both texts around the first different character.
 
     Args:
         at: the message's index.
         kind: its kind, in words.
         now: the text that is asked.
-        then: the recorded text.
+        then: the recorded text; ``None`` if the cassette does not hold it.
     """
+    if then is None:
+        return f"Message {at + 1:,} ({kind}) differs from the recorded one."
     begin = max(0, _shared(now, then) - BEFORE)
     asked, recorded = (_excerpt(text, begin) for text in (now, then))
     return f"Message {at + 1:,} ({kind}) differs: asked “{asked}”, recorded “{recorded}”."

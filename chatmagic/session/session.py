@@ -28,7 +28,7 @@ from chatmagic.cassette.cassette import (
     CassetteConfig,
     CassetteSetup,
     Lookup,
-    request_warnings,
+    rerun_warnings,
 )
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
@@ -810,12 +810,7 @@ class AskRun:
             for turn in conversation.threads.get(place.thread, ())
             if ask.owner is not None and turn.owner != ask.owner and turn.number not in above
         ]
-        warnings = request_warnings(
-            conversation,
-            window,
-            below if ask.history else [],
-            ask.prompt if ask.values or ask.entry == "python" else "",
-        )
+        warnings = rerun_warnings(conversation, window.turns, below if ask.history else [])
         self.lookup = cassette.look_up(
             Query(asked, ask.execution, messages),
             warnings=warnings,

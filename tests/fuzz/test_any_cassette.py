@@ -218,7 +218,7 @@ class Machine(RuleBasedStateMachine):
         for path in self.paths if hasattr(self, "paths") else ():
             held = CassetteFile(path).read()
             for one in held:
-                answer = Matcher(held).replay(Query(one))
+                answer = Matcher(held).answer(Query(one))
                 assert answer is not None
                 assert answer.request == one.request
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from chatmagic.cassette.cassette import CassetteOptions, conversation_warnings
+from chatmagic.cassette.cassette import CassetteOptions
 from chatmagic.cassette.file import Interaction
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.options import Option
@@ -91,9 +91,6 @@ def _facts(session: Session) -> list[str]:
     lines.append(f"It holds {held}; in this use: {cassette.summary()}")
     if cassette.trouble is not None:
         lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
-    if cassette.is_recording:
-        troubles = conversation_warnings(session.conversation)
-        lines += [f"Will not run again as it is: {trouble}." for trouble in troubles]
     return lines
 
 
