@@ -1,7 +1,6 @@
 """Job: the requests of many rows, sent by a few threads, each row stored as it ends.
 
-The thread that runs the job reads the rows and hands them out, a few at a time. The others send
-and store; the last one to end closes the file, where the first one does not wait for it.
+One thread reads the rows and hands each to a thread that has none; these send and store.
 """
 
 from __future__ import annotations
@@ -13,15 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import Any, Final, Protocol
 
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.batch.job_file import JobFile, RowReply, replay_key
-from chatmagic.batch.pace import Pace, Pause, waiting_words
+from chatmagic.batch.pace import Pace, waiting_words
 from chatmagic.batch.rows import Rows
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
@@ -37,14 +35,9 @@ from chatmagic.errors import (
 )
 from chatmagic.models import BodyFacts, Credits, Reply
 from chatmagic.protocol.wire import Request
-from chatmagic.text import counted
 
 Compose = Callable[[int, Mapping[str, Any]], tuple[Request, ChatError | None]]
-
 """Makes a row's request, and says why it is not to be sent."""
-
-_Problem = ChatError | ChatInterrupted | None
-
 
 NAP: Final = 0.1
 """Seconds between two looks at whether something has changed."""
@@ -60,20 +53,14 @@ class Task:
     """One row to ask.
 
     Args:
-        row: its place, from 0.
-        key: digest of its request with the address and, of equal requests, which it is.
-        request: what it sends.
-        occurrence: which of equal requests it is, from 1.
+        line: its line in the file, as far as it is known before it is asked.
+        request: the request that is sent.
         problem: why it is not to be sent.
-        call: name of the call.
     """
 
-    row: int
-    key: str
+    line: RowReply
     request: Request
-    occurrence: int
     problem: ChatError | None = None
-    call: str | None = None
 
 
 @dataclass(slots=True)
@@ -108,9 +95,10 @@ class Tasks:
     def __post_init__(self) -> None:
         """Make all requests, where the rows are in memory: a mistake in the last costs nothing."""
         if self.rows.count is not None:
-            # The order of the sort is stable.
-            self.listed = sorted(self._read(), key=lambda task: not self.file.has_failed(task.key))
-            self.failed = sum(self.file.has_failed(task.key) for task in self.listed)
+            tasks = [*self._read()]
+            again = [task for task in tasks if self.file.has_failed(task.line.key)]
+            self.failed = len(again)
+            self.listed = again + [t for t in tasks if not self.file.has_failed(t.line.key)]
 
     def __iter__(self) -> Iterator[Task]:
         """Return the tasks in the order in which they are asked."""
@@ -132,7 +120,10 @@ class Tasks:
             if self.keeps:
                 self.keys.append(key)
             if not self.file.is_answered(key):
-                yield Task(number, key, request, occurrence, problem, self.call)
+                line = RowReply(
+                    row=number, key=key, request=known, occurrence=occurrence, call=self.call
+                )
+                yield Task(line, request, problem)
             elif not self.keeps and self.address is not None:
                 self.file.copy(key, number, self.call)
 
@@ -144,7 +135,6 @@ class Progress:
     Args:
         answered: rows that ended well.
         failed: rows that ended otherwise.
-        ended: rows that were handed out and are done with.
         sending: requests under way.
         sent: requests that have ended.
         failures: rows that failed since the last one that did not.
@@ -154,7 +144,6 @@ class Progress:
 
     answered: int = 0
     failed: int = 0
-    ended: int = 0
     sending: int = 0
     sent: int = 0
     failures: int = 0
@@ -215,7 +204,7 @@ class Job:
     ) -> None:
         """Start nothing yet."""
         self.progress = Progress()
-        self.pace = Pace()
+        self.pace = Pace(waits=waits)
         self.error: BaseException | None = None
         """The error that ended the job before its last row."""
         self.is_stopped = False
@@ -224,140 +213,97 @@ class Job:
         self._file = file
         self._asker = asker
         self._workers = workers
-        self._waits = waits
         self._given = queue.SimpleQueue["Task | None"]()
+        self._idle = queue.SimpleQueue[None]()
         self._halts: set[Halt] = set()
-        self._is_cut = self._is_fed = self._is_closed = False
-        self._threads: list[threading.Thread] = []
-        # Threads that were started for sure, that have begun, and that have ended.
-        self._started = self._entered = self._left = 0
+        self._is_interrupted = self._is_cut = False
         self._lock = threading.RLock()
-        self._news = queue.SimpleQueue[None]()
 
-    def run(self, tick: Callable[[], object] = lambda: None) -> None:
+    def run(self, hand_out: Callable[[], object] | None = None) -> None:
         """Ask all rows, and wait for the last one; then the file is closed.
 
-        After an interrupt the rows under way are waited for; after a second one they are cut
-        off, and stored as far as they came; after a third one nothing is waited for.
+        It is called where no interrupt strikes.
 
         Args:
-            tick: called now and then, to show the progress.
+            hand_out: begins :meth:`hand_out` in another thread; ``None`` does it in this one.
 
         Raises:
-            ChatError: what ended the job early.
-            KeyboardInterrupt: an interrupt did.
+            BaseException: the error that ended the job early.
         """
+        # Rows under way end before the interpreter exits.
+        threads = [
+            threading.Thread(target=self._work, name="chatmagic-map", daemon=False)
+            for _ in range(self._workers)
+        ]
         try:
-            try:
-                self._hand_out(tick)
-                self._finish(tick)
-            except BaseException:
-                self.stop()
-                self._finish(tick)
-                raise
-        except KeyboardInterrupt:
-            self.stop(cut=True)
-            self._finish(tick)
-            raise
+            for thread in threads:
+                thread.start()
+            (hand_out or self.hand_out)()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            self._end(error)
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+        self._file.close()
         if self.error is not None:
             raise self.error
 
-    def stop(self, *, cut: bool = False) -> None:
-        """Begin no more rows; those under way go on to their end.
+    def hand_out(self, tick: Callable[[], object] = lambda: None) -> None:
+        """Hand each row to a thread that has none, and wait until all are done.
 
         Args:
-            cut: whether these are cut off.
+            tick: called now and then, to show the progress.
         """
-        self.is_stopped = self._is_fed = True
+        try:
+            for task in self._tasks:
+                if not self._has_idle_thread(tick):
+                    return
+                self._given.put(task)
+            if all(self._has_idle_thread(tick) for _ in range(self._workers)):
+                tick()
+                self._given.put(None)
+        except Exception as error:  # noqa: BLE001 - `run` raises it
+            self._end(error)
+
+    def stop(self) -> None:
+        """Begin no more rows; those under way go on to their end."""
+        self.is_stopped = True
         self._given.put(None)
-        if cut:
-            self._is_cut = True
+
+    def interrupt(self) -> None:
+        """Begin no more rows; at the second call, cut off those under way."""
+        self._is_cut, self._is_interrupted = self._is_interrupted, True
+        self.stop()
+        if self._is_cut:
             for halt in tuple(self._halts):
                 halt.stop()
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether requests may be under way; the file is open until they have ended."""
-        return self._entered > 0 and not self._is_closed
-
-    # --- The thread that runs the job ----------------------------------------------------------
-
-    def _hand_out(self, tick: Callable[[], object]) -> None:
-        """Hand the rows out, as many at a time as there are threads; start these as needed."""
-        for handed, task in enumerate(self._tasks):
-            while handed - self.progress.ended >= self._workers and not self.is_stopped:
-                self._rest(tick)
-            if self.is_stopped:
-                return
-            self._given.put(task)
-            if self._started < self._workers:
-                # Rows under way end before the interpreter exits.
-                thread = threading.Thread(target=self._work, name="chatmagic-map", daemon=False)
-                self._threads.append(thread)
-                thread.start()
-                self._started += 1
-
-    def _finish(self, tick: Callable[[], object]) -> None:
-        """Wait for the rows under way."""
-        self._is_fed = True
-        self._given.put(None)
-        while not self._close_behind_last():
-            self._rest(tick)
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(NAP)  # it has nothing more to do
-        tick()
-
-    def _rest(self, tick: Callable[[], object]) -> None:
-        with contextlib.suppress(queue.Empty):
-            self._news.get(timeout=NAP)
-        tick()
+    def _has_idle_thread(self, tick: Callable[[], object]) -> bool:
+        """Wait for a thread that has no row; return whether one is to be begun."""
+        while not self.is_stopped:
+            tick()
+            with contextlib.suppress(queue.Empty):
+                self._idle.get(timeout=NAP)
+                return True
+        return False
 
     # --- Its threads ---------------------------------------------------------------------------
 
     def _work(self) -> None:
         """Do rows until there are no more, by a client that no other thread has."""
-        with self._lock:
-            if self._is_closed:
-                return  # an interrupt came as this thread was started
-            self._entered += 1
         try:
             with self._asker.connect() as client:
+                self._idle.put(None)
                 while (task := self._given.get()) is not None:
-                    self._do(client, task)
-                self._given.put(None)
-        except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
+                    if task.problem is not None:
+                        self._keep(task, None, task.problem)
+                    else:
+                        self._ask(client, task)
+                    self._idle.put(None)
+        except BaseException as error:  # noqa: BLE001 - `run` raises it
             log_swallowed(error)
             self._end(error)
-        with self._lock:
-            self._left += 1
-        self._close_behind_last()
-        self._news.put(None)
-
-    def _close_behind_last(self) -> bool:
-        """Close the file if all rows were given and all threads have ended; return whether."""
-        with self._lock:
-            is_over = self._is_fed and self._left == self._entered >= self._started
-            if is_over and not self._is_closed:
-                try:
-                    self._file.close()
-                finally:
-                    self._is_closed = True
-            return self._is_closed
-
-    def _do(self, client: Client, task: Task) -> None:
-        """Ask one row, and store its reply or its error."""
-        try:
-            if task.problem is not None:
-                self._keep(task, None, task.problem)
-            else:
-                self._ask(client, task)
-        except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
-            log_swallowed(error)
-            self._end(error)
-        with self._lock:
-            self.progress.ended += 1
-        self._news.put(None)
+        self._given.put(None)
 
     def _ask(self, client: Client, task: Task) -> None:
         """Send one row's request, and store its reply or its error.
@@ -368,19 +314,29 @@ class Job:
         while self._may_send():
             before = self.progress.sent
             reply, problem = self._send(client, task.request)
+            is_limited = isinstance(problem, RateLimitError) and reply is None
             if isinstance(problem, BudgetError) and self._has_others(before):
                 # Until it is known what a request takes, one alone may reserve all that is left.
                 time.sleep(NAP)
-                continue
-            is_limited = isinstance(problem, RateLimitError) and reply is None
-            if is_limited and not was_refused and self._can_wait(problem):
+            elif is_limited and not was_refused and self._is_waited_for(problem):
                 was_refused = True
-                continue
-            if problem is not None and (is_limited or isinstance(problem, _ENDING)):
-                self._end(problem)
             else:
-                self._keep(task, reply, problem)
-            return
+                if problem is not None and (is_limited or isinstance(problem, _ENDING)):
+                    self._end(problem)
+                else:
+                    self._keep(task, reply, problem)
+                return
+
+    def _has_others(self, before: int) -> bool:
+        """Return whether other requests are under way, or have ended since so many had."""
+        with self._lock:
+            return self.progress.sending > 0 or self.progress.sent > before
+
+    def _is_waited_for(self, refusal: Any) -> bool:
+        """Let all requests wait for the end of a limit; return whether that is to be."""
+        with self._lock:
+            pause = self.pace.refuse(refusal, time.monotonic(), datetime.now(UTC))
+        return pause.is_waited_for
 
     def _may_send(self) -> bool:
         """Wait until a request may be sent, and there is room for its reply; return whether it may.
@@ -400,60 +356,42 @@ class Job:
                     self._file.make_room(self.progress.sending + 1)
                     self.progress.sending += 1
                     return True
-            if not self._is_waited_for(pause):
+            if not pause.is_waited_for:
                 hint = "wait=True waits for the reset." if pause.until is not None else None
                 self._end(RateLimitError(f"{pause.why} The next row was not sent.", hint=hint))
                 return False
             time.sleep(NAP if pause.until is None else min(max(pause.until - now, 0.0), NAP))
 
-    def _is_waited_for(self, pause: Pause) -> bool:
-        return pause.is_short or (self._waits and pause.until is not None)
-
-    def _can_wait(self, refusal: Any) -> bool:
-        """Let all requests wait for the end of a limit; return whether that is to be."""
-        with self._lock:
-            pause = self.pace.refuse(refusal, time.monotonic(), datetime.now(UTC))
-        return self._is_waited_for(pause)
-
-    def _has_others(self, before: int) -> bool:
-        """Return whether other requests are under way, or were a moment ago.
-
-        Args:
-            before: how many requests had ended then.
-        """
-        with self._lock:
-            return self.progress.sending > 0 or self.progress.sent > before
-
-    def _send(self, client: Client, request: Request) -> tuple[Reply | None, _Problem]:
+    def _send(
+        self, client: Client, request: Request
+    ) -> tuple[Reply | None, ChatError | ChatInterrupted | None]:
         """Return the reply as far as it came, and the error that ended it early."""
         halt = Halt()
         self._halts.add(halt)
         if self._is_cut:
             # That came before this halt was known.
             halt.stop()
-        problem: _Problem = None
+        is_asked = True
         try:
             return self._asker.ask(client, request, halt), None
         except (ChatError, ChatInterrupted) as error:
-            problem = error
+            is_asked = not isinstance(error, BudgetError)
             return error.reply, error
         finally:
             self._halts.discard(halt)
             with self._lock:
                 self.progress.sending -= 1
-                self.progress.sent += not isinstance(problem, BudgetError)
+                self.progress.sent += is_asked
                 window = client.credit_tracker.state.requests
                 self.pace.note(self._asker.credits, window, time.monotonic())
 
-    def _keep(self, task: Task, reply: Reply | None, problem: _Problem) -> None:
+    def _keep(
+        self, task: Task, reply: Reply | None, problem: ChatError | ChatInterrupted | None
+    ) -> None:
         """Store a row's reply, or its error."""
-        line = RowReply(
-            row=task.row,
-            key=task.key,
-            request=task.request.digest(),
-            occurrence=task.occurrence,
+        line = replace(
+            task.line,
             service=self._asker.service,
-            call=task.call,
             text=None if reply is None else reply.text,
             error=None if problem is None else problem.message,
             ended_at=datetime.now(UTC),
@@ -464,13 +402,13 @@ class Job:
             progress.lost += reply is not None
             self._file.append(line)
             progress.lost -= reply is not None
-            progress.answered += problem is None
-            progress.failed += problem is not None
             if problem is None:
+                progress.answered += 1
                 progress.failures = 0
-            elif not isinstance(problem, InputError | ChatInterrupted):
-                progress.failures += 1
-            if problem is not None and progress.failures >= MOST_FAILURES:
+                return
+            progress.failed += 1
+            progress.failures += not isinstance(problem, InputError | ChatInterrupted)
+            if progress.failures >= MOST_FAILURES:
                 ended = f"The map ended, as {MOST_FAILURES} rows in succession failed."
                 problem.hint = " ".join(filter(None, [ended, problem.hint]))
                 self._end(problem)
@@ -479,192 +417,4 @@ class Job:
         """Begin no more rows, as of this error; the first one counts."""
         with self._lock:
             self.error = self.error or error
-            self.is_stopped = True
-        self._news.put(None)
-
-
-class MapHandle:
-    """Handle of a map that runs beside the notebook.
-
-    Args:
-        job: the job.
-        tasks: the rows that it asks.
-        collect: returns its result, once it has ended.
-    """
-
-    def __init__(self, job: Job, tasks: Tasks, collect: Callable[[], Any]) -> None:
-        """Start nothing yet."""
-        self.path = tasks.file.path
-        """The job's file."""
-        self.total = None if tasks.listed is None else len(tasks.listed)
-        """How many rows it asks; ``None`` is unknown."""
-        self._job = job
-        self._collect = collect
-        self._error: BaseException | None = None
-        self._permit = [True]
-        self._is_begun = False
-        self._ended = threading.Event()
-
-    @property
-    def answered(self) -> int:
-        """How many rows were answered, by this run."""
-        return self._job.progress.answered
-
-    @property
-    def failed(self) -> int:
-        """How many rows failed in this run."""
-        return self._job.progress.failed
-
-    @property
-    def credits_left(self) -> int | None:
-        """Credits left by the latest answer; ``None`` is unknown."""
-        return self._job.pace.credits_left
-
-    @property
-    def is_running(self) -> bool:
-        """Whether rows are being asked."""
-        return (self._is_begun and not self._ended.is_set()) or self._job.is_alive
-
-    def stop(self) -> None:
-        """Begin no more rows; those under way go on to their end."""
-        self._job.stop()
-
-    def result(self) -> Any:
-        """Wait for the end, and return the map's result.
-
-        Raises:
-            ChatError: the error that ended it before the last row.
-            ChatInterrupted: it was stopped, or the wait was, and it goes on.
-        """
-        try:
-            while not self._ended.is_set():
-                time.sleep(NAP)
-        except KeyboardInterrupt:
-            raise ChatInterrupted(
-                "Interrupted while waiting: the map goes on.", hint="stop() ends it."
-            ) from None
-        if self._error is not None:
-            raise self._error
-        return self._collect()
-
-    def start(self) -> None:
-        """Run the job in a thread of its own.
-
-        Raises:
-            KeyboardInterrupt: an interrupt came as it was started; no row is asked.
-        """
-        thread = threading.Thread(target=self._run_beside, name="chatmagic-map", daemon=True)
-        try:
-            self._is_begun = True
-            thread.start()
-        except BaseException:
-            self._job.stop()
-            if self._is_permitted():
-                self._is_begun = False
-            raise
-
-    def run(self, *, is_watched: bool) -> Any:
-        """Run the job here, with a bar where a person watches; return the result.
-
-        Args:
-            is_watched: whether a person sees what is printed.
-
-        Raises:
-            ChatError: the error that ended it before the last row.
-            ChatInterrupted: a person stopped it.
-        """
-        bar = Bar(self.total, is_watched=is_watched)
-        try:
-            self._run(lambda: bar.show(self._job.progress, self.credits_left))
-        finally:
-            bar.close()
-        return self._collect()
-
-    def __repr__(self) -> str:
-        """Return how far it has come."""
-        of_total = "" if self.total is None else f" of {self.total:,}"
-        parts = [f"{self.answered:,}{of_total} rows answered", f"{self.failed:,} failed"]
-        if self.credits_left is not None:
-            parts.append(f"{counted(self.credits_left, 'credit')} left")
-        state = self._job.progress.waiting or "running" if self.is_running else "not running"
-        return f"<map, {state}: {', '.join(parts)}; {self.path.name}>"
-
-    def _is_permitted(self) -> bool:
-        """Return whether the job is not begun: true once, for the thread that asks first."""
-        try:
-            return self._permit.pop()
-        except IndexError:
-            return False
-
-    def _run_beside(self) -> None:
-        if not self._is_permitted():
-            return
-        try:
-            self._run(lambda: None)
-        except BaseException as error:  # noqa: BLE001 - `result` raises it
-            log_swallowed(error)
-            self._error = error
-        self._ended.set()
-
-    def _run(self, tick: Callable[[], object]) -> None:
-        try:
-            self._job.run(tick)
-        except ChatError as error:
-            error.hint = " ".join(filter(None, [error.hint, self._how_far()]))
-            raise
-        except KeyboardInterrupt:
-            raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
-        if self._job.is_stopped:
-            raise ChatInterrupted("Stopped.", hint=self._how_far())
-
-    def _how_far(self) -> str:
-        lost, rows = self._job.progress.lost, counted(self.answered, "row")
-        words = (
-            f"{rows} answered by this run, {self.failed:,} failed"
-            if self.failed
-            else (f"{rows} answered by this run")
-        )
-        words += f", kept in {self.path.name}: the same call goes on."
-        if lost:
-            what = "1 reply is" if lost == 1 else f"{lost:,} replies are"
-            words += f" {what} lost that had come."
-        return words
-
-
-class Bar:
-    """Bar by tqdm that a person watches; without tqdm, and without a person, it shows nothing.
-
-    Args:
-        total: how many rows are to be asked; ``None`` is unknown.
-        is_watched: whether a person sees what is printed.
-    """
-
-    def __init__(self, total: int | None, *, is_watched: bool) -> None:
-        """Show an empty bar."""
-        self._bar: Any = None
-        if is_watched:
-            try:
-                tqdm: Callable[..., Any] = import_module("tqdm.auto").tqdm
-            except ImportError:
-                return
-            self._bar = tqdm(total=total, unit="row", leave=False)
-
-    def show(self, progress: Progress, credits_left: int | None) -> None:
-        """Show how far a job has come.
-
-        Args:
-            progress: its rows so far.
-            credits_left: credits left by the latest answer; ``None`` is unknown.
-        """
-        if self._bar is None:
-            return
-        self._bar.n = progress.answered + progress.failed
-        words = [] if credits_left is None else [f"{counted(credits_left, 'credit')} left"]
-        words += [progress.waiting] if progress.waiting else []
-        self._bar.set_postfix_str(", ".join(words), refresh=False)
-        self._bar.refresh()
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.close()
+        self.stop()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Self
+from typing import Final
 
 from chatmagic.errors import RateLimitError
 from chatmagic.models import Credits
@@ -26,29 +26,23 @@ class Pause:
     Args:
         why: in words, as a sentence.
         until: when to go on; ``None`` where that is not known.
-        is_short: whether it is waited for by itself.
+        is_waited_for: whether the job waits for its end; otherwise it ends the job.
     """
 
     why: str
     until: float | None
-    is_short: bool = False
-
-    @classmethod
-    def of(cls, why: str, until: float | None, now: float) -> Self:
-        """Return the pause until some time, which is short up to a minute.
-
-        Args:
-            why: as the value has it.
-            until: the same.
-            now: the time.
-        """
-        return cls(why, until, is_short=until is not None and until - now <= SHORT)
+    is_waited_for: bool = False
 
 
 @dataclass(slots=True)
 class Pace:
-    """Credits and requests that are left, by the latest answers."""
+    """Credits and requests that are left, by the latest answers.
 
+    Args:
+        waits: whether a pause is waited for that lasts longer than a minute.
+    """
+
+    waits: bool = False
     _credits: Credits | None = None
     _credits_until: float | None = None
     _window: RequestLimit | None = None
@@ -86,7 +80,7 @@ class Pace:
         until = _later(now, wall, error.retry_after)
         if until is None and error.credits is not None:
             until = _later(now, error.credits.seen_at, error.credits.resets_at)
-        self._refused = Pause.of(error.message, until, now)
+        self._refused = self._pause_until(error.message, until, now)
         return self._refused
 
     def pause(self, under_way: int, cost: int, now: float) -> Pause | None:
@@ -103,15 +97,21 @@ class Pace:
         requests = None if self._window is None else self._window.remaining
         is_used_up = requests is not None and requests <= under_way
         if is_used_up and _is_ahead(self._requests_until, now):
-            return Pause.of("No requests are left in this window.", self._requests_until, now)
+            return self._pause_until(
+                "No requests are left in this window.", self._requests_until, now
+            )
         has_reset = self._credits_until is not None and now >= self._credits_until
         if credits is None or credits > under_way * cost or has_reset:
             return None
         if under_way:
             # The answers under way may tell more.
             left = f"{counted(credits, 'credit')} left"
-            return Pause(f"{left}, which what is under way may take.", None, is_short=True)
-        return Pause.of("No credits are left.", self._credits_until, now)
+            return Pause(f"{left}, which what is under way may take.", None, is_waited_for=True)
+        return self._pause_until("No credits are left.", self._credits_until, now)
+
+    def _pause_until(self, why: str, until: float | None, now: float) -> Pause:
+        is_waited_for = until is not None and (self.waits or until - now <= SHORT)
+        return Pause(why, until, is_waited_for=is_waited_for)
 
 
 def _later(now: float, seen_at: datetime, when: datetime | None) -> float | None:

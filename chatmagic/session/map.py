@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import swallowed
-from chatmagic.batch.job import Job, MapHandle, Task, Tasks
+from chatmagic.batch.job import NAP, Job, Progress, Task, Tasks
 from chatmagic.batch.job_file import JobFile
 from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
 from chatmagic.cassette.cassette import AnswerSource
@@ -36,6 +39,7 @@ from chatmagic.session import forms
 from chatmagic.session.environment import ClientPool, Environment, setup_for
 from chatmagic.session.events import Ask
 from chatmagic.session.ledger import Ledger, Meter, Reservation, service_of
+from chatmagic.session.worker import Worker
 from chatmagic.text import counted, one_line
 
 MOST_WORKERS: Final = 32
@@ -210,6 +214,173 @@ class RowAsker:
         return None if figures is None else figures.credits
 
 
+class MapHandle:
+    """Handle of a map that runs beside the notebook.
+
+    Args:
+        job: the job.
+        tasks: the rows that it asks.
+        collect: returns its result, once it has ended.
+    """
+
+    def __init__(self, job: Job, tasks: Tasks, collect: Callable[[], Any]) -> None:
+        """Start nothing yet."""
+        self.path = tasks.file.path
+        """The job's file."""
+        self.total = None if tasks.listed is None else len(tasks.listed)
+        """How many rows it asks; ``None`` is unknown."""
+        self._job = job
+        self._collect = collect
+        self._worker = Worker(self._work, job.interrupt, daemon=False)
+        self._tick: Callable[[], object] | None = None
+
+    @property
+    def answered(self) -> int:
+        """How many rows were answered, by this run."""
+        return self._job.progress.answered
+
+    @property
+    def failed(self) -> int:
+        """How many rows failed in this run."""
+        return self._job.progress.failed
+
+    @property
+    def credits_left(self) -> int | None:
+        """Credits left by the latest answer; ``None`` is unknown."""
+        return self._job.pace.credits_left
+
+    @property
+    def is_running(self) -> bool:
+        """Whether rows are being asked."""
+        return self._worker.is_running
+
+    def stop(self) -> None:
+        """Begin no more rows; those under way go on to their end."""
+        self._job.stop()
+
+    def result(self) -> Any:
+        """Wait for the end, and return the map's result.
+
+        Raises:
+            ChatError: the error that ended it before the last row.
+            ChatInterrupted: it was stopped, or the wait was, and it goes on.
+        """
+        try:
+            while self.is_running:
+                time.sleep(NAP)
+        except KeyboardInterrupt:
+            raise ChatInterrupted(
+                "Interrupted while waiting: the map goes on.", hint="stop() ends it."
+            ) from None
+        self._worker.result  # noqa: B018 - raises the error that ended it
+        return self._collect()
+
+    def start(self) -> None:
+        """Run the job beside the caller.
+
+        Raises:
+            KeyboardInterrupt: an interrupt came as it was started; no row is asked.
+        """
+        try:
+            self._worker.start()
+        except BaseException:
+            self._worker.cancel()
+            raise
+
+    def run(self, *, is_watched: bool) -> Any:
+        """Run the job, wait for it with a bar where a person watches, and return the result.
+
+        The rows are read in this thread. After an interrupt the rows under way are waited for;
+        after a second one they are cut off, and stored as far as they came; after a third one
+        nothing is waited for.
+
+        Args:
+            is_watched: whether a person sees what is printed.
+
+        Raises:
+            ChatError: the error that ended it before the last row.
+            ChatInterrupted: a person stopped it.
+        """
+        bar = Bar(self.total, is_watched=is_watched)
+        self._tick = lambda: bar.show(self._job.progress, self.credits_left)
+        try:
+            raised = self._worker.wait()
+        finally:
+            bar.close()
+        if isinstance(raised, KeyboardInterrupt):
+            raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
+        if raised is not None:
+            raise raised
+        return self.result()
+
+    def __repr__(self) -> str:
+        """Return how far it has come."""
+        of_total = "" if self.total is None else f" of {self.total:,}"
+        parts = [f"{self.answered:,}{of_total} rows answered", f"{self.failed:,} failed"]
+        if self.credits_left is not None:
+            parts.append(f"{counted(self.credits_left, 'credit')} left")
+        state = self._job.progress.waiting or "running" if self.is_running else "not running"
+        return f"<map, {state}: {', '.join(parts)}; {self.path.name}>"
+
+    def _work(self, worker: Worker[None]) -> None:
+        """Run the job; where a thread waits for it, that one reads the rows."""
+        tick, job = self._tick, self._job
+        try:
+            job.run(tick and (lambda: worker.tell(partial(job.hand_out, tick))))
+        except ChatError as error:
+            error.hint = " ".join(filter(None, [error.hint, self._how_far()]))
+            raise
+        if job.is_stopped:
+            raise ChatInterrupted("Stopped.", hint=self._how_far())
+
+    def _how_far(self) -> str:
+        lost, failed = self._job.progress.lost, self.failed
+        words = f"{counted(self.answered, 'row')} answered by this run"
+        words += f", {failed:,} failed" if failed else ""
+        words += f", kept in {self.path.name}: the same call goes on."
+        words += f" {counted(lost, 'row')} lost whose reply had come." if lost else ""
+        return words
+
+
+class Bar:
+    """Bar by tqdm that a person watches; without tqdm, and without a person, it shows nothing.
+
+    Args:
+        total: how many rows are to be asked; ``None`` is unknown.
+        is_watched: whether a person sees what is printed.
+    """
+
+    def __init__(self, total: int | None, *, is_watched: bool) -> None:
+        """Show an empty bar."""
+        self._bar: Any = None
+        if is_watched:
+            try:
+                tqdm: Callable[..., Any] = import_module("tqdm.auto").tqdm
+            except ImportError:
+                return
+            self._bar = tqdm(total=total, unit="row", leave=False)
+
+    def show(self, progress: Progress, credits_left: int | None) -> None:
+        """Show how far a job has come.
+
+        Args:
+            progress: its rows so far.
+            credits_left: credits left by the latest answer; ``None`` is unknown.
+        """
+        if self._bar is None:
+            return
+        self._bar.n = progress.answered + progress.failed
+        words = [] if credits_left is None else [f"{counted(credits_left, 'credit')} left"]
+        words += [progress.waiting] if progress.waiting else []
+        self._bar.set_postfix_str(", ".join(words), refresh=False)
+        self._bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
 def run(
     environment: Environment,
     ledger: Ledger,
@@ -317,7 +488,7 @@ def _refused(tasks: Tasks, cassette: str) -> Iterator[Task]:
     """Refuse the first row that would be sent while a cassette is replayed."""
     for task in tasks:
         raise NotRecordedError(
-            f"{cassette} is replayed here, and row {task.row:,} has no answer in "
+            f"{cassette} is replayed here, and row {task.line.row:,} has no answer in "
             f"{tasks.file.path.name}. Nothing was sent.",
             hint="A cassette holds no rows of a map; the map's own file does.",
         )

@@ -622,7 +622,7 @@ class AskRun:
         """
         followers = self.session.followers
         try:
-            worker: Worker[None] = Worker(partial(self._work, view), self.halt)
+            worker: Worker[None] = Worker(partial(self._work, view), self.halt.stop)
             answer = self._end(view, worker.wait())
         except BaseException as error:
             followers.tell(Ended(self.asked, self.answer, error))

@@ -33,29 +33,53 @@ class Worker(Generic[_T]):
 
     Args:
         work: what is done, in a copy of the caller's context; it takes the worker.
-        halt: stopped where the thread that waits is interrupted.
+        stop: stops it, where the thread that waits is interrupted; again at each interrupt.
+        daemon: whether the interpreter exits without waiting for it.
     """
 
-    def __init__(self, work: Callable[[Worker[_T]], _T], halt: Halt) -> None:
+    def __init__(
+        self,
+        work: Callable[[Worker[_T]], _T],
+        stop: Callable[[], object],
+        *,
+        daemon: bool = True,
+    ) -> None:
         """Start nothing yet."""
         self.caller = threading.get_ident()
         self.error: BaseException | None = None
         """What the work raised."""
         self._work = work
-        self._halt = halt
+        self._stop = stop
         self._result: _T
-        self._is_over = False
+        self._is_started = self._is_over = self._is_deaf = False
         self._calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
-        self._permit = [True]
+        self._begun = threading.Lock()
         run = partial(contextvars.copy_context().run, self._run)
-        self._thread = threading.Thread(target=run, name="chatmagic-worker", daemon=True)
+        self._thread = threading.Thread(target=run, name="chatmagic-worker", daemon=daemon)
+
+    def start(self) -> None:
+        """Start, for a caller that does not wait."""
+        self._is_started = True
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Stop the work; where it is not begun, it never will be."""
+        self._is_deaf = True
+        self._stop()
+        if self._begun.acquire(blocking=False):
+            self._is_over = True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is started and has not ended."""
+        return self._is_started and not self._is_over
 
     def tell(self, call: Callable[[], object]) -> None:
         """Have the thread that waits call something; called in the worker."""
         self._calls.put(call)
 
     def tell_first(self, call: Callable[[], object]) -> None:
-        """Have the thread that waits call something, and go on when it is done, or at a stop."""
+        """Have the thread that waits call something, and go on when it has; or at an interrupt."""
         done = threading.Event()
 
         def called() -> None:
@@ -63,7 +87,7 @@ class Worker(Generic[_T]):
             done.set()
 
         self._calls.put(called)
-        while not done.wait(NAP) and self._halt.reason is None:
+        while not (done.wait(NAP) or self._is_deaf):
             pass
 
     def wait(self) -> BaseException | None:
@@ -77,13 +101,10 @@ class Worker(Generic[_T]):
         for _ in range(MOST_INTERRUPTS):
             try:
                 if raised is None:
-                    self._thread.start()
-                    self._listen()
+                    self.start()
                 else:
-                    self._halt.stop()
-                    # Where the thread was not started, it never will be.
-                    if not self._is_permitted():
-                        self._listen(calls=False)
+                    self.cancel()
+                self._listen()
                 return raised  # noqa: TRY300 - an interrupt here is one of the wait
             except BaseException as error:  # noqa: BLE001 - the work ends whatever is raised here
                 raised = raised or error
@@ -101,25 +122,18 @@ class Worker(Generic[_T]):
             raise self.error
         return self._result
 
-    def _is_permitted(self) -> bool:
-        """Return whether nothing is begun yet: true once, for the thread that asks first."""
-        try:
-            return self._permit.pop()
-        except IndexError:
-            return False
-
-    def _listen(self, *, calls: bool = True) -> None:
+    def _listen(self) -> None:
         while not (self._is_over and self._calls.empty()):
             try:
                 # Not every system can interrupt a wait without an end.
                 call = self._calls.get(timeout=NAP)
             except queue.Empty:
                 continue
-            if calls and call is not None:
+            if call is not None and not self._is_deaf:
                 call()
 
     def _run(self) -> None:
-        if self._is_permitted():
+        if self._begun.acquire(blocking=False):
             try:
                 self._result = self._work(self)
             except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
@@ -249,7 +263,7 @@ def whole(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:
     Raises:
         KeyboardInterrupt: an interrupt; what was begun is done.
     """
-    worker = Worker(work, halt or Halt())
+    worker = Worker(work, (halt or Halt()).stop)
     if (raised := worker.wait()) is not None:
         raise raised
     return worker.result

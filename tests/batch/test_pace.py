@@ -49,14 +49,14 @@ def test_no_more_go_than_there_are_credits(
     """Those under way may not be counted yet; what ends may tell more, so it is waited for."""
     pause = noted(credits(remaining)).pause(under_way, cost, 1000.0)
     assert (pause is None) == goes
-    assert pause is None or (pause.is_short and pause.until is None)
+    assert pause is None or (pause.is_waited_for and pause.until is None)
 
 
 def test_no_credits_until_the_reset() -> None:
     """The reset is as far away as the answer says, by a clock of ours that never jumps."""
     pace = noted(credits(0))
     assert pace.pause(0, 1, 1000.0) == Pause(EMPTY, 4600.0)
-    assert pace.pause(0, 1, 4541.0) == Pause(EMPTY, 4600.0, is_short=True)
+    assert pace.pause(0, 1, 4541.0) == Pause(EMPTY, 4600.0, is_waited_for=True)
     assert pace.pause(0, 1, 4600.0) is None
     assert noted(credits(0, None)).pause(0, 1, 1e9) == Pause(EMPTY, None)
 
@@ -75,13 +75,13 @@ def test_figures_that_are_known_do_not_move() -> None:
 def test_a_window_of_requests() -> None:
     """One of a minute is waited for by itself, a longer one only if told."""
     assert noted(None, window(0, 30)).pause(0, 1, 1000.0) == Pause(
-        "No requests are left in this window.", 1030.0, is_short=True
+        "No requests are left in this window.", 1030.0, is_waited_for=True
     )
     assert noted(None, window(2, 30)).pause(1, 1, 1000.0) is None
     assert noted(None, window(0, 30)).pause(0, 1, 1030.0) is None
     long = noted(None, window(0, 90)).pause(0, 1, 1000.0)
     assert long is not None
-    assert not long.is_short
+    assert not long.is_waited_for
 
 
 def test_the_same_window_does_not_move() -> None:
@@ -105,7 +105,7 @@ def test_a_refusal(error: RateLimitError, until: float | None) -> None:
     """What it says of the time counts for all requests."""
     pace = Pace()
     pause = pace.refuse(error, 1000.0, NOON)
-    assert pause == Pause("No.", until, is_short=until is not None and until < 1060)
+    assert pause == Pause("No.", until, is_waited_for=until is not None and until < 1060)
     assert pace.pause(0, 1, 1000.0) == (pause if until and until > 1000 else None)
     assert pace.pause(0, 1, 5000.0) is None
 

@@ -178,7 +178,9 @@ def test_rows_under_way_as_the_interpreter_exits_are_stored(tmp_path: Path) -> N
 
 PLACES: Final = tuple(
     str(ROOT / "chatmagic" / name)
-    for name in ("batch/job.py", "batch/job_file.py", "batch/rows.py", "session/map.py")
+    for name in ("batch/job.py", "batch/job_file.py", "batch/rows.py", "session/map.py",
+        "session/worker.py",
+    )
 )  # fmt: skip
 EVERY: Final = 7
 """Of the lines that a map runs through in its own thread, each so-many-th is struck."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,15 +16,18 @@ from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment, variables
+from jobs import Rig, Slow, raising
 from libraries import library
 from logged import Emulator
 from row_service import RowService
 from shells import KEY, Shell
 
 import chatmagic
+from chatmagic.batch.job import Job, Progress
 from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
+    AuthenticationError,
     ChatError,
     ChatInterrupted,
     InputError,
@@ -32,10 +36,10 @@ from chatmagic.errors import (
     ReplyFormatError,
     ServiceError,
 )
-from chatmagic.models import Message
+from chatmagic.models import Message, Reply
 from chatmagic.protocol.wire import Request
 from chatmagic.session.events import Ask
-from chatmagic.session.map import RowAsker
+from chatmagic.session.map import Bar, MapHandle, RowAsker
 from chatmagic.session.session import Session
 
 
@@ -174,7 +178,7 @@ def test_replies_longer_than_their_room_are_counted(asking: Session, service: Ro
     service.answers = lambda _: "long " * 100_000
     with full_disk(200_000), pytest.raises(ChatError) as caught:
         asking.map("{{ it }}", ["a", "b", "c"], workers=2, yes=True)
-    assert str(caught.value).endswith("2 replies are lost that had come.")
+    assert str(caught.value).endswith("2 rows lost whose reply had come.")
 
 
 def test_a_torn_line_costs_its_row_alone(
@@ -545,6 +549,142 @@ def test_an_interrupt_of_the_question(
         asking.map("{{ it }}", ["a"])
     assert service.bodies == []
     assert files() == []
+
+
+def made(rig: Rig, rows: Any) -> MapHandle:
+    """Give the handle of a job, whose result is the texts in its file."""
+    job = rig.job(rows)
+    return MapHandle(job, rig.tasks, lambda: [reply.text for reply in rig.kept().values()])
+
+
+@pytest.fixture
+def slow() -> Slow:
+    """Give answers that wait."""
+    return Slow()
+
+
+@pytest.fixture
+def rig(tmp_path: Path, slow: Slow) -> Rig:
+    """Give a job with two threads whose answers wait."""
+    return Rig(tmp_path / "job.jsonl", slow)
+
+
+def test_the_notebook_goes_on(rig: Rig, slow: Slow) -> None:
+    """The handle says how far it is, and has the result."""
+    handle = made(rig, ["a", "b"])
+    handle.start()
+    assert handle.is_running
+    assert repr(handle) == "<map, running: 0 of 2 rows answered, 0 failed; job.jsonl>"
+    slow.wait(1)
+    handle._job.progress.waiting = "waiting until noon"
+    assert repr(handle).startswith("<map, waiting until noon: 0 of")
+    slow.go.set()
+    assert handle.result() == handle.result() == ["A", "B"]
+    assert (handle.answered, handle.failed, handle.credits_left) == (2, 0, None)
+    assert repr(handle) == "<map, not running: 2 of 2 rows answered, 0 failed; job.jsonl>"
+
+
+def test_a_stop(rig: Rig, slow: Slow) -> None:
+    """The rows under way end; the result is an error that says how to go on."""
+    handle = made(rig, [*"abcd"])
+    handle.start()
+    slow.wait(2)
+    handle.stop()
+    handle.stop()
+    slow.go.set()
+    for _ in range(2):
+        with pytest.raises(ChatInterrupted) as caught:
+            handle.result()
+        assert str(caught.value) == (
+            "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call goes on."
+        )
+
+
+def test_an_interrupt_of_the_wait_stops_nothing(
+    rig: Rig, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so, as rows that are asked are paid for."""
+    handle = made(rig, ["a", "b"])
+    handle.start()
+    with monkeypatch.context() as patch:
+        patch.setattr("time.sleep", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(ChatInterrupted) as caught:
+            handle.result()
+    assert str(caught.value) == "Interrupted while waiting: the map goes on. stop() ends it."
+    assert handle.is_running
+    slow.go.set()
+    assert handle.result() == ["A", "B"]
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_an_error_is_raised_where_the_result_is_wanted(tmp_path: Path, *, block: bool) -> None:
+    """With how far it came."""
+    error = AuthenticationError("Key.", hint="Log in.")
+    handle = made(Rig(tmp_path / "job.jsonl", raising(lambda: error, "b"), workers=1), [*"abc"])
+    if not block:
+        handle.start()
+    with pytest.raises(AuthenticationError) as caught:
+        handle.run(is_watched=False) if block else handle.result()
+    assert str(caught.value) == (
+        "Key. Log in. 1 row answered by this run, kept in job.jsonl: the same call goes on."
+    )
+
+
+@pytest.mark.parametrize(("times", "texts"), [(1, "AB"), (2, "ab"), (3, "ab")])
+def test_an_interrupt_lets_rows_under_way_end_and_a_second_one_cuts_them_off(
+    rig: Rig, slow: Slow, monkeypatch: pytest.MonkeyPatch, times: int, texts: str
+) -> None:
+    """No other row is begun; all are kept as what they are. A third one does not wait."""
+    interrupts, interrupt = [KeyboardInterrupt()] * times, Job.interrupt
+
+    def rows() -> Iterator[str]:
+        yield from "ab"
+        slow.wait(2)
+        raise interrupts.pop()
+
+    def answer(prompt: str, halt: Halt) -> str:
+        reply = slow(prompt, halt)
+        if halt.reason is not None:
+            raise ChatInterrupted("Interrupted.", reply=Reply(prompt, state="interrupted"))
+        return reply
+
+    def interrupted(job: Job) -> None:
+        interrupt(job)
+        if interrupts:
+            raise interrupts.pop()
+        slow.go.set()
+
+    monkeypatch.setattr(Job, "interrupt", interrupted)
+    rig.asking.answer = answer
+    handle = made(rig, rows())
+    with pytest.raises(ChatInterrupted, match=r"^Interrupted\. \d rows? answered by this run"):
+        handle.run(is_watched=False)
+    assert handle.is_running == (times == 3)
+    slow.go.set()
+    with pytest.raises(ChatInterrupted):
+        handle.result()
+    assert sorted(rig.asking.asked) == ["a", "b"]
+    kept = [(reply.text, reply.error) for reply in rig.kept().values()]
+    assert kept == [(text, "Interrupted." if times > 1 else None) for text in texts]
+
+
+def test_a_person_sees_rows_and_credits(capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing of it once it is closed; headless, and without tqdm, nothing at all."""
+    library("tqdm")
+    for watched, without in [(True, False), (False, False), (True, True)]:
+        with pytest.MonkeyPatch.context() as patch:
+            if without:
+                patch.setitem(sys.modules, "tqdm.auto", None)
+            bar = Bar(9, is_watched=watched)
+        bar.show(Progress(answered=2, failed=1, waiting="waiting until noon"), 7)
+        shown = capsys.readouterr().err
+        is_seen = watched and not without
+        assert ("3/9" in shown) == is_seen
+        assert ("7 credits left, waiting until noon" in shown) == is_seen
+        bar.close()
+        closed = capsys.readouterr()
+        assert closed.out == ""
+        assert closed.err.rpartition("\r")[0].endswith(" ") if is_seen else not closed.err
 
 
 ASKED = Request((Message("user", "four"),))

@@ -1,0 +1,125 @@
+"""Jobs of many rows, asked by a function of the test."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from row_service import RowService
+
+import chatmagic
+from chatmagic.batch.job import Job, Tasks
+from chatmagic.batch.job_file import JobFile, RowReply
+from chatmagic.batch.rows import Rows
+from chatmagic.client.client import Client
+from chatmagic.client.halt import Halt
+from chatmagic.errors import InputError
+from chatmagic.models import Credits, Message, Reply
+from chatmagic.protocol.wire import Request
+
+PATIENCE = 60.0
+Answer = Callable[[str, Halt], str]
+
+
+def compose(
+    number: int, row: Mapping[str, Any], model: str = "m"
+) -> tuple[Request, InputError | None]:
+    """Make the request of a row."""
+    del number
+    problem = InputError("No.") if row["it"] == "bad" else None
+    return Request((Message("user", str(row["it"])),), extra={"model": model}), problem
+
+
+def capitals(prompt: str, halt: Halt) -> str:
+    """Answer in capitals."""
+    del halt
+    return prompt.upper()
+
+
+def raising(error: Callable[[], BaseException], at: Iterable[str]) -> Answer:
+    """Give an answer that raises for some prompts."""
+
+    def answer(prompt: str, halt: Halt) -> str:
+        if prompt in at:
+            raise error()
+        return capitals(prompt, halt)
+
+    return answer
+
+
+class Slow:
+    """Answers in capitals that wait until a test lets them."""
+
+    def __init__(self) -> None:
+        """Let none go."""
+        self.sent, self.go = threading.Semaphore(0), threading.Event()
+
+    def __call__(self, prompt: str, halt: Halt) -> str:
+        """Wait, and answer; a stop does not wake it, as of a server that does not answer yet."""
+        self.sent.release()
+        assert self.go.wait(PATIENCE)
+        return capitals(prompt, halt)
+
+    def wait(self, rows: int) -> None:
+        """Wait until so many more rows are under way."""
+        assert all(self.sent.acquire(timeout=PATIENCE) for _ in range(rows))
+
+
+class Asking:
+    """What a job asks by, as a test wants it.
+
+    Args:
+        answer: returns the reply to a prompt, or raises.
+    """
+
+    credits: Credits | None = None
+    service = "https://a"
+
+    def __init__(self, answer: Answer) -> None:
+        """Ask nothing yet."""
+        self.answer = answer
+        self.asked: list[str] = []
+        self.closed = 0
+
+    @contextlib.contextmanager
+    def connect(self) -> Iterator[Client]:
+        """Give a client that is not used, and count those that are closed."""
+        yield chatmagic.Client(transport=RowService())
+        self.closed += 1
+
+    def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
+        """Answer by the test's function."""
+        del client
+        prompt = request.messages[-1].content
+        self.asked.append(prompt)
+        return Reply(self.answer(prompt, halt), finish_reason="stop")
+
+    def cost(self) -> int:
+        """Give a credit."""
+        return 1
+
+
+class Rig:
+    """A job of some rows, and what its file has in the end."""
+
+    def __init__(self, path: Path, answer: Answer = capitals, **how: Any) -> None:
+        """Make it."""
+        self.path = path
+        self.asking = Asking(answer)
+        self.how = {"workers": 2, "waits": False, **how}
+
+    def job(self, rows: Iterable[object]) -> Job:
+        """Give the job of some rows."""
+        file = JobFile(self.path).open()
+        self.tasks = Tasks(Rows(rows), compose, "https://a", file)
+        return Job(self.tasks, file, self.asking, **self.how)
+
+    def kept(self) -> dict[int, RowReply]:
+        """Give what the file has, by row."""
+        file = JobFile(self.path).open()
+        replies = [reply for reply in file.replies(self.tasks.keys) if reply is not None]
+        file.close()
+        return {reply.row: reply for reply in replies}
