@@ -48,10 +48,10 @@ def killing(name, original, after=False, torn=False):
         return result if after else original(*args)
     return called
 
-Stream, Job, File = stream.ReplyStream, job.Job, job_file.JobFile
+Stream, Tracker, Job, File = stream.ReplyStream, stream.CreditTracker, job.Job, job_file.JobFile
 Job._send = killing("before it is sent", Job._send)
 Stream._body = killing("as it is sent", Stream._body)
-Stream._note_headers = killing("as the headers come", Stream._note_headers)
+Tracker.note_requests = killing("as the headers come", Tracker.note_requests)
 Stream.close = killing("as the reply ends", Stream.close)
 Job._keep = killing("before it is stored", Job._keep)
 File.append = killing("in the middle of its line", File.append, torn=True)
