@@ -24,7 +24,6 @@ from chatmagic.conversation.record import (
     Did,
     NewerVersionError,
     Record,
-    Sealed,
     canonical,
     check_seal,
     joined,
@@ -41,7 +40,6 @@ READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
 
 CHANGED: Final = "its record or its output was changed since it was asked: the seal does not match"
-NOT_SEALED: Final = "its record is not sealed"
 
 _REPLY: Final = re.compile(r'<div class="chatmagic [^"<>]*" role="group" aria-label="Reply">')
 _LIVE: Final = re.compile(r'<div class="[^"<>]*\bchatmagic-live\b')
@@ -59,34 +57,27 @@ class SavedOutput:
         own: hash of the cell's own identity; ``None`` where the file gives it none.
         kind: a ``turn``, the ``pick`` of a reply, ``instructions``, a ``thread``, or what was
             done to the conversation.
-        sealed: whether the record and its output are as they were sealed.
+        fault: what is wrong with its seal, in words; empty where nothing is.
         record: a turn's record, or that of a reply that was put back.
         steering: what it gives to the turns below, or the start of the thread that was deleted.
         text: its exact text; ``None`` where it is not there.
-        html: the same as it is shown; ``None`` where it is not there.
-        markdown: the same as paper shows it; ``None`` where it is not there.
+        rendered: the same as HTML and as Markdown, by type; ``None`` where it is not there.
         versions: of what rendered a reply, by package.
     """
 
     cell: int
     own: str | None
     kind: SavedKind
-    sealed: Sealed
+    fault: str
     record: Record | None = None
     steering: Steering | None = None
     text: str | None = None
-    html: str | None = None
-    markdown: str | None = None
+    rendered: Mapping[str, str | None] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def fault(self) -> str:
-        """What is wrong with its seal, in words; empty where nothing is."""
-        return {"sealed": "", "not sealed": NOT_SEALED, "changed": CHANGED}[self.sealed]
 
 
 @dataclass(frozen=True, slots=True)
-class CodeCell:
+class NotebookCell:
     """A code cell: what its source would do, and what its outputs are.
 
     Args:
@@ -120,7 +111,7 @@ class Notebook:
     path: Path
     outputs: list[SavedOutput] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    cells: list[CodeCell] = field(default_factory=list)
+    cells: list[NotebookCell] = field(default_factory=list)
     timed: list[int] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)
 
@@ -160,7 +151,7 @@ class Notebook:
         outputs = cell.get("outputs")
         outputs = outputs if isinstance(outputs, list) else []
         others = tuple(map(_other_kind, (each for each in outputs if _record_of(each) is None)))
-        self.cells.append(CodeCell(number, chat_cell.plan_of(source), bool(outputs), others))
+        self.cells.append(NotebookCell(number, chat_cell.plan_of(source), bool(outputs), others))
         if "live" in others:
             self.problems.append(
                 f"cell {number}: its reply is not complete: it was saved while it still came."
@@ -187,20 +178,21 @@ class Notebook:
             sealed = check_seal(cast("Mapping[str, Any]", value), json_at(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
             is_reply = kind in {"turn", "pick"}
-            is_exact = is_reply and sealed == "sealed"
-            text = json_at(value, "text") if is_exact else None
+            text = json_at(value, "text") if is_reply and sealed == "sealed" else None
             text = json_at(output, "data", "text/plain") if text is None else text
             self.outputs.append(
                 SavedOutput(
                     cell,
                     own,
                     cast("SavedKind", kind),
-                    sealed,
+                    "" if sealed == "sealed" else CHANGED,
                     record=Record.from_json(value) if is_reply else None,
                     steering=None if steering is None else steering.from_json(value),
                     text=text_of(text),
-                    html=text_of(json_at(output, "data", "text/html")),
-                    markdown=text_of(json_at(output, "data", "text/markdown")),
+                    rendered={
+                        kind: text_of(json_at(output, "data", kind))
+                        for kind in ("text/html", "text/markdown")
+                    },
                     versions=versions if isinstance(versions, Mapping) else {},
                 )
             )
@@ -210,7 +202,7 @@ class Notebook:
             self.problems.append(f"cell {cell}: a malformed record was left out: {error}.")
 
 
-def read(path: Path) -> Notebook:
+def read_notebook(path: Path) -> Notebook:
     """Read a notebook.
 
     Args:
@@ -219,7 +211,7 @@ def read(path: Path) -> Notebook:
     Raises:
         InputError: there is none, or it is not a notebook of format 4.
     """
-    return parse(content_of(path), path)
+    return parse_notebook(content_of(path), path)
 
 
 def content_of(path: Path) -> bytes:
@@ -237,7 +229,7 @@ def content_of(path: Path) -> bytes:
     return content
 
 
-def parse(content: bytes, path: Path) -> Notebook:
+def parse_notebook(content: bytes, path: Path) -> Notebook:
     """Read a notebook's content.
 
     Args:
@@ -317,7 +309,9 @@ def json_at(value: object, *names: str) -> object:
     return value
 
 
-def write(cells: Iterable[tuple[str, str, tuple[dict[str, Any], dict[str, Any]] | None]]) -> str:
+def notebook_json(
+    cells: Iterable[tuple[str, str, tuple[dict[str, Any], dict[str, Any]] | None]],
+) -> str:
     """Return the content of a notebook.
 
     Args:
@@ -345,7 +339,7 @@ def write(cells: Iterable[tuple[str, str, tuple[dict[str, Any], dict[str, Any]] 
 
 
 def is_untouched(content: bytes) -> bool:
-    """Return whether a notebook's cells are as :func:`write` gave them.
+    """Return whether a notebook's cells are as :func:`notebook_json` gave them.
 
     Args:
         content: the notebook's content.

@@ -187,7 +187,7 @@ def of_file(file: str) -> Iterator[TurnRow]:
         file: the file's path, as it was given.
     """
     try:
-        read = notebook.read(Path(file))
+        read = notebook.read_notebook(Path(file))
     except InputError as error:
         yield TurnRow(file=file, error=str(error))
         return

@@ -3,7 +3,7 @@
 The source of each code cell says what it would ask, and so what must stand below it: exactly one
 sealed output of that prompt with those options, and nothing else. Each sealed output needs a
 source that asks it, and each turn was asked after those that stood above it then. A cassette is in
-order when it can be read, holds each exchange once, and each request carried what stands above it.
+order when it can be read, and holds each exchange once.
 Given both, each reply that a notebook shows is to be in a cassette.
 
 A seal is no signature: who knows the code can make another one.
@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
-from chatmagic.archive.notebook import CodeCell, Notebook, SavedOutput
+from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.restore import Restored
 from chatmagic.archive.table import TurnRow
 from chatmagic.cassette.file import CassetteFile, Interaction
@@ -124,7 +124,7 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
             if is_cassette(path):
                 held[one_line(path.name, LONGEST_NAME)] = _audit_cassette(path, found)
             else:
-                notebooks.append((found, notebook.read(path)))
+                notebooks.append((found, notebook.read_notebook(path)))
         except InputError as error:
             found.problems.append(str(error))
     exchanges = [interaction for each in held.values() for interaction in each]
@@ -209,9 +209,7 @@ def _rendered(saved: SavedOutput, record: Record) -> bool | None:
     except ValueError:
         return None
     shown = output.bundle(reply, record)
-    # A release before this one saved no Markdown.
-    is_written = saved.markdown in (None, shown["text/markdown"])
-    return bool(shown["text/html"] == saved.html and is_written)
+    return all(text == shown[kind] for kind, text in saved.rendered.items())
 
 
 _SETTINGS: Final = sorted(
@@ -266,7 +264,7 @@ def _compared(found: Audit, read: Notebook) -> dict[int, bool | None]:
     return agrees
 
 
-def _judge_others(found: Audit, cell: CodeCell, *, is_gone: bool) -> None:
+def _judge_others(found: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
     """Add what is to say of a cell's outputs without a record, and of those that are gone."""
     others, plan = cell.others, cell.plan
     is_ours = bool(plan.commands) and not plan.code
@@ -297,7 +295,7 @@ def _judge_settings(found: Audit, untold: Mapping[str, Mapping[int, object]]) ->
             found.wrong(cell, f"it was {asked}, which its source does not say")
 
 
-def _left(cell: CodeCell, texts: str = "") -> list[Command]:
+def _left(cell: NotebookCell, texts: str = "") -> list[Command]:
     """Return the magics of a cell that each leave a record, but for what a setting may hide."""
     is_quiet = "ChatMagics.quiet" in texts
     commands = (each for each in cell.plan.commands if each.is_once and each.recorded)
@@ -315,10 +313,8 @@ def _fits(command: Command, saved: SavedOutput) -> bool:
     parsed = command.parsed(record.parameters)
     if parsed is None or record.in_place_of or parsed.prompt != record.prompt.rstrip("\n"):
         return False
-    # An earlier version kept the numbers of the cells that went along.
-    told = {name: value for name, value in record.parameters.items() if name != "cells"}
     has_values = any(value.kind is None for value in record.values)
-    return parsed.parameters == told and not (parsed.raw and has_values)
+    return parsed.parameters == record.parameters and not (parsed.raw and has_values)
 
 
 def _is_typed(command: Command, steering: Steering | None) -> bool:
@@ -343,53 +339,37 @@ def _difference(command: Command | None, saved: SavedOutput) -> str:
 def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     """Return by turns' numbers whether the order is the cells'; ``None`` where that is unknown."""
     in_order: dict[int, bool | None] = {}
-    kinds = {cell.number: _LOAD if _loads(cell) else _UNSEEN for cell in read.cells if _hides(cell)}
+    hiding = {cell.number: _loads(cell) for cell in read.cells if _hides(cell)}
     for number, (turn, window) in restored.asked.items():
         # A cell below may have brought another reply to what stands above it since.
         in_order[number] = turn.carried == window.visible.newest(turn.last)
-        if not in_order[number]:
-            above = [(restored.cells[each], each) for each in window.visible]
-            unseen = [mark for mark in kinds.items() if mark[0] <= restored.cells[number]]
-            in_order[number] = None if _may_fit(turn, _marks(above, unseen)) else False
+        cell = restored.cells[number]
+        unseen = [each for each in hiding if each <= cell]
+        if not in_order[number] and unseen:
+            load = max((each for each in unseen if hiding[each]), default=0)
+            above = [each for each in window.visible if restored.cells[each] > load]
+            in_order[number] = None if _may_fit(turn, above, is_loaded=load > 0) else False
     return in_order
 
 
-_UNSEEN: Final = 0
-_LOAD: Final = -1
+def _may_fit(turn: Turn, above: Sequence[int], *, is_loaded: bool) -> bool:
+    """Return whether a turn carried those above it, beside others that no output tells.
 
-
-def _marks(above: Sequence[tuple[int, int]], unseen: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the numbers of the turns above, and between them what cells may have asked unseen."""
-    marks: list[int] = []
-    rest, hiding = [*unseen], {cell for cell, _ in unseen}
-    for cell, number in above:
-        while rest and rest[0][0] <= cell:
-            marks.append(rest.pop(0)[1])
-        marks += [number, _UNSEEN] if cell in hiding else [number]
-    return [*marks, *(mark for _, mark in rest)]
-
-
-def _may_fit(turn: Turn, marks: list[int]) -> bool:
-    """Return whether a turn carried those above it, and others where cells may have asked unseen.
-
-    A load puts what it brings in place of all above it, or brings the same again.
+    Args:
+        turn: the turn.
+        above: the numbers of the turns that stand above it, below the last load.
+        is_loaded: whether there is a load: it puts others in place of all above it.
     """
-    for number in [*turn.carried][::-1]:
-        while number and marks and marks[-1] == _UNSEEN:
-            marks.pop()
-        if not marks or marks[-1] not in {number, _LOAD}:
-            return False
-        if marks[-1] == _LOAD:
-            return True
-        if number:
-            marks.pop()
-    # Of those that no digest tells, some may stand above.
+    known = [number for number in turn.carried if number]
+    both = min(len(known), len(above))
+    # Of a turn with ``--last``, or in a notebook without its beginning, some may stand above.
     is_part = turn.last is not None or turn.carried.root.total > 0
-    since = marks[len(marks) - marks[::-1].index(_LOAD) :] if _LOAD in marks else marks
-    return is_part or not any(since)
+    is_enough = len(known) >= len(above) or is_part
+    is_no_more = len(known) <= len(above) or is_loaded
+    return is_enough and is_no_more and known[len(known) - both :] == above[len(above) - both :]
 
 
-def _loads(cell: CodeCell) -> bool:
+def _loads(cell: NotebookCell) -> bool:
     return any(command.name == "chat_load" for command in cell.plan.commands)
 
 
@@ -401,7 +381,7 @@ def _cassettes(read: Notebook) -> set[str]:
     return {path.name for path in words if is_cassette(path)}
 
 
-def _hides(cell: CodeCell) -> bool:
+def _hides(cell: NotebookCell) -> bool:
     """Return whether a cell may have asked what no output tells: quietly, from Python, a load."""
     plan = cell.plan
     asks_quietly = any(each.is_quiet or each.name == "chat_panel" for each in plan.commands)
@@ -473,12 +453,14 @@ def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
     held = file.read()
     if not file.exists():
         raise InputError(f"{path} is not there.")
-    _note_doubles(found, held)
-    first: dict[str, int] = {}
-    for place, interaction in enumerate(held):
-        if (turn := interaction.turn) is not None:
-            first.setdefault(turn, place)
-    for place, interaction in enumerate(held):
+    earlier: dict[str, list[Interaction]] = defaultdict(list)
+    for place, interaction in enumerate(held, 1):
+        same = earlier[interaction.request]
+        # Two replies leave other credits; two errors, or where none are told, may be equal.
+        is_told = any(name.lower() == _LEFT for name, _ in interaction.headers)
+        if interaction.is_reply and is_told and interaction in same:
+            found.wrong(place, "it stands above once more")
+        same.append(interaction)
         date = crediting.date(interaction.headers)
         facts = ReplyFacts(
             **shared_fields(interaction, BodyFacts),
@@ -488,50 +470,17 @@ def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
             origin=interaction.origin,
         )
         failed = {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
-        is_in_order = _in_order(place, interaction, first)
         row = Row.of_reply(
             facts,
             **({} if interaction.is_reply else failed),
-            cell_number=place + 1,
+            cell_number=place,
             prompt=interaction.as_typed,
             asked_model=interaction.asked_model,
             request=interaction.request,
             agrees=True,
-            in_order=is_in_order,
         )
         found.turns.append(row)
-        if is_in_order is False:
-            found.wrong(place + 1, "it carried a turn that is recorded below it")
     return held
-
-
-def _in_order(place: int, interaction: Interaction, first: Mapping[str, int]) -> bool | None:
-    """Return whether the turns that a request carried stand above it; ``None`` is not known."""
-    stand = [first.get(turn) for turn in interaction.before]
-    if any(other is not None and other >= place for other in stand):
-        return False
-    return None if None in stand else True
-
-
-def _note_doubles(found: Audit, held: Sequence[Interaction]) -> None:
-    """Add a line for each exchange that stands twice, and for requests with many answers."""
-    same: dict[str, list[int]] = defaultdict(list)
-    for place, interaction in enumerate(held):
-        earlier = next((n for n in same[interaction.request] if held[n] == interaction), None)
-        if earlier is not None:
-            # Two replies leave other credits; two errors, or where none are told, may be equal.
-            names = {name.lower() for name, _ in interaction.headers}
-            words = f"it is exchange {earlier + 1} once more"
-            if interaction.is_reply and _LEFT in names:
-                found.wrong(place + 1, words)
-            else:
-                found.remark([place + 1], words)
-        same[interaction.request].append(place)
-    found.remarks += [
-        f"{numbered([n + 1 for n in places], 'exchange')} answer the same request, in this order."
-        for places in same.values()
-        if len({held[place].text for place in places}) > 1
-    ]
 
 
 # --- What a file gives away ----------------------------------------------------------------------
@@ -542,13 +491,15 @@ _PATH: Final = re.compile(
 # What stands before an @ is a name and a password.
 _ADDRESS: Final = re.compile(r"https?://(?:[^\s\"'<>)\]}/?#]*@)?([\w.-]+)")
 _KEY: Final = re.compile(r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}")
-_FINDERS: Final[tuple[Callable[[str], Iterable[str]], ...]] = (
-    lambda text: (f"path {match[1]}" for match in _PATH.finditer(text)),
-    lambda text: (f"host {match[1]}" for match in _ADDRESS.finditer(text)),
-    lambda text: ["perhaps an API key: the text sets one"] if _KEY.search(text) else [],
-    lambda text: (f"what looks like {name}" for name in key_shapes_in(text)),
-)
-"""Each returns in words what one text of a notebook gives away."""
+
+
+def _disclosed(text: str) -> Iterator[str]:
+    """Yield in words what one text of a notebook gives away."""
+    yield from (f"path {match[1]}" for match in _PATH.finditer(text))
+    yield from (f"host {match[1]}" for match in _ADDRESS.finditer(text))
+    if _KEY.search(text):
+        yield "perhaps an API key: the text sets one"
+    yield from (f"what looks like {name}" for name in key_shapes_in(text))
 
 
 def disclosures(read: Notebook) -> list[str]:
@@ -571,12 +522,11 @@ def disclosures(read: Notebook) -> list[str]:
         # What was typed, the cell says anyway.
         if isinstance(saved.steering, Instructions) and saved.steering.value.expression
     ]
-    for find in _FINDERS:
-        places: dict[str, list[int]] = {}
-        for number, text in read.texts:
-            for words in find(text):
-                places.setdefault(words, []).append(number)
-        lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
+    places: dict[str, list[int]] = defaultdict(list)
+    for number, text in read.texts:
+        for words in _disclosed(text):
+            places[words].append(number)
+    lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
     if read.timed:
         lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
     return lines
@@ -694,8 +644,8 @@ def _model(row: Row) -> str:
 def _totals(turns: Sequence[Row]) -> str:
     count = len(turns)
     parts = [counted(count, "turn")]
-    early = {state: sum(turn.state == state for turn in turns) for state in EARLY}
-    parts += [f"{number:,} {state}" for state, number in early.items() if number]
+    states = Counter(turn.state for turn in turns)
+    parts += [f"{states[state]:,} {state}" for state in EARLY if states[state]]
     tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
     took = [turn.took for turn in turns if turn.took is not None]
     if tokens:

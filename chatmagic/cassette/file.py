@@ -495,7 +495,7 @@ def from_notebook(path: Path) -> tuple[Interaction, ...]:
         InputError: the file is no notebook, no reply in it can be replayed, or a reply was changed
             since it was recorded.
     """
-    file = notebook.read(path)
+    file = notebook.read_notebook(path)
     changed = [saved.cell for _, saved, _ in file.turns if saved.fault]
     if changed:
         held = "holds" if len(changed) == 1 else "hold"

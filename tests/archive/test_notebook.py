@@ -61,7 +61,7 @@ def test_turns_are_found_in_the_order_of_the_cells() -> None:
 def test_what_is_no_notebook_is_told(content: bytes) -> None:
     """In one line."""
     with pytest.raises(InputError, match=r"other\.ipynb is not a notebook of format 4"):
-        notebook.parse(content, HERE)
+        notebook.parse_notebook(content, HERE)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_is_no_notebook_is_told(content: bytes) -> None:
 def test_what_cannot_be_read_is_told(tmp_path: Path, name: str, said: str) -> None:
     """No file, a folder, a name that is none."""
     with pytest.raises(InputError, match=said):
-        notebook.read(tmp_path / name)
+        notebook.read_notebook(tmp_path / name)
 
 
 def test_malformed_parts_are_left_out_with_a_line() -> None:
@@ -142,7 +142,9 @@ def test_whatever_stands_in_a_notebook_it_is_read_or_refused(
     holder[key] = item
     for value in (item, whole):
         try:
-            found = notebook.parse(json.dumps(value).encode("utf-8", "surrogatepass"), HERE)
+            found = notebook.parse_notebook(
+                json.dumps(value).encode("utf-8", "surrogatepass"), HERE
+            )
         except InputError:
             continue
         told = restore.restore(found)
@@ -155,10 +157,10 @@ def test_what_is_written_is_a_notebook_and_is_known_again() -> None:
     told = {"chatmagic": record("p", "r\u2028s\n").to_json()}
     data = {"text/plain": "r\u2028s\n", "text/html": "<p>"}
     cells = [("a", "%load_ext chatmagic", None), ("b", "%%chat\np", (data, told))]
-    content = notebook.write(cells)
-    assert content == notebook.write(cells)
+    content = notebook.notebook_json(cells)
+    assert content == notebook.notebook_json(cells)
     nbformat.validate(nbformat.reads(content, as_version=4))  # type: ignore[no-untyped-call]
-    found = notebook.parse(content.encode(), HERE)
+    found = notebook.parse_notebook(content.encode(), HERE)
     assert [told.text for told in found.outputs] == ["r\u2028s\n"]
     saved_again = nbformat.writes(nbformat.reads(content, as_version=4))  # type: ignore[no-untyped-call]
     value = json.loads(saved_again)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,14 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 from chatmagic.render.sanitize import frame, live_box, live_mark
 
+Audited = Callable[[Sequence[Any]], tuple[int, str]]
+
+
+@pytest.fixture
+def audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Audited:
+    """Give the command on a notebook of these cells: its exit code and what it printed."""
+    return lambda cells: run(capsys, [save(tmp_path / "n.ipynb", cells)])
+
 
 def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line a turn, and what it all took."""
@@ -44,29 +53,26 @@ def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ]
 
 
-def test_a_quiet_cell_above_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_quiet_cell_above_is_no_fault(audited: Audited) -> None:
     """Its turn is in no output, so nobody can tell whether it is the one that was carried."""
     first, quiet = Turn(prompt="p", reply=Reply("r")).digest, "0" * 64
     asks = cell("%chat -q between")
     carrying = page("q", "s", carried=(first, quiet))
     latest = page("v", "w", carried=(quiet,), parameters={"last": 1})
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), asks, carrying])])
+    code, told = audited([page(), asks, carrying])
     assert code == 0
     assert told.splitlines()[3].split()[-2:] == ["yes", "-"]
     assert "cell 3 carried a turn that no output here holds" in told
-    assert run(capsys, [save(tmp_path / "n.ipynb", [page(), asks, latest])])[0] == 0
-    others = {
-        "below": [page(), carrying, asks],
-        "before": [asks, page(), carrying],
-        "gone": [page(), carrying],
-        "changed": [page("new"), asks, carrying],
-        "more": [page(), asks, page("new"), carrying],
-        "swapped": [page(), asks, page("q", "s", carried=(quiet, first))],
-    }
-    for name, cells in others.items():
-        code, told = run(capsys, [save(tmp_path / f"{name}.ipynb", cells)])
-        assert code == 1, name
-        assert "it was asked after other turns" in told
+    assert audited([page(), asks, latest])[0] == 0
+    for cells in (
+        [page(), carrying, asks],
+        [page(), carrying],
+        [page("new"), asks, carrying],
+        [page(), asks, page("new"), carrying],
+        [page(), asks, page("new", carried=(first, quiet)), carrying],
+    ):
+        code, told = audited(cells)
+        assert (code, "it was asked after other turns" in told) == (1, True)
 
 
 def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,9 +107,7 @@ def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(capsys, ["--summary", *[tmp_path / "ok.ipynb"] * 2])[1].endswith("all in order.\n")
 
 
-def test_what_is_unknown_or_early_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_unknown_or_early_is_told(audited: Audited) -> None:
     """Neither 0 nor a normal end; a cell without output is no fault."""
     unknown: dict[str, Any] = {
         "usage": None, "credits": None, "took": None, "model": None, "finish_reason": None,
@@ -116,7 +120,7 @@ def test_what_is_unknown_or_early_is_told(
         page("c", state="cut off", credits=replace(FIGURES, limit=None), usage=None, carried=()),
         cell("%chat d"),
     ]
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+    code, told = audited(cells)
     rows = [line.split() for line in told.splitlines()[2:5]]
     assert rows == [
         ["1", "p", "?", "?", "?", "?", "?", "live", "yes", "yes"],
@@ -126,12 +130,10 @@ def test_what_is_unknown_or_early_is_told(
     assert "3 turns, 1 interrupted, 1 cut off, 1,234 tokens, reported for 1, about 2" in told
     assert "cell 4 asks and has no output" in told
     assert code == 1
-    assert "No turn of a conversation." in run(capsys, [save(tmp_path / "e.ipynb", [])])[1]
+    assert "No turn of a conversation." in audited([])[1]
 
 
-def test_what_is_not_as_it_was_sealed_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_not_as_it_was_sealed_is_told(audited: Audited) -> None:
     """A forged prompt, a record without a seal, and seals made again over another look."""
     forged, bare = page(), page("q", parameters={"history": False})
     drawn, written = page("x"), page("x")
@@ -147,11 +149,11 @@ def test_what_is_not_as_it_was_sealed_is_told(
         )
     for made, said in (
         (forged, f"! cell 1: {notebook.CHANGED}."),
-        (bare, f"! cell 1: {notebook.NOT_SEALED}."),
+        (bare, f"! cell 1: {notebook.CHANGED}."),
         (drawn, "! cell 1: its HTML or Markdown differs from what its reply is rendered as."),
         (written, "! cell 1: its HTML or Markdown differs from what its reply is rendered as."),
     ):
-        code, told = run(capsys, [save(tmp_path / "n.ipynb", [made])])
+        code, told = audited([made])
         assert (code, [line for line in told.splitlines() if line[0] == "!"]) == (1, [said])
 
 
@@ -204,32 +206,32 @@ NONE = "its source does not ask for the reply below it: edited, moved, or pasted
     ],
 )
 def test_a_source_that_does_not_ask_what_stands_below_it_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, said: str
+    source: str, said: str, audited: Audited
 ) -> None:
     """Edited, emptied, made a comment; where nobody can tell, that is said."""
     asked = {**page("why?"), "source": source.splitlines(keepends=True)}
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [asked])])
+    code, told = audited([asked])
     lines = [line for line in told.splitlines() if line[0] == "!"]
     assert lines == ([f"! cell 1: {said}"] if len(said) > 1 else [])
     assert code == bool(lines)
     assert told.splitlines()[2].split()[-2] == ("NO" if lines else said or "yes")
 
 
-def test_options_that_no_source_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_no_source_says(audited: Audited) -> None:
     """A setting holds for all cells; an option was taken out of one."""
     warm = {"temperature": 0.5, "history": False}
     bare = [
         {**page(name, parameters=warm), "source": f"%chat --no-history {name}"} for name in "ab"
     ]
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", bare)])
+    code, told = audited(bare)
     assert code == 0
     assert "cells 1 and 2: asked with temperature 0.5, which no source says" in told
     other = page("c", parameters={"history": False})
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [*bare[:1], other])])
+    code, told = audited([*bare[:1], other])
     assert code == 1
     assert "! cell 1: it was asked with temperature 0.5, which its source does not say." in told
     setting = cell("%config ChatMagics.temperature = 0.5")
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [other, setting, *bare])])
+    code, told = audited([other, setting, *bare])
     assert (code, "temperature" in told) == (0, False)
 
 
@@ -248,23 +250,19 @@ SHOWN = {"output_type": "display_data", "data": {"text/plain": "r"}, "metadata":
     ],
 )
 def test_what_stands_beside_a_sealed_reply_is_told(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    other: dict[str, Any],
-    source: str,
-    said: str,
+    other: dict[str, Any], source: str, said: str, audited: Audited
 ) -> None:
     """Above it or below it; where the source has other lines, nobody can tell."""
     for place in (0, 1):
         made = page()
         made["outputs"].insert(place, other)
         made["source"] = source or made["source"]
-        code, told = run(capsys, [save(tmp_path / "n.ipynb", [made])])
+        code, told = audited([made])
         assert code == said.startswith("!")
         assert said in told
     made["outputs"] = [other]
     asking = {**made, "source": "%chat p"}
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page("q"), asking])])
+    code, told = audited([page("q"), asking])
     assert code == 1
     assert "! cell 2: " in told
 
@@ -279,62 +277,54 @@ def test_a_reply_under_way_is_not_complete(
     said = "cell 2: its reply is not complete: it was saved while it still came."
     code, told = run(capsys, [path])
     assert (code, [line for line in told.splitlines() if line[0] == "!"]) == (1, [f"! {said}"])
-    read = notebook.read(path)
+    read = notebook.read_notebook(path)
     assert said in restore.summary(restore.restore(read), read)
 
 
-def test_a_notebook_that_was_never_run_or_was_stripped_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_notebook_that_was_never_run_or_was_stripped_is_told(audited: Audited) -> None:
     """Nothing in it tells of an answer; quiet cells alone, and no cells at all, are no fault."""
     load = cell("%load_ext chatmagic")
     for cells in ([load, cell("%%chat\nx")], [cell("%chat -q x"), cell("r = %chat y")]):
-        code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+        code, told = audited(cells)
         assert code == 1
         assert "! no cell that asks has an output: the notebook was never run, or" in told
     for cells in ([load, cell("%chat -q x")], [load], []):
-        assert run(capsys, [save(tmp_path / "n.ipynb", cells)])[0] == 0
+        assert audited(cells)[0] == 0
 
 
-def test_a_reply_whose_record_is_gone_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reply_whose_record_is_gone_is_told(audited: Audited) -> None:
     """So that a forger does not get by with taking it out; a reply that Python shows has none."""
     gone = page()
     gone["outputs"][0]["metadata"] = {}
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page("a"), gone])])
+    code, told = audited([page("a"), gone])
     assert code == 1
     assert "! cell 2: its reply has no record" in told
     for asking in ("r = %chat -q a\ndisplay(r)", "r = chatmagic.ask('a')\ndisplay(r)"):
         shown = {**gone, "source": asking}
-        assert run(capsys, [save(tmp_path / "n.ipynb", [page("a"), shown])])[0] == 0
+        assert audited([page("a"), shown])[0] == 0
     value = {**gone["outputs"][0], "output_type": "execute_result"}
     shown = {**gone, "source": "r = %chat a\nr", "outputs": [*page("a")["outputs"], value]}
-    assert run(capsys, [save(tmp_path / "n.ipynb", [shown])])[0] == 0
+    assert audited([shown])[0] == 0
     for asking in ("%%chat\np", "for n in (1, 2):\n    %chat p"):
         beside = {**page(), "source": asking}
         beside["outputs"].append(gone["outputs"][0])
-        code, told = run(capsys, [save(tmp_path / "n.ipynb", [page("a"), beside])])
+        code, told = audited([page("a"), beside])
         assert code == 1
         assert "! cell 2: its reply has no record" in told
 
 
-def test_a_second_reply_of_a_cell_that_asks_once_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_reply_of_a_cell_that_asks_once_is_told(audited: Audited) -> None:
     """Whichever it was, it was put there by hand; a loop may have many."""
     doubled = page(parameters={"history": False})
     doubled["outputs"] *= 2
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [doubled])])
+    code, told = audited([doubled])
     assert code == 1
     assert f"! cell 1: {NONE}" in told
     looped = {**doubled, "source": "for n in (1, 2):\n    %chat --no-history p"}
-    assert run(capsys, [save(tmp_path / "n.ipynb", [looped])])[0] == 0
+    assert audited([looped])[0] == 0
 
 
-def test_a_cell_that_shows_nothing_of_what_it_asks_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_that_shows_nothing_of_what_it_asks_is_told(audited: Audited) -> None:
     """Whatever took the output; one that was told to show nothing, or failed, is no fault."""
     said = "! cell 2: nothing stands below it of what it asks for: not run, stripped, or cleared."
     asking = (
@@ -342,16 +332,16 @@ def test_a_cell_that_shows_nothing_of_what_it_asks_is_told(
         *("%chat_undo", "%%chat_instructions\nx", "%chat_thread a", "%chat_hide 1"),
     )
     for source in asking:
-        code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), cell(source)])])
+        code, told = audited([page(), cell(source)])
         assert (code, said in told) == (1, True), source
     failed = {**cell("%chat b"), "outputs": [{"output_type": "error", "ename": "E"}]}
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), failed])])
+    code, told = audited([page(), failed])
     assert (code, "cell 2: it ended in an error, without a reply." in told) == (0, True)
     first = Turn(prompt="p", reply=Reply("r")).digest
     after = page("c", carried=(first, "0" * 64))
     quiet = cell("%config ChatMagics.quiet = True")
     for one in ([cell("%chat -q b")], [quiet, cell("%chat b"), cell("%chat -q d")]):
-        code, told = run(capsys, [save(tmp_path / "n.ipynb", [page(), *one, after])])
+        code, told = audited([page(), *one, after])
         assert code == 0, told
 
 
@@ -395,16 +385,14 @@ def test_what_steers_is_compared_with_its_source(
         assert (code, "! cell 2: its source does not" in told) == (is_told, is_told), source
 
 
-def test_what_ends_with_a_reset_is_looked_at(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_ends_with_a_reset_is_looked_at(audited: Audited) -> None:
     """The order is judged as it was when a cell asked, whatever was taken back below."""
     first = Turn(prompt="p", reply=Reply("r")).digest
     for kind in ("reset", "undo"):
         end = cell(f"%chat_{kind}", [steered(kind)])
         for carried, order in (((first,), "yes"), ((), "NO")):
             cells = [page(), page("q", carried=carried), end]
-            code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+            code, told = audited(cells)
             assert (code, told.splitlines()[3].split()[-1]) == (order == "NO", order)
 
 
@@ -439,43 +427,39 @@ def test_a_hand_out_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert (code, "cell 2: the emulator answered, practice only." in told) == (0, True), told
 
 
-def test_what_a_cell_loaded_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_cell_loaded_is_no_fault(audited: Audited) -> None:
     """The turns below carried what was loaded, and not what stands above the load."""
     load, unknown = cell("%chat_load talk.json", [{"output_type": "stream", "text": []}]), "0" * 64
     first = Turn(prompt="p", reply=Reply("r")).digest
     for carried in ((unknown,), (first, unknown)):
         cells = [page(), load, page("c", carried=carried)]
-        code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+        code, told = audited(cells)
         assert code == 0
         assert told.splitlines()[3].split()[-1] == "-"
     cells = [page(), page("c", carried=(unknown,)), load]
-    assert run(capsys, [save(tmp_path / "n.ipynb", cells)])[0] == 1
+    assert audited(cells)[0] == 1
 
 
 @pytest.mark.parametrize(
     "between",
     ["r = %chat -q b\nprint(r)", "chatmagic.ask('b')", "%chat --quiet -t 0.5 b\nprint()"],
 )
-def test_a_quiet_cell_that_prints_is_no_fault(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: str
-) -> None:
+def test_a_quiet_cell_that_prints_is_no_fault(between: str, audited: Audited) -> None:
     """It has an output, which tells nothing of what it asked."""
     first, quiet = Turn(prompt="p", reply=Reply("r")).digest, "0" * 64
     printed = cell(between, [{"output_type": "stream", "name": "stdout", "text": ["b"]}])
     cells = [page(), printed, page("c", carried=(first, quiet))]
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+    code, told = audited(cells)
     assert code == 0
     assert told.splitlines()[3].split()[-1] == "-"
     cells = [page(), cell("print('b')", printed["outputs"]), page("c", carried=(first, quiet))]
-    assert run(capsys, [save(tmp_path / "n.ipynb", cells)])[0] == 1
+    assert audited(cells)[0] == 1
 
 
-def test_the_model_asked_and_the_model_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_model_asked_and_the_model_told(audited: Audited) -> None:
     """Both are named where they differ."""
     cells = [page("a", asked_model="m"), page("b", asked_model="big", parameters={"last": 0})]
-    code, told = run(capsys, [save(tmp_path / "n.ipynb", cells)])
+    code, told = audited(cells)
     assert code == 0
     assert [line.split()[2:5] for line in told.splitlines()[2:4]] == [
         ["m", "1", "+"], ["big", "->", "m"],
@@ -610,27 +594,27 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert told.splitlines() == [
         f"{path}  in order  5 turns (4 live, 1 emulator)",
         "exchange  prompt  model  tokens  credits  took  ended  origin    agrees  order",
-        "1         a       m      1 + 2   9        2     stop   live      yes     yes",
-        "2         b       m      ?       ?        ?     stop   emulator  yes     yes",
+        "1         a       m      1 + 2   9        2     stop   live      yes     -",
+        "2         b       m      ?       ?        ?     stop   emulator  yes     -",
         "3         c       m      ?       ?        ?     stop   live      yes     -",
-        "4         d       ?      ?       ?        ?     error  live      yes     yes",
+        "4         d       ?      ?       ?        ?     error  live      yes     -",
         "5         c       m      ?       ?        ?     stop   live      yes     -",
         "5 turns, 1 error, 3 tokens, reported for 1, about 2 credits, known for 1.",
-        "exchanges 3 and 5 answer the same request, in this order.",
     ]
 
 
 def test_a_cassette_that_is_not_in_order_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Order, what stands twice, a changed word, and none at all; each by its exchange or line."""
+    """What stands twice, a changed word, and none at all; each by its exchange or line."""
     left = (("X-RateLimit-Remaining", "9"),)
     a, b = exchange("a", "1", headers=left), exchange("b", "2", "a", "1")
+    # A refresh puts the new reply in the old one's place, so the order tells nothing.
+    assert run(capsys, [tape(tmp_path / "order.jsonl", b, a)])[0] == 0
     damaged = tape(tmp_path / "damaged.jsonl", a)
     damaged.write_text(damaged.read_text().replace('"reply": "1"', '"reply": "2"'))
     for path, said in (
-        (tape(tmp_path / "order.jsonl", b, a), "! exchange 1: it carried a turn that is recorded"),
-        (tape(tmp_path / "twice.jsonl", a, b, a), "! exchange 3: it is exchange 1 once more."),
+        (tape(tmp_path / "twice.jsonl", a, b, a), "! exchange 3: it stands above once more."),
         (damaged, "the exchange is not the one that was recorded"),
         (tmp_path / "none.jsonl", "is not there."),
     ):
@@ -648,8 +632,7 @@ def test_equal_exchanges_that_may_both_have_been_are_no_fault(
     refused = exchange("a", None, headers=(("X-RateLimit-Remaining", "0"),), **error)
     for one in (refused, exchange("a", "1")):
         code, told = run(capsys, [tape(tmp_path / "c.jsonl", one, one)])
-        assert code == 0
-        assert told.endswith("\nexchange 2: it is exchange 1 once more.\n")
+        assert (code, "once more" in told) == (0, False)
 
 
 def test_a_notebook_is_compared_with_a_cassette(
@@ -707,9 +690,9 @@ def test_values_list_what_the_file_gives_away(
     assert told.split("give away:\n")[1].splitlines() == [
         "  cell 1: value of {{ rows }} (4 characters): all of it",
         "  cell 1: value of {{ n }} (1 character): its size and digest",
-        "  cell 2: path /home/ann/paper/x.py",
-        "  cell 2: host chat.example.org",
         "  cell 2: perhaps an API key: the text sets one",
+        "  cell 2: host chat.example.org",
+        "  cell 2: path /home/ann/paper/x.py",
         "  cell 1: when the cell ran, in its metadata",
     ]
     token = "ghp_" + "aB3dE6gH9kL2nP5rS8tU" * 2

@@ -67,7 +67,7 @@ def test_what_is_stripped_is_told_as_stripped(
         "! no cell that asks has an output: the notebook was never run, or it was stripped."
     )
     assert rest[0].endswith("ask and have no output: not run yet, run with --quiet, or stripped.")
-    assert len(restore.restore(notebook.read(path)).conversation) == 0
+    assert len(restore.restore(notebook.read_notebook(path)).conversation) == 0
 
 
 def test_tagged_cells_keep_the_conversation(
@@ -84,7 +84,7 @@ def test_tagged_cells_keep_the_conversation(
     write(kept, tmp_path / "x.ipynb")
     assert cli.main(["audit", str(tmp_path / "x.ipynb")]) == 0, capsys.readouterr().out
     own, theirs = (
-        restore.restore(notebook.read(path)).conversation
+        restore.restore(notebook.read_notebook(path)).conversation
         for path in (NOTEBOOKS / f"{LESSON}.ipynb", tmp_path / "x.ipynb")
     )
     assert [turn.prompt for turn in own] == [turn.prompt for turn in theirs]

@@ -90,9 +90,9 @@ def test_a_record_is_written_back_with_its_seal(output: dict[str, Any]) -> None:
 
 def test_a_notebook_is_restored() -> None:
     """Each turn in its place and thread, with what it carried; each seal fits."""
-    read = notebook.read(NOTEBOOK)
+    read = notebook.read_notebook(NOTEBOOK)
     restored = restore(read)
-    assert {saved.sealed for saved in read.outputs} == {"sealed"}
+    assert {saved.fault for saved in read.outputs} == {""}
     assert restored.problems == ()
     assert told(restored.conversation) == TOLD
     below_the_hidden = (2, 4, 11, 7, 9)

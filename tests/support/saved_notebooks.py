@@ -39,4 +39,4 @@ def page(
 def read(cells: Iterable[Any], **changes: Any) -> notebook.Notebook:
     """Read a notebook of these cells."""
     whole = {"cells": list(cells), "nbformat": 4, "nbformat_minor": 5, **changes}
-    return notebook.parse(json.dumps(whole).encode(), HERE)
+    return notebook.parse_notebook(json.dumps(whole).encode(), HERE)

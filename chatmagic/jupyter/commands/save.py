@@ -155,7 +155,7 @@ def _from_json(path: Path) -> tuple[Conversation, list[str]]:
 
 def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversation, list[str]]:
     """Return the conversation in a notebook's outputs, and the lines to print."""
-    read = notebook.read(path)
+    read = notebook.read_notebook(path)
     restored = restore.restore(read, by_id=by_id, changed=changed)
     faults = [] if changed else [each for each in read.outputs if each.fault]
     insist = [f"%chat_load {_name(path)} {FORCE} loads that as it is."] if faults else []
@@ -188,7 +188,7 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
         has_values = any(value.kind is None for value in record.values)
         source = chat_cell.source_for(record.prompt, *flags, has_values=has_values)
         cells.append((id, source, output.of_turn(item.reply, record)))
-    return notebook.write(cells)
+    return notebook.notebook_json(cells)
 
 
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none

@@ -223,7 +223,7 @@ def test_the_notebook_tells_of_them(shell: Shell, tmp_path: Path) -> None:
     assert records[1]["prompt"] == "echo:a"
     assert set(records[1]["instructions"]) == {"expression", "size", "sha256", "kind"}
     assert "instructions" not in records[3]
-    restored = restore.restore(notebook.read(paper.save()))
+    restored = restore.restore(notebook.read_notebook(paper.save()))
     live = current_session().conversation
     assert restored.conversation.instructions == live.instructions
     assert restored.conversation.stale_turns() == ()
