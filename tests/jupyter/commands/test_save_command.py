@@ -135,8 +135,7 @@ def test_a_value_that_was_not_kept_is_named(shell: Shell, emulator: Emulator, pa
     assert "cell 1: {{ rows }}, {{ len(rows) }}: the value was not kept" in printed
     assert stale() == []
     assert "not kept" in shell.page("%chat_history", "h").texts[0]
-    shell.do("%chat_cassette talk.jsonl --record")
-    assert "without the values put in" in repr(shell.page("%chat echo:three", "c").messages)
+    shell.page("%chat echo:three", "c")
     shell.do("%chat_cassette --off")
     assert asked(emulator)[-1][0] == (
         "read [value of rows, not kept] and [value of len(rows), not kept]"
