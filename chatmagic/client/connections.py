@@ -5,8 +5,8 @@ below them, when the request is written.
 
 A server may close a kept connection at any time, and a request that is written onto one that
 is closing is lost, since nothing is sent twice. So a new connection is watched for a moment
-after its first reply, none is used after a long rest, and where one was lost all the same,
-none is used again. To look at a connection costs no request.
+after its first reply, and none is used after a long rest. To look at a connection costs no
+request.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ import contextlib
 import http.client
 import math
 import os
-import queue
 import re
 import socket
-import ssl
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from requests.adapters import HTTPAdapter
@@ -46,9 +44,6 @@ from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import Which
 from chatmagic.protocol.auth import Auth, Secret
-
-AtRest = Literal["kept", "ended", "dropped"]
-"""Connection after an answer: kept; ended, as it says; dropped, which it does not say."""
 
 NAP: Final = 0.05
 """Seconds between two looks at the halt while a socket connects."""
@@ -132,69 +127,6 @@ IDLE: Final = 4.0
 _KEEP_ALIVE: Final = r"(?i)\btimeout\s*=\s*\"?(\d{1,9})\b"
 
 
-@dataclass(slots=True)
-class ConnectionUse:
-    """Use of one connection so far."""
-
-    answers: int = 0
-    rested_since: float = 0.0
-    idle_timeout: int | None = None
-    """The idle time-out in seconds that the server told with its latest answer."""
-
-    def hear(self, keep_alive: str) -> None:
-        """Count an answer, and take note of what its ``Keep-Alive`` says.
-
-        Args:
-            keep_alive: the header's value; empty without one.
-        """
-        self.answers += 1
-        match = re.search(_KEEP_ALIVE, keep_alive)
-        self.idle_timeout = int(match[1]) if match else None
-
-
-class ReusePolicy:
-    """Rule by which the connections to one address are used again, as its server ends them."""
-
-    def __init__(self) -> None:
-        """Start without knowing the server."""
-        self.closing = False
-        """Whether nothing is used again, since the server closes what it seems to keep."""
-
-    def allows(self, use: ConnectionUse, sock: socket.socket) -> bool:
-        """Return whether a kept connection can carry another request.
-
-        Args:
-            use: how it was used so far.
-            sock: its socket.
-        """
-        idle = monotonic() - use.rested_since
-        watch = max(0.0, WATCH - idle) if use.answers == 1 else 0.0
-        longest = IDLE if use.idle_timeout is None else use.idle_timeout - 1.0
-        if self.closing or idle + watch > longest:
-            return False
-        if not wait_for_read(sock, watch):
-            return True
-        # An end, or what is no answer: nothing was requested.
-        self.closing = self.closing or watch > 0
-        return False
-
-
-class IdleConnections(queue.LifoQueue[Any]):
-    """The connections that wait for their next use; each rests from when it is put here."""
-
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        """Keep a connection; ``None`` stands for one that is still to be made.
-
-        Args:
-            item: the connection.
-            block: as the queue has it.
-            timeout: as the queue has it.
-        """
-        if item is not None:
-            item.use.rested_since = monotonic()
-        super().put(item, block, timeout)
-
-
 class Response(http.client.HTTPResponse):
     """An answer without what could not be read of its headers, nor interim ones before it.
 
@@ -232,8 +164,6 @@ class Clock:
         self.timeout = timeout
         self.halt = halt
         self.which: Which = "connect"
-        self.in_handshake = False
-        """Whether there is a TCP connection to the service, on which TLS has begun."""
         self._alarms: dict[str, Alarm] = {}
 
     def start(self) -> None:
@@ -315,11 +245,14 @@ def keyed_pools(
         is_tls = True
 
     class Pool(HTTPConnectionPool):
-        QueueCls = IdleConnections
-
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             opened.append(self)
+
+        def _put_conn(self, conn: Any) -> None:
+            if conn is not None:
+                conn.rested_since = monotonic()
+            super()._put_conn(conn)
 
     class PlainPool(Pool):
         ConnectionCls = Plain
@@ -327,23 +260,9 @@ def keyed_pools(
     class TlsPool(Pool, HTTPSConnectionPool):
         ConnectionCls = Tls
 
-    reuse = ReusePolicy()
     for kind in (Plain, Tls):
-        kind.auth, kind.key, kind.current, kind.reuse = auth, key, current, reuse
+        kind.auth, kind.key, kind.current = auth, key, current
     return {"http": PlainPool, "https": TlsPool}
-
-
-def at_rest(pools: Iterable[HTTPConnectionPool]) -> AtRest:
-    """Return what became of the connections of some pools.
-
-    Args:
-        pools: the pools, whose connections are not touched.
-    """
-    held = [each.sock for pool in pools if pool.pool for each in pool.pool.queue if each]
-    socks = [sock for sock in held if sock is not None]  # http.client ends what is not to be kept
-    if any(not wait_for_read(sock, WATCH) for sock in socks):
-        return "kept"
-    return "dropped" if socks else "ended"
 
 
 class _Connection(HTTPConnection):
@@ -352,31 +271,34 @@ class _Connection(HTTPConnection):
     auth: ClassVar[Auth]
     key: ClassVar[Secret | None]
     current: ClassVar[Current]
-    reuse: ClassVar[ReusePolicy]
     is_tls: ClassVar[bool] = False
     response_class = Response
     debuglevel = 0
     """Else ``http.client``, told to debug, prints each request with its key."""
     _halt: Halt | None = None
-    use: ConnectionUse
+    _answers = 0
+    _longest_rest = IDLE
+    rested_since = 0.0
 
     @property
     def is_connected(self) -> bool:
         # What urllib3 asks of a connection that was kept, before it uses it again.
         if self.sock is None:
             return False
-        is_usable = self.reuse.allows(self.use, self.sock)
+        rest = monotonic() - self.rested_since
+        watch = max(0.0, WATCH - rest) if self._answers == 1 else 0.0
+        # Whatever is there to be read is an end: nothing was requested.
+        is_usable = rest + watch <= self._longest_rest and not wait_for_read(self.sock, watch)
         # Not before: a stop shuts it down, which looks like an end by the server.
         self._claim()
         return is_usable
 
     def connect(self) -> None:
-        self.use = ConnectionUse()
+        self._answers = 0
         self.current.clock.enter("connect")
         with contextlib.ExitStack() as twins:
             self._twins = twins
             super().connect()
-        self.current.clock.in_handshake = False
         self._watch()
 
     def _new_conn(self) -> socket.socket:
@@ -393,7 +315,6 @@ class _Connection(HTTPConnection):
             raise NewConnectionError(self, f"Failed to connect: {error}") from error
         # TLS takes this socket's descriptor over; its twin can be shut down all the same.
         halt.watch(self._twins.enter_context(sock.dup()))
-        self.current.clock.in_handshake = self.is_tls and self.proxy is None
         return sock
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
@@ -420,28 +341,12 @@ class _Connection(HTTPConnection):
             return Reached(peer)
         return Reached(peer, sock.version() or "", sock.getpeercert().get("notAfter", ""))
 
-    def request(self, *args: Any, **kwargs: Any) -> None:
-        with self._noting_a_loss():
-            super().request(*args, **kwargs)
-
     def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
-        with self._noting_a_loss():
-            response = super().getresponse()
-        if response.status == HTTPStatus.REQUEST_TIMEOUT and self.use.answers:
-            # Said while the request was on its way, by a server that waited for none any more.
-            self.reuse.closing = True
-        self.use.hear(response.headers.get("keep-alive", ""))
+        response = super().getresponse()
+        self._answers += 1
+        told = re.search(_KEEP_ALIVE, response.headers.get("keep-alive", ""))
+        self._longest_rest = int(told[1]) - 1.0 if told else IDLE
         return response
-
-    @contextlib.contextmanager
-    def _noting_a_loss(self) -> Iterator[None]:
-        """Use no connection again once a request was lost on one that was used again."""
-        try:
-            yield
-        except (ConnectionError, ssl.SSLError, http.client.HTTPException):
-            if self.use.answers and self.current.clock.halt.reason is None:
-                self.reuse.closing = True
-            raise
 
     def _watch(self) -> None:
         """Have the exchange's halt stop this connection, and its clock wait for the answer."""

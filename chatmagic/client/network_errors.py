@@ -19,31 +19,40 @@ import requests
 import urllib3
 
 from chatmagic._log import log_swallowed
+from chatmagic.client.connections import Clock
 from chatmagic.errors import (
     COST_UNKNOWN,
     PROXY_NAMED,
     ChatError,
+    ChatInterrupted,
     ConnectError,
     CutOffError,
-    InputError,
     NotUnderstoodError,
     RequestTimeoutError,
     ServiceError,
     Which,
 )
+from chatmagic.protocol.url import origin
 from chatmagic.text import one_line
 
 _SETTINGS: Final = "%chat shows what is set."
-_BAD_PROXY: Final = (
-    requests.exceptions.InvalidProxyURL,
-    requests.exceptions.InvalidSchema,
-    urllib3.exceptions.ProxySchemeUnknown,
+_KNOWN: Final = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    ValueError,
 )
-_BAD_URL: Final = (requests.exceptions.InvalidURL, urllib3.exceptions.LocationValueError)
 _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] = (
     (
-        _BAD_PROXY,
-        "The proxy that the environment names cannot be used",
+        # Of a proxy, too.
+        (
+            requests.exceptions.InvalidURL,
+            requests.exceptions.InvalidSchema,
+            urllib3.exceptions.LocationValueError,
+            urllib3.exceptions.ProxySchemeUnknown,
+        ),
+        "The base address, or the proxy that the environment names, cannot be used",
         PROXY_NAMED,
     ),
     (
@@ -90,11 +99,9 @@ _CERTIFICATE_HINTS: Final[Mapping[int | None, str]] = {
 }
 """What to do, by OpenSSL's code of what is wrong with a certificate."""
 
-_WAITED: Final[dict[Which | Literal["handshake"], str]] = {
-    "connect": "No connection to {at} within the connect time-out of {seconds} s. "
+_WAITED: Final[Mapping[Which, str]] = {
+    "connect": "No connection to {at} within the connect time-out of {seconds} s{end} "
     "Nothing was sent.",
-    "handshake": "{at}: connected, but TLS got no answer: is it http? The connect time-out of "
-    "{seconds} s ran out. Nothing was sent.",
     "first_byte": "No answer within the first-byte time-out of {seconds} s; "
     "a proxy on the way may hold it back.",
     "silence": "The reply fell silent for longer than the silence time-out of {seconds} s.",
@@ -102,73 +109,78 @@ _WAITED: Final[dict[Which | Literal["handshake"], str]] = {
 }
 
 
-def is_timeout(error: BaseException) -> bool:
-    """Return whether a time-out ran out.
+def reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
+    """Return the error of ours for one of theirs; anything else is given back as it is.
+
+    Either way without the frames it came through, in which http.client holds the request's
+    bytes: it is raised outside of any handler, so that nothing hangs on to it.
 
     Args:
         error: what was raised.
+        clock: the exchange's.
+        url: the address that was asked, where nothing of an answer has come.
     """
+    if isinstance(error, ChatError) or not isinstance(error, _KNOWN):
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)
     causes = _causes(error)
     # A name or a route that does not exist is a kind of connect time-out there.
-    return _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
+    is_late = _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
         causes, urllib3.exceptions.NewConnectionError
     )
+    if clock.halt.reason is not None or is_late:
+        return halted(clock, clock.halt.reason or clock.which, url)
+    if clock.which == "connect":
+        return _connect_error(causes, origin(url))
+    return _answer_error(causes, clock.which, url)
 
 
-def timeout_error(
-    which: Which, seconds: float, at: str, *, in_handshake: bool = False
-) -> RequestTimeoutError:
-    """Return the error for a time-out that ran out: which, its seconds, and how to change it.
+def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> BaseException:
+    """Return the error for an exchange that was stopped, or whose time-out ran out.
 
     Args:
-        which: the one that ran out.
-        seconds: how long that was.
-        at: the origin that was asked.
-        in_handshake: whether TCP had connected to it, and TLS had begun.
+        clock: the exchange's.
+        reason: ``stop`` for a person, or the time-out.
+        url: as for :func:`reported`.
     """
-    longer = f"{2 * seconds:g}"
-    what = _WAITED["handshake" if which == "connect" and in_handshake else which]
+    if reason == "stop":
+        return ChatInterrupted("Interrupted.")
+    # None where the reader set a time-out of its own, whose error it does not pass on.
+    seconds = getattr(clock.timeout, reason) or 0.0
+    at, longer = origin(url) if url else "", f"{2 * seconds:g}"
+    end = ", TLS included: is it http?" if at.startswith("https:") else "."
     return RequestTimeoutError(
-        what.format(seconds=f"{seconds:g}", at=at),
-        which=which,
-        hint=f'To wait longer: %config ChatMagics.timeout = {{"{which}": {longer}}}, '
-        f"or in Python chatmagic.Timeout({which}={longer}).",
+        _WAITED[reason].format(seconds=f"{seconds:g}", at=at, end=end),
+        which=reason,
+        hint=f'To wait longer: %config ChatMagics.timeout = {{"{reason}": {longer}}}, '
+        f"or in Python chatmagic.Timeout({reason}={longer}).",
     )
 
 
-def connect_error(error: BaseException, at: str) -> ChatError:
+def _connect_error(causes: Sequence[BaseException], at: str) -> ConnectError:
     """Return the error for a request of which nothing was sent.
 
     Args:
-        error: what was raised.
+        causes: what was raised.
         at: the origin that was not reached.
     """
-    causes = _causes(error)
     if at.startswith("https:") and (problem := bundle_problem(os.environ)) is not None:
         return problem
-    # A proxy's is a kind of bad URL there.
-    if _any(causes, *_BAD_URL) and not _any(causes, *_BAD_PROXY):
-        return InputError(
-            "The base address, or the proxy that the environment names, is not a URL that a "
-            "request can be sent to. Nothing was sent.",
-            hint=f"{_SETTINGS} {PROXY_NAMED}",
-        )
     what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
     codes = (getattr(cause, "verify_code", None) for cause in causes)
     hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
     return ConnectError(f"{what.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
 
 
-def answer_error(error: BaseException, which: Which, at: str) -> ChatError:
+def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> ChatError:
     """Return the error for an answer that broke off, or was none.
 
     Args:
-        error: what was raised.
+        causes: what was raised.
         which: the time-out that was running: ``first_byte`` is before any of the answer.
-        at: the origin that was asked.
+        url: the address that was asked, where nothing of an answer has come.
     """
-    causes = _causes(error)
-    https = "Does that port require https? " if at.startswith("http:") else ""
+    https = "Does that port require https? " if url.startswith("http:") else ""
     if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
         return ServiceError(
             "The server closed the connection without an answer.",
@@ -201,11 +213,11 @@ def _causes(error: BaseException) -> list[BaseException]:
     return causes
 
 
-def _any(causes: list[BaseException], *kinds: type[BaseException]) -> bool:
+def _any(causes: Sequence[BaseException], *kinds: type[BaseException]) -> bool:
     return any(isinstance(cause, kinds) for cause in causes)
 
 
-def _reason(causes: list[BaseException]) -> str:
+def _reason(causes: Sequence[BaseException]) -> str:
     """Return the innermost reason, in the system's own words, as the end of a sentence."""
     for cause in reversed(causes):
         if isinstance(cause, ssl.SSLCertVerificationError):

@@ -546,8 +546,8 @@ def advised(
     is_unknown = status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError)
     # A service that fails for another reason may speak of the model that was asked for.
     refusals = (RequestRejectedError, AuthenticationError, *([ServiceError] * (model is None)))
-    is_refusal = is_unknown or type(error) in refusals
-    if is_refusal and re.search(r"\bmodels?\b", error.message, re.IGNORECASE):
+    is_refusal = type(error) in refusals and status != HTTPStatus.FORBIDDEN
+    if (is_unknown or is_refusal) and re.search(r"\bmodels?\b", error.message, re.IGNORECASE):
         named = "No model was named" if model is None else f"The model was {one_line(str(model))}"
         error.hint = f"{named}: {endpoint.how_to_set('model', 'NAME')} sets one."
     elif is_unknown:

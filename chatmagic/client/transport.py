@@ -15,39 +15,40 @@ Nothing is ever sent twice: no retry, no redirect.
 
 from __future__ import annotations
 
-import http.client
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Final, Literal, Protocol, cast
 
 import requests
 import urllib3
 from requests.utils import get_environ_proxies
 from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.util.wait import wait_for_read
 
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import alarms, network_errors
 from chatmagic.client.connections import (
-    AtRest,
+    WATCH,
     Clock,
     ConnectionMade,
     Current,
     KeyedAdapter,
     Reached,
     Response,
-    at_rest,
     keyed_pools,
 )
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
-from chatmagic.errors import ChatError, ChatInterrupted, Which
 from chatmagic.models import Origin
-from chatmagic.protocol.url import is_loopback, models_url, origin, request_url
+from chatmagic.protocol.url import is_loopback, models_url, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
 
-PIECE_BYTES = 65_536
+AtRest = Literal["kept", "ended", "dropped"]
+"""Connection after an answer: kept; ended, as it says; dropped, which it does not say."""
+
+PIECE_BYTES: Final = 65_536
 DRAIN_BYTES = 4_096
 DRAIN_SECONDS = 0.05
 
@@ -194,17 +195,21 @@ class HttpTransport:
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             clock.stop()
             halt.cut()
-            if not isinstance(error, (ChatError, *_KNOWN)):
-                # It may have come while a lock of theirs was taken: the next ask has others.
-                self.close()
             if not isinstance(error, ConnectionMade):
                 log_swallowed(error)
-            problem = _reported(error, clock, self._url)
+            problem = network_errors.reported(error, clock, self._url)
+            if problem is error:
+                # It may have come while a lock of theirs was taken: the next ask has others.
+                self.close()
         raise problem
 
     def at_rest(self) -> AtRest:
         """Return whether a connection waits for its next use, or how it ended."""
-        return at_rest(self._opened)
+        held = [each.sock for pool in self._opened if pool.pool for each in pool.pool.queue if each]
+        socks = [sock for sock in held if sock is not None]  # http.client ends what is not kept
+        if any(not wait_for_read(sock, WATCH) for sock in socks):
+            return "kept"
+        return "dropped" if socks else "ended"
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""
@@ -247,7 +252,7 @@ class HttpExchange:
         except BaseException as error:  # noqa: BLE001 - an interrupt closes the connection too
             self.close(ended=False)
             log_swallowed(error)
-            problem = _reported(error, self._clock)
+            problem = network_errors.reported(error, self._clock)
         else:
             if self._halt.reason is None:
                 if self._raw.connection is None:
@@ -257,7 +262,7 @@ class HttpExchange:
                     self._clock.enter("silence")
                 return piece
             self.close(ended=False)
-            problem = _halted(self._halt.reason, self._clock)
+            problem = network_errors.halted(self._clock, self._halt.reason)
         raise problem
 
     def close(self, *, ended: bool) -> None:
@@ -296,44 +301,3 @@ def _headers(*, stream: bool) -> dict[str, str]:
         "Accept-Encoding": "identity" if stream else "gzip",
         "User-Agent": f"chatmagic/{__version__}",
     }
-
-
-def _halted(reason: Literal["stop"] | Which, clock: Clock, url: str = "") -> BaseException:
-    if reason == "stop":
-        return ChatInterrupted("Interrupted.")
-    # None where the reader set a time-out of its own, whose error it does not pass on.
-    seconds = getattr(clock.timeout, reason) or 0.0
-    at = origin(url) if url else ""
-    return network_errors.timeout_error(reason, seconds, at, in_handshake=clock.in_handshake)
-
-
-_KNOWN = (
-    requests.RequestException,
-    urllib3.exceptions.HTTPError,
-    http.client.HTTPException,
-    OSError,
-    ValueError,
-)
-
-
-def _reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
-    """Return the error of ours for one of theirs; anything else is given back as it is.
-
-    Either way without the frames it came through, in which http.client holds the request's
-    bytes: it is raised outside of any handler, so that nothing hangs on to it.
-
-    Args:
-        error: what was raised.
-        clock: the exchange's.
-        url: the address that was asked, where nothing of an answer has come.
-    """
-    if not isinstance(error, _KNOWN) or isinstance(error, ChatError):
-        error.__cause__ = error.__context__ = None
-        return error.with_traceback(None)
-    if clock.halt.reason is not None:
-        return _halted(clock.halt.reason, clock, url)
-    if network_errors.is_timeout(error):
-        return _halted(clock.which, clock, url)
-    if clock.which == "connect":
-        return network_errors.connect_error(error, origin(url))
-    return network_errors.answer_error(error, clock.which, url)

@@ -26,10 +26,9 @@ from chatmagic import _log
 from chatmagic._version import __version__
 from chatmagic.cassette.cassette import MODES, Cassette, CassetteConfig
 from chatmagic.client import config, keys, network_errors
-from chatmagic.client.connections import AtRest
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.transport import Exchange, HttpTransport, Transport
+from chatmagic.client.transport import AtRest, Exchange, HttpTransport, Transport
 from chatmagic.errors import ChatError, NotRecordedError
 from chatmagic.models import Message
 from chatmagic.protocol import credits as crediting

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 import pytest
 from exchanges import ANSWERS, BEGUN, FRAMES, KEY, SHORT, chain, rest, send
@@ -100,21 +99,6 @@ def test_a_request_that_is_not_taken_in_is_the_first_byte_time_out(
         over.set()
 
 
-def test_total_ends_a_reply_that_drips(connect: Callable[..., HttpTransport]) -> None:
-    """The total time-out counts although every piece comes in time."""
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=FRAMES["chunked"]))
-        peer.repeat(chunked(b":\n"), every=0.01)
-
-    with Server(script) as server:
-        transport = connect(server, total=SHORT)
-        with pytest.raises(RequestTimeoutError, match=r"total time-out of 0\.15 s") as caught:
-            rest(send(transport))
-    assert caught.value.which == "total"
-
-
 @pytest.mark.parametrize(
     ("begun", "which"),
     [(b"", "first_byte"), (head(headers=FRAMES["chunked"]), "first_byte"), (BEGUN, "silence")],
@@ -141,21 +125,10 @@ def test_a_time_out_names_itself(
         assert len(server.asked) == 1
 
 
-def test_a_handshake_that_takes_too_long_is_the_connect_time_out(
-    connect: Callable[..., HttpTransport],
-) -> None:
-    """TLS belongs to the connection: nothing was sent, and the message says so."""
-    with Server(lambda peer: peer.gone()) as server:
-        transport = connect(server.url.replace("http:", "https:"), connect=SHORT)
-        with pytest.raises(RequestTimeoutError, match="Nothing was sent") as caught:
-            send(transport)
-    assert caught.value.which == "connect"
-
-
 def test_no_clock_runs_on(
     connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The alarm of each time-out ends with the exchange, however that ended."""
+    """The alarm of each time-out ends with the exchange; none counts the silence of a reply."""
     after, asked = alarms.after, []
 
     def noted(seconds: float, work: Callable[[], object]) -> Alarm:
@@ -164,6 +137,10 @@ def test_no_clock_runs_on(
 
     monkeypatch.setattr(alarms, "after", noted)
     with Server(once(ANSWERS["length"])) as server:
+        exchange = send(connect(server))
+        assert exchange.read()
+        assert not any(alarm.work for alarm in asked)
+        exchange.close(ended=True)
         rest(send(connect(server, total=60)))
         send(connect(server, total=60)).close(ended=False)
     with Server(once(b"")) as server, pytest.raises(ServiceError):
@@ -172,43 +149,6 @@ def test_no_clock_runs_on(
         rest(send(connect(server, total=60)))
     assert len(asked) > 4
     assert not any(alarm.work for alarm in asked)
-
-
-def test_any_byte_is_life(
-    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each comment gives the next piece all of the silence time-out; no alarm counts besides."""
-    taken = threading.Semaphore(0)
-    after, read = alarms.after, socket.SocketIO.readinto
-    asked: list[Alarm] = []
-    waits: list[tuple[float | None, bool]] = []
-
-    def noted(seconds: float, work: Callable[[], object]) -> Alarm:
-        asked.append(after(seconds, work))
-        return asked[-1]
-
-    def reading(stream: socket.SocketIO, buffer: Any) -> int | None:
-        sock: socket.socket = stream._sock  # type: ignore[attr-defined] # it has no other name
-        waits.append((sock.gettimeout(), any(alarm.work for alarm in asked)))
-        return read(stream, buffer)
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(BEGUN)
-        for _ in range(9):
-            assert taken.acquire(timeout=PATIENCE)
-            peer.send(chunked(b": life\n"))
-        peer.send(chunked(DONE), CHUNKS_END)
-
-    monkeypatch.setattr(alarms, "after", noted)
-    monkeypatch.setattr(socket.SocketIO, "readinto", reading)
-    with Server(script) as server:
-        exchange = send(connect(server, silence=2 * PATIENCE))
-        for _ in range(9):
-            assert exchange.read()
-            taken.release()
-        assert rest(exchange).endswith(DONE)
-    assert waits[-9:] == [(2 * PATIENCE, False)] * 9
 
 
 def test_a_kept_connection_has_its_time_outs_back(connect: Callable[..., HttpTransport]) -> None:
@@ -455,102 +395,6 @@ def test_who_thinks_for_a_second_waits_for_nothing(time: Time) -> None:
     assert time.waits == []
 
 
-@BOTH
-def test_an_end_in_the_watch_ends_all_reuse(
-    tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, time: Time, *, safe: bool
-) -> None:
-    """Nothing is lost, and nothing is watched any more: each ask has a connection of its own."""
-    watched = threading.Event()
-    waits: list[float] = []
-
-    def script(peer: Peer) -> None:
-        if peer.request():
-            peer.send(REPLY)
-            if len(server.asked) == 1:
-                wait_for(watched)
-            else:
-                assert peer.gone()
-
-    def wait(sock: socket.socket, seconds: float) -> bool:
-        waits.append(seconds)
-        watched.set()
-        return wait_for_read(sock, PATIENCE)
-
-    monkeypatch.setattr("chatmagic.client.connections.wait_for_read", wait)
-    with Server(script, tls if safe else None) as server:
-        with asking(server) as ask:
-            assert lost(ask, 5) == 0
-            time.now += 1
-            assert lost(ask, 5) == 0
-        assert server.accepted == len(server.asked) == 10
-    assert waits == [pytest.approx(connections.WATCH)]
-
-
-def garbling(peer: Peer) -> None:
-    """Break TLS off within it."""
-    peer.garble()
-
-
-def babbling(peer: Peer) -> None:
-    """Say what is no answer."""
-    peer.send(b"\r\n0\r\n\r\n")
-
-
-def giving_up(peer: Peer) -> None:
-    """Say that no request came in time."""
-    peer.send(answer(b"", "408 Request Timeout", {"Connection": "close"}))
-
-
-@pytest.mark.parametrize(
-    ("end", "safe"),
-    [
-        (Peer.close, False),
-        (Peer.close, True),
-        (Peer.reset, False),
-        (Peer.reset, True),
-        (garbling, True),
-        (babbling, False),
-        (giving_up, False),
-    ],
-)
-@pytest.mark.usefixtures("time")
-def test_a_request_lost_on_a_connection_used_again_ends_all_reuse(
-    tls: ssl.SSLContext, end: Callable[[Peer], None], *, safe: bool
-) -> None:
-    """The server goes with the third request of each connection; only the first is lost."""
-
-    def script(peer: Peer) -> None:
-        for _ in range(2):
-            if not peer.request():
-                return
-            peer.send(REPLY)
-        if peer.request():
-            end(peer)
-
-    with Server(script, tls if safe else None) as server:
-        with asking(server) as ask:
-            assert lost(ask, 12) == 1
-        assert len(server.asked) == 12
-        assert server.accepted == 1 + 9
-
-
-@pytest.mark.usefixtures("time")
-def test_a_first_request_that_gets_no_answer_says_nothing_of_reuse() -> None:
-    """A server that fails now and then keeps its connections otherwise."""
-    failing = [True]
-
-    def script(peer: Peer) -> None:
-        while peer.request() and not failing.pop():
-            failing.append(False)
-            peer.send(REPLY)
-        failing.append(False)
-
-    with Server(script) as server, asking(server) as ask:
-        assert lost(ask, 1) == 1
-        assert lost(ask, 3) == 0
-        assert server.accepted == 2
-
-
 @pytest.mark.parametrize(
     ("told", "idle", "connections"),
     [
@@ -608,7 +452,7 @@ def test_what_nobody_asked_for_is_an_end(time: Time) -> None:
 def test_a_stop_in_the_watch_is_no_end_by_the_server(
     tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, *, safe: bool
 ) -> None:
-    """The request is not sent, and connections are used again as before."""
+    """The request is not sent, and the next one has a connection of its own."""
     halt = Halt()
 
     def wait(sock: socket.socket, _: float) -> bool:

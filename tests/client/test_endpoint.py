@@ -11,10 +11,9 @@ from environments import resolved_in_client, resolved_in_kernel
 from loopback import Server as LoopbackServer
 from loopback import document, playing
 
-from chatmagic.client import network_errors
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, Server, Timeout, request_fields, request_headers
-from chatmagic.errors import AuthenticationError, InputError, Which
+from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.url import EMULATOR
@@ -100,18 +99,6 @@ def test_what_a_server_by_name_calls_for() -> None:
     for tells in (True, False):
         server = Server("lab", HOME, stream_usage=tells)
         assert Endpoint(HOME, "none", None, "argument", server=server).stream_usage is tells
-
-
-@pytest.mark.parametrize("which", ["connect", "first_byte", "silence", "total"])
-def test_each_time_out_says_how_to_change_it(which: Which) -> None:
-    """In a notebook and in Python, with a longer time that would be taken."""
-    error = network_errors.timeout_error(which, 2.5, "http://here")
-    assert error.which == which
-    assert "2.5 s" in error.message
-    assert error.hint is not None
-    assert f'%config ChatMagics.timeout = {{"{which}": 5}}' in error.hint
-    assert f"chatmagic.Timeout({which}=5)" in error.hint
-    assert Timeout.from_value({which: 5}) == Timeout(**{which: 5.0})
 
 
 @pytest.mark.parametrize("seconds", [0, -1, True, "5", float("nan"), float("inf"), 1e30])

@@ -18,6 +18,7 @@ from loopback import PATIENCE, Peer, Server, answer, document, once, playing, se
 
 from chatmagic.client import network_errors
 from chatmagic.client.client import Client
+from chatmagic.client.connections import Clock
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
@@ -26,6 +27,7 @@ from chatmagic.errors import (
     NotUnderstoodError,
     RequestTimeoutError,
     ServiceError,
+    Which,
 )
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
@@ -149,21 +151,7 @@ def test_a_plain_server_that_stays_silent_is_told_from_one_that_is_not_there() -
         error = failing(server.origin.replace("http:", "https:"), halt)
     assert isinstance(error, RequestTimeoutError)
     assert error.which == "connect"
-    assert "connected, but TLS got no answer: is it http?" in error.message
-    assert "Nothing was sent" in error.message
-
-
-def test_a_proxy_that_stays_silent_is_not_taken_for_the_service(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With the proxy there is a connection, but none to the service."""
-    halt = Halt()
-    with Server(running_out(halt)) as proxy:
-        monkeypatch.setenv("https_proxy", proxy.origin)
-        monkeypatch.setenv("no_proxy", "")
-        error = failing("https://chat.invalid", halt)
-    assert isinstance(error, RequestTimeoutError)
-    assert "No connection to https://chat.invalid:443" in error.message
+    assert "TLS included: is it http? Nothing was sent." in error.message
 
 
 @pytest.mark.usefixtures("tls")
@@ -181,13 +169,28 @@ def test_http_on_a_tls_port_is_told(authority: trustme.CA) -> None:
     assert "Does that port require https?" in str(error.hint)
 
 
+@pytest.mark.parametrize("which", ["connect", "first_byte", "silence", "total"])
+def test_each_time_out_says_how_to_change_it(which: Which) -> None:
+    """In a notebook and in Python, with a longer time that would be taken."""
+    clock = Clock(Timeout.from_value({which: 2.5}), Halt())
+    error = network_errors.halted(clock, which, "http://here")
+    assert isinstance(error, RequestTimeoutError)
+    assert error.which == which
+    assert "2.5 s" in error.message
+    assert f'%config ChatMagics.timeout = {{"{which}": 5}}' in str(error.hint)
+    assert f"chatmagic.Timeout({which}=5)" in str(error.hint)
+    assert Timeout.from_value({which: 5}) == Timeout(**{which: 5.0})
+
+
 def test_tls_that_ends_before_an_answer_is_a_connection_that_was_closed() -> None:
     """It is told as the same is without TLS, and not as an answer that broke off."""
     for end in (
         ConnectionResetError(),
         ssl.SSLEOFError(8, "EOF occurred in violation of protocol"),
     ):
-        error = network_errors.answer_error(end, "first_byte", "https://chat.invalid:443")
+        clock = Clock(Timeout(), Halt())
+        clock.which = "first_byte"
+        error = network_errors.reported(end, clock, "https://chat.invalid:443")
         assert isinstance(error, ServiceError)
         assert "without an answer" in error.message
         assert "https" not in str(error)

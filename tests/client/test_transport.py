@@ -40,11 +40,8 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpExchange, HttpTransport
 from chatmagic.errors import (
-    ChatError,
     ChatInterrupted,
     ConnectError,
-    CutOffError,
-    InputError,
     NotUnderstoodError,
     ServiceError,
 )
@@ -146,65 +143,19 @@ def test_status_and_headers_are_given_as_sent(connect: Callable[..., HttpTranspo
 
 
 @pytest.mark.parametrize(
-    ("raw", "kind", "words"),
+    "raw",
     [
-        (head(headers={"Content-Length": "9"}) + b"half", CutOffError, "broke"),
-        (head(headers=FRAMES["chunked"]) + b"5\r\nhalf", CutOffError, "broke"),
-        (head(headers=FRAMES["chunked"]) + b"zz\r\nhalf\r\n", CutOffError, "broke"),
-        (answer(b"no gzip", headers={"Content-Encoding": "gzip"}), NotUnderstoodError, "compress"),
-        (b"\x15\x03\x03\x00\x02\x02\x46", NotUnderstoodError, "not HTTP"),
-        (b"\x15" * 70_000, NotUnderstoodError, "not HTTP"),
-        (head(headers={"X-A": "a" * 70_000}), NotUnderstoodError, "not HTTP, or cannot be read"),
-        (
-            head(headers={f"X-{n}": "a" for n in range(101)}),
-            NotUnderstoodError,
-            "not HTTP, or cannot be read",
-        ),
-        (b"", ServiceError, "without an answer"),
+        b"\x15" * 70_000,
+        head(headers={"X-A": "a" * 70_000}),
+        head(headers={f"X-{n}": "a" for n in range(101)}),
     ],
-    ids=[
-        "length",
-        "chunk",
-        "chunk size",
-        "gzip",
-        "no HTTP",
-        "a long line",
-        "a long header",
-        "many headers",
-        "nothing",
-    ],
+    ids=["a long line", "a long header", "many headers"],
 )
-def test_a_broken_answer_is_told(
-    connect: Callable[..., HttpTransport], raw: bytes, kind: type[ChatError], words: str
-) -> None:
-    """An answer that breaks off, or is none, is an error in plain words."""
-    with Server(once(raw)) as server, pytest.raises(kind, match=words):
+def test_an_answer_beyond_bounds_is_told(connect: Callable[..., HttpTransport], raw: bytes) -> None:
+    """It is an error in plain words."""
+    words = "not HTTP, or cannot be read"
+    with Server(once(raw)) as server, pytest.raises(NotUnderstoodError, match=words):
         rest(send(connect(server)))
-    assert len(server.asked) == 1
-
-
-@pytest.mark.parametrize("begun", [b"", head(headers=FRAMES["chunked"]) + chunked(b"some")])
-def test_a_reset_is_told(connect: Callable[..., HttpTransport], begun: bytes) -> None:
-    """A connection that is reset is an error of the service, or a reply that is cut off."""
-    arrived = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(begun)
-        if begun:
-            wait_for(arrived)
-        peer.reset()
-
-    def ask() -> None:
-        exchange = send(connect(server))
-        assert exchange.read() == b"some"
-        arrived.set()
-        exchange.read()
-
-    kind = CutOffError if begun else ServiceError
-    with Server(script) as server, pytest.raises(kind) as caught:
-        ask()
-    assert "Errno" not in str(caught.value)
     assert len(server.asked) == 1
 
 
@@ -483,29 +434,9 @@ def test_a_proxy_that_is_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://ada:secret-word@127.0.0.1:94a2")
     monkeypatch.setenv("no_proxy", "")
     endpoint = Endpoint("https://chat.invalid", "query", Secret(KEY), "test")
-    with pytest.raises(InputError, match=r"proxy .* is not a URL .* Nothing was sent") as caught:
+    with pytest.raises(ConnectError, match=r"proxy .* cannot be used\. Nothing was") as caught:
         send(HttpTransport(ServiceSetup(endpoint)))
     assert "secret-word" not in "".join(map(repr, chain(caught.value)))
-
-
-def test_a_certificate_of_nobodys_is_refused(
-    connect: Callable[..., HttpTransport], tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without its authority a server gets nothing, and a missing file is named."""
-
-    def script(peer: Peer) -> None:
-        raise AssertionError(peer)
-
-    refusing = Server(script, tls, handshakes_fail=True)
-    with refusing as server:
-        monkeypatch.delenv("REQUESTS_CA_BUNDLE")
-        with pytest.raises(
-            ConnectError, match=r"connection to \S+: unable to get.*REQUESTS_CA_BUNDLE"
-        ):
-            send(connect(server))
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", "no-such-file.pem")
-        with pytest.raises(ConnectError, match=r"REQUESTS_CA_BUNDLE names no file"):
-            send(connect(server))
 
 
 # --- Interrupts ---------------------------------------------------------------------------
