@@ -7,6 +7,7 @@ a value that ``{{ }}`` put in only the expression, the size and the digest, unle
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, get_args
@@ -50,6 +51,32 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
         for item in held
     ]
     return sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
+
+
+def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
+    """Return the text of a file with the JSON of :func:`dump`.
+
+    Args:
+        conversation: which.
+        keep_values: as for :func:`dump`.
+    """
+    return json.dumps(dump(conversation, keep_values=keep_values), indent=1) + "\n"
+
+
+def loads(content: bytes) -> Conversation:
+    """Return the conversation in the text of a file.
+
+    Args:
+        content: bytes of an untrusted file.
+
+    Raises:
+        ValueError: as for :func:`load`.
+    """
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        value = None
+    return load(value)
 
 
 def load(value: object) -> Conversation:

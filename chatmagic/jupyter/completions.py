@@ -203,7 +203,7 @@ class Completions:
         if word == "LABEL":
             runs = () if notes is None else notes.runs.values()
             return dict.fromkeys(name for run in runs for name in run.names)
-        return () if word == "CELL" else (word,)
+        return () if word.isupper() else (word,)
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of an expression, as IPython completes it in a cell of its own."""

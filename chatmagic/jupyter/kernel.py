@@ -40,8 +40,8 @@ class Kernel(ConfiguredEnvironment):
         """Whether a line has said how to get token counts; it is said once."""
         self.shown: tuple[str | None, Reply] | None = None
         """The reply that was shown last, and the execution that showed it."""
-        self.background: Background | None = None
-        """What cells have asked in the background; ``None`` before the first of them."""
+        self.background = Background()
+        """What cells have asked in the background."""
         self.threads_read: dict[str, str] = {}
         """The threads in which cells first ran that own no place, where no page tells an order."""
         self._page: LivePage | None = None
@@ -165,8 +165,7 @@ class Kernel(ConfiguredEnvironment):
         Raises:
             ChatInterrupted: an interrupt ended the wait.
         """
-        if self.background is not None:
-            self.background.wait()
+        self.background.wait()
 
     def has_shown(self, value: object) -> bool:
         """Return whether the running cell has shown this reply, or asked quietly on its last line.

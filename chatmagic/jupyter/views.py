@@ -228,6 +228,15 @@ class ReplyOnce:
             self._display(value)
 
 
+def sentence(words: str) -> tuple[str, str]:
+    """Return a sentence of ours as HTML and as text.
+
+    Args:
+        words: the sentence.
+    """
+    return f'<div class="chatmagic"><p>{escape(words)}</p></div>', words
+
+
 def show_html(html: str, text: str, record: dict[str, Any] | None = None) -> None:
     """Show something of ours that is no reply.
 

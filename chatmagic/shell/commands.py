@@ -188,8 +188,8 @@ class SavedConversations:
             InputError: it cannot be read.
         """
         try:
-            return conversation_json.load(json.loads(content_of(path) or b""))
-        except (ValueError, RecursionError) as error:
+            return conversation_json.loads(content_of(path) or b"")
+        except ValueError as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
@@ -205,7 +205,7 @@ class SavedConversations:
         Raises:
             NotSavedError: it cannot be written.
         """
-        content = json.dumps(conversation_json.dump(conversation), indent=1)
+        content = conversation_json.dumps(conversation)
         is_new = not path.exists()
         try:
             # A file that is replaced keeps its mode, so that it is private from the first byte on.

@@ -115,7 +115,7 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
     A record lists the turns that were carried from the newest of the file's on.
     """
     talk = talked(given)
-    again = conversation_json.load(json.loads(json.dumps(conversation_json.dump(talk))))
+    again = conversation_json.loads(conversation_json.dumps(talk).encode())
     shown = {turn.recorded_digest for turn in talk}
     for before, after in zip(talk, again, strict=True):
         assert after == replace(
@@ -148,7 +148,7 @@ def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Ite
         above = above if turn.last is None else above[max(0, len(above) - turn.last) :]
         is_same = list(turn.record.carried) == above and turn.instructions == (now and now.bare)
         stale += [] if is_same else [index]
-    again = conversation_json.load(conversation_json.dump(talk))
+    again = conversation_json.loads(conversation_json.dumps(talk).encode())
     assert [again.turns.index(turn) for turn in again.stale_turns()] == stale
 
 
@@ -161,7 +161,7 @@ def test_the_size_grows_with_the_conversation_alone() -> None:
     ask(talk, "more", "new", "2")
     turns = conversation_json.dump(talk)["turns"]
     assert sum(len(turn["record"]["carried"]) for turn in turns) <= 41
-    again = conversation_json.load(conversation_json.dump(talk))
+    again = conversation_json.loads(conversation_json.dumps(talk).encode())
     assert prompts(again.stale_turns()) == prompts(talk.stale_turns())
     assert again.turns[-1].carried == tuple(range(1, 41))
 
@@ -297,6 +297,9 @@ def test_a_newer_version_is_told_apart() -> None:
     """What a later release wrote is not damaged."""
     with pytest.raises(NewerVersionError, match="newer release"):
         conversation_json.load({**conversation_json.dump(Conversation()), "version": 2})
+    for content in (b"[" * 100_000, b"\xff"):
+        with pytest.raises(ValueError, match="not a conversation"):
+            conversation_json.loads(content)
 
 
 def test_markdown_stands_as_typed() -> None:
@@ -333,7 +336,7 @@ def test_a_hidden_turn_is_found_by_its_place() -> None:
     talk.add(Hiding(2, digest("any"), turn=3, owner="h", execution="1"))
     talk.add(Hiding(9, digest("any"), turn=2, owner="i", execution="1"))
     ask(talk, "d", "a", "again")
-    again = conversation_json.load(conversation_json.dump(talk))
+    again = conversation_json.loads(conversation_json.dumps(talk).encode())
     assert prompts(again.window().turns) == prompts(talk.window().turns) == ["d", "c"]
     assert "Turn 2 is hidden: it does" in conversation_json.markdown(talk)
 

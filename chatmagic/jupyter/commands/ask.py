@@ -15,7 +15,7 @@ from chatmagic.conversation.options import ParsedLine
 from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.background import AskingCell, Background
+from chatmagic.jupyter.background import AskingCell
 from chatmagic.jupyter.cells.execution import Execution, cell_source, running
 from chatmagic.jupyter.cells.notes import CellRun
 from chatmagic.jupyter.commands.command import Arguments, Command
@@ -39,11 +39,9 @@ _NOT_PUT_IN: Final = (
     r"|(?<![\w\\$])\$(?P<dollar>[A-Za-z_]\w*)\b(?![^\n]*\$)"
 )
 """Pattern of what puts a variable in elsewhere; a second dollar in the line makes a formula."""
-NO_ERROR: Final = "No cell has raised an error since chatmagic was loaded. Nothing was sent."
 ABOVE_LIMIT: Final = 50_000
 """The most characters of the cells that ``--above new`` or ``all`` sends, unless set."""
-_SINCE: Final = "has run since chatmagic was loaded. Nothing was sent."
-NO_BACKGROUND: Final = "--background has no reply to give back yet. Nothing was sent."
+_SINCE: Final = "since chatmagic was loaded. Nothing was sent."
 
 
 def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
@@ -60,8 +58,7 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
     if given.cell is None and not parsed.question(parsed.prompt):
         views.show_html(*Status(kernel).summary())
         return None
-    body = _body(given, parsed)
-    text = parsed.question(parsed.prompt, body)
+    text = parsed.question(parsed.prompt, _body(given, parsed))
     names = kernel.shell.magics_manager.magics["line"]
     command = options.mistaken_command(text, [name for name in names if "chat_" in name])
     if command is not None:
@@ -69,8 +66,7 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
             f"Did you mean %{command}? Nothing was sent.",
             hint="To ask just that, put it into a sentence.",
         )
-    reply = _asked(kernel, parsed, text)
-    return None if given.cell is not None else reply
+    return _asked(kernel, given, parsed, text)
 
 
 def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
@@ -81,14 +77,16 @@ def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
     is sent. The options are those of ``%chat``.
     """
     parsed = replace(_parsed(kernel, given), with_error=True)
-    reply = _asked(kernel, parsed, correction(parsed.prompt, _body(given, parsed)))
-    return None if given.cell is not None else reply
+    return _asked(kernel, given, parsed, correction(parsed.prompt, _body(given, parsed)))
 
 
 def _parsed(kernel: Kernel, given: Arguments) -> ParsedLine:
     parsed = options.parse_line(given.line, kernel.settings.trait_values(config=True))
     if parsed.background and given.cell is None:
-        raise InputError(NO_BACKGROUND, hint="%%chat --background -o NAME names the variable.")
+        raise InputError(
+            "--background has no reply to give back yet. Nothing was sent.",
+            hint="%%chat --background -o NAME names the variable.",
+        )
     return parsed
 
 
@@ -100,8 +98,8 @@ def _body(given: Arguments, parsed: ParsedLine) -> str:
     return body
 
 
-def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
-    """Return the reply to a question; ``None`` if the request is only shown."""
+def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> Reply | None:
+    """Ask, and return the reply to a question on a line; ``None`` of a cell or a dry run."""
     options.refuse_thread_and_ask(cell_source(kernel.shell))
     execution = running(kernel.shell)
     # A value of this prompt may be the reply to a question in the background, in any thread.
@@ -115,7 +113,8 @@ def _asked(kernel: Kernel, parsed: ParsedLine, text: str) -> Reply | None:
         preview = kernel.session.preview(ask)
         views.show_html(*transcript.dry_run(preview, kernel.session.credits))
         return None
-    return send(kernel, ask, execution, output=parsed.output)
+    reply = send(kernel, ask, execution, output=parsed.output)
+    return None if given.cell is not None else reply
 
 
 def settle(
@@ -140,9 +139,8 @@ def settle(
         ChatError: a question in the background failed.
         ChatInterrupted: a person interrupted the waiting.
     """
-    if kernel.background is not None:
-        view = _view(kernel, Ask("", shown=shown), execution)
-        kernel.background.settle(_cell(kernel, execution, threads), view, waits=waits)
+    view = _view(kernel, Ask("", shown=shown), execution)
+    kernel.background.settle(_cell(kernel, execution, threads), view, waits=waits)
 
 
 def _cell(kernel: Kernel, execution: Execution, threads: Sequence[str] | None) -> AskingCell:
@@ -172,8 +170,6 @@ def send(
     view = _view(kernel, ask, execution)
     if ask.background is None or not isinstance(view, views.Live):
         return _send(kernel, ask, execution, view, output=output)
-    if kernel.background is None:
-        kernel.background = Background()
     work = partial(_send, kernel, ask, execution, view, output=output)
     # The value of an earlier run would be mistaken for the new reply.
     forget = partial(kernel.shell.user_ns.pop, output, None)
@@ -218,20 +214,14 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
     front, notes = _in_front(kernel, parsed, execution)
     if front and not text.strip():
         raise InputError(EMPTY)
-    descriptions = None
-    if not parsed.raw and template.OPEN in text:
-        descriptions = Descriptions(kernel.shell)
-    sent, values = template.fill(text, None if descriptions is None else descriptions.text, front)
+    descriptions = Descriptions(kernel.shell)
+    sent, values = template.fill(text, None if parsed.raw else descriptions.text, front)
     return Ask(
         sent,
         **shared_fields(parsed, Parameters),
         typed=text if values else None,
         values=values,
-        notes=(
-            *notes,
-            *(() if descriptions is None else descriptions.notes),
-            *_braces(kernel, parsed, text),
-        ),
+        notes=(*notes, *descriptions.notes, *_braces(kernel, parsed, text)),
         keep_values=kernel.settings.keep_values,
         allow_secrets=parsed.allow_secrets,
         fit=kernel.settings.fit,
@@ -264,14 +254,13 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
     """Return the view of the reply (the manual's table under "How a reply is shown")."""
     if not ask.shown:
         return View()
-    how = kernel.settings.stream
+    how, is_in_text = kernel.settings.stream, execution.audience == "text"
     if _is_updated(kernel, execution):
         alone = re.match(ALONE, cell_source(kernel.shell).strip()) is not None
         return views.Live(ask, kernel.page.drawing, alone=alone)
-    if how == "text" or (how == "auto" and execution.audience == "text"):
-        return views.Printed(in_page=execution.audience == "page", piped=execution.piped)
-    if execution.audience == "text":
-        return views.Printed(piped=execution.piped, once=True)
+    if how == "text" or is_in_text:
+        once, in_page = how == "off", execution.audience == "page"
+        return views.Printed(in_page=in_page, piped=execution.piped, once=once)
     return views.Once()
 
 
@@ -350,7 +339,7 @@ def _nearest(
     if isinstance(parsed.above, int):
         if not nearest:
             raise InputError(
-                f"No cell above this one {_SINCE}", hint="%%chat cells are not counted."
+                f"No cell above this one has run {_SINCE}", hint="%%chat cells are not counted."
             )
         return nearest[-parsed.above :], ()
     limit = kernel.settings.above_limit
@@ -385,7 +374,7 @@ def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, 
         if named := {run.key: name for run in runs if not run.is_ours and name in run.names}:
             return named
     raise InputError(
-        f"No cell with the label or tag {one_line(name)} {_SINCE}",
+        f"No cell with the label or tag {one_line(name)} has run {_SINCE}",
         hint=f"Run the cell first; `#| label: {one_line(name)}` in its source names it.",
     )
 
@@ -394,7 +383,7 @@ def _error(kernel: Kernel) -> Value:
     notes = kernel.settings.notes
     error = None if notes is None else notes.error
     if error is None:
-        raise InputError(NO_ERROR)
+        raise InputError(f"No cell has raised an error {_SINCE}")
     return Value.of(error.kind, template.error_text(error.source, error.trace), "error")
 
 
@@ -403,7 +392,6 @@ def _stop(kernel: Kernel, given: Arguments) -> None:
 
     Without a number it stops the only one. What came of it is kept, marked.
     """
-    kernel.background = kernel.background or Background()
     asker = kernel.background.stop(given.words)
     print(f"The reply to {asker} was stopped; what came of it is kept, marked.")
 
@@ -425,4 +413,4 @@ FIX: Final = Command(
     has_body=True,
     waits=False,
 )
-STOP: Final = Command("chat_stop", _stop, words=("CELL",), waits=False)
+STOP: Final = Command("chat_stop", _stop, forms=("[CELL]",), waits=False)

@@ -10,17 +10,13 @@ from chatmagic.cassette.cassette import CassetteOptions
 from chatmagic.cassette.file import Interaction
 from chatmagic.client.config import MODE_VARIABLE
 from chatmagic.conversation.options import Option
-from chatmagic.errors import ChatError, InputError
+from chatmagic.errors import ChatError
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import CASSETTE_MODES, cassette_words
 from chatmagic.session.session import Session
 from chatmagic.text import counted, one_line, unlinked
 
-USAGE: Final = (
-    "%chat_cassette FILE [--record|--replay|--refresh] [--else emulator] [--by-order], "
-    "%chat_cassette --off, %chat_cassette --prune [--yes], or %chat_cassette alone."
-)
 NOTHING_IS_SENT: Final = (
     f"Nothing is sent until that is resolved; %env {MODE_VARIABLE}=live asks without it."
 )
@@ -67,7 +63,7 @@ def _status(kernel: Kernel) -> list[str]:
     """Return the lines on the active cassette, and on exchanges that could not be saved."""
     session, words = kernel.session, cassette_words(kernel)
     if words is None:
-        lines = [f"No cassette is in use: every question is sent to the service. {USAGE}"]
+        lines = ["No cassette is in use: every question is sent to the service."]
         return [*lines, *session.cassette.lost]
     lines = [f"Cassette: {words}"]
     try:
@@ -97,12 +93,10 @@ def _facts(session: Session) -> list[str]:
 def _prune(kernel: Kernel, given: Arguments) -> str:
     """Run ``%chat_cassette --prune``: it lists the exchanges that ``--yes`` then removes."""
     is_sure = "--yes" in given.options
-    if given.words or len(given.options) != 1 + is_sure:
-        raise InputError("%chat_cassette --prune takes no other word than --yes.", hint=USAGE)
     kernel.session.change_cassette(again=False)
     cassette = kernel.session.cassette.current
     if cassette is None:
-        raise InputError("No cassette is in use, so there is nothing to prune.", hint=USAGE)
+        raise given.command.refusal("No cassette is in use, so there is nothing to prune.")
     prune = partial(cassette.prune, sure=is_sure)
     gone, name = kernel.session.lock.alone("a change of the cassette", prune), cassette.config.name
     if not gone:
@@ -131,28 +125,18 @@ def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
         before: the file if the line names none.
 
     Raises:
-        InputError: the options do not go together.
+        InputError: something else than the emulator is to answer.
     """
-    modes = [mode for mode in CASSETTE_MODES if f"--{mode}" in given.options]
-    if "--off" in given.options:
-        if len(given.options) > 1 or given.words:
-            raise InputError("--off goes with nothing else.", hint=USAGE)
-        return CassetteOptions(off=True)
-    if "--yes" in given.options:
-        raise InputError("--yes goes with --prune.", hint=USAGE)
-    if len(modes) > 1:
-        raise InputError(f"--{modes[0]} and --{modes[1]} do not go together.", hint=USAGE)
-    if given.options.get("--else", "emulator").lower() != "emulator":
-        raise InputError("--else takes one word: emulator.", hint=USAGE)
-    options = CassetteOptions(
-        given.words or before,
-        modes[0] if modes else None,
-        "emulator" if "--else" in given.options else None,
+    fallback = given.options.get("--else")
+    if fallback not in (None, "emulator"):
+        raise given.command.refusal("--else takes one word: emulator.")
+    return CassetteOptions(
+        None if "--off" in given.options else given.words or before,
+        next((mode for mode in CASSETTE_MODES if f"--{mode}" in given.options), None),
+        fallback,
         by_order="--by-order" in given.options,
+        off="--off" in given.options,
     )
-    if (options.fallback or options.by_order) and options.mode not in (None, "replay"):
-        raise InputError("--else and --by-order go with --replay.", hint=USAGE)
-    return options
 
 
 CASSETTE: Final = Command(
@@ -173,6 +157,10 @@ CASSETTE: Final = Command(
         Option(("--prune",), "list what the cells did not ask when they ran last"),
         Option(("--yes",), "with --prune: remove what it listed"),
     ),
-    words=("FILE",),
-    hint=USAGE,
+    forms=(
+        "[FILE] [--record|--refresh]",
+        "[FILE] [--replay] [--else] [--by-order]",
+        "--off",
+        "--prune [--yes]",
+    ),
 )

@@ -9,19 +9,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from typing import Final, Literal
 
 from chatmagic._json import digest
 from chatmagic.conversation.options import Option
-from chatmagic.conversation.turn import Turn
-from chatmagic.errors import InputError
 from chatmagic.jupyter import views
 from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import CodeCell, Coded
-from chatmagic.models import CodeBlock, Reply
+from chatmagic.models import CodeBlock
 from chatmagic.render import markdown, markdown_parser, markdown_writer
 from chatmagic.text import counted, fenced, to_terminal, visible
 
@@ -50,8 +47,13 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     cells that were neither edited nor run. It needs JupyterLab or Notebook 7; elsewhere the
     code is shown to copy.
     """
-    number, turn = _turn(kernel, given.words)
-    reply = _in_a_fence(turn.reply) if turn.format == "code" else turn.reply
+    here = kernel.window()
+    turns = kernel.session.conversation.of_thread(here.thread).turns
+    number = given.turn_number(len(turns), default=here.places[-1][0] if here.turns else 0)
+    turn = turns[number - 1]
+    reply = turn.reply
+    if turn.format == "code" and not reply.code_blocks:
+        reply = replace(reply, text=fenced(reply.text))
     blocks = reply.code_blocks
     if not blocks:
         _show(f"The reply of turn {number:,} has no block of code. Nothing was changed.")
@@ -79,7 +81,7 @@ def _put(
     if bridge is None or not bridge.listed_with(owner):
         _show(UNKNOWN, blocks)
         return
-    put = views.show_until_known(*_note(f"{counted(len(cells), 'cell')} for this page.", ()))
+    put = views.show_until_known(*_note(f"{counted(len(cells), 'cell')} for this page."))
 
     def heard(answer: Coded) -> str:
         words = _outcome(answer)
@@ -113,34 +115,6 @@ def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
     return cells
 
 
-def _turn(kernel: Kernel, words: str) -> tuple[int, Turn]:
-    """Return the turn that a line names, with its number for people.
-
-    Args:
-        kernel: the kernel.
-        words: its number in ``%chat_history``; empty for the last turn that a question in this
-            cell would carry.
-    """
-    here = kernel.window()
-    turns = kernel.session.conversation.of_thread(here.thread).turns
-    if words.isdecimal() and 1 <= int(words) <= len(turns):
-        return int(words), turns[int(words) - 1]
-    if words:
-        numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
-        raise InputError(f"%chat_code takes nothing, or a turn's number {numbers}.")
-    if not here.turns:
-        raise InputError(
-            "There is no reply before this cell. Nothing was changed.",
-            hint="%chat_history numbers the turns; %chat_code 2 takes the second.",
-        )
-    return here.places[-1]
-
-
-def _in_a_fence(reply: Reply) -> Reply:
-    """Return a reply in a fence if it is code without one; otherwise the reply itself."""
-    return reply if reply.code_blocks else replace(reply, text=fenced(reply.text))
-
-
 def _outcome(answer: Coded) -> str:
     """Return the outcome for the cells, in words."""
     fixed = {"same": SAME, "queued": QUEUED, "refused": REFUSED}.get(answer["outcome"])
@@ -158,17 +132,16 @@ def _show(words: str, blocks: Sequence[CodeBlock] = ()) -> None:
     views.show_html(*_note(words, blocks))
 
 
-def _note(words: str, blocks: Sequence[CodeBlock]) -> tuple[str, str]:
+def _note(words: str, blocks: Sequence[CodeBlock] = ()) -> tuple[str, str]:
     """Return a sentence and code to copy, as HTML and as text."""
-    shown = "\n\n".join(fenced(block.code) for block in blocks)
-    html = markdown.to_html(shown) if shown else ""
-    texts = [words, *(to_terminal(block.code) for block in blocks)]
-    return f'<div class="chatmagic"><p>{escape(words)}</p>{html}</div>', "\n\n".join(texts)
+    html, text = views.sentence(words)
+    code = markdown.to_html("\n\n".join(fenced(block.code) for block in blocks))
+    return f"{html}{code}", "\n\n".join([text, *(to_terminal(block.code) for block in blocks)])
 
 
 CODE: Final = Command(
     "chat_code",
     _code,
     (Option(("--prose",), "make Markdown cells of the text between"),),
-    words=("TURN",),
+    forms=("[TURN] [--prose]",),
 )

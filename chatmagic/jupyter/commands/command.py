@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from chatmagic.conversation import options
 from chatmagic.conversation.options import Option
 from chatmagic.errors import InputError
 from chatmagic.jupyter.kernel import Kernel
+
+UNCHANGED: Final = "Nothing was sent or changed."
+_WORDS: Final = "WORDS"
+"""What stands for the words of a line among its flags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +26,34 @@ class Arguments:
     """Arguments of a command, as a person typed them.
 
     Args:
+        command: the command, which writes the refusals.
         line: the line after the command's name, as typed.
         words: the line without the options, and without quotes around the rest.
         options: the typed options with their values; the value of a switch is empty.
         cell: the cell's body; ``None`` for a command on a line.
     """
 
+    command: Command
     line: str
     words: str
     options: Mapping[str, str]
     cell: str | None = None
+
+    def turn_number(self, count: int, default: int = 0) -> int:
+        """Return the number of the turn that the words name.
+
+        Args:
+            count: how many turns can be named.
+            default: the number if there are no words; 0 for none.
+
+        Raises:
+            InputError: there is no such turn.
+        """
+        number = int(self.words) if self.words.isdecimal() else 0 if self.words else default
+        if not 1 <= number <= count:
+            there = f"from 1 to {count:,}" if count else "above its cell, and there is none"
+            raise self.command.refusal(f"%{self.command.name} takes a turn's number {there}.")
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +64,10 @@ class Command:
         name: the magic's name, such as ``chat_undo``.
         run: function of the command. Its result is the magic's value; its docstring is the help.
         options: the options on its line.
-        words: the other words that its line accepts, for Tab: literal words, ``FILE``, ``TURN``,
-            ``CELL`` or ``THREAD``; empty if it accepts only options.
-        hint: examples of its line, for errors; if empty, errors point to the help.
+        forms: the forms of its line, each a text of flags and of words in capitals or as they
+            are typed. Brackets stand around a part that may be left out, bars between those of
+            which one is typed: ``[--record|--refresh] FILE``. The help and Tab read them, too.
+        hint: the second line of an error for a line of another form.
         is_prompt: whether its line is that of ``%chat``, which it parses itself.
         has_body: whether it takes a cell's body.
         waits: whether it waits until no question in the background is under way.
@@ -50,7 +77,7 @@ class Command:
     name: str
     run: Callable[[Kernel, Arguments], object]
     options: tuple[Option, ...] = ()
-    words: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ("",)
     hint: str = ""
     is_prompt: bool = False
     has_body: bool = False
@@ -64,6 +91,13 @@ class Command:
         if self.is_prompt or not self.options:
             return text
         return "\n".join([text, "", *options.help_lines(self.options)])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that its line accepts, for Tab: as they are typed, or in capitals."""
+        parts = (part for form in self.forms for part in form.split())
+        names = (name for part in parts for name in _names(part) if not name.startswith("--"))
+        return tuple(dict.fromkeys(names))
 
     def asks_for_help(self, line: str, cell: str | None) -> bool:
         """Return whether only the help is wanted, for which nothing is done.
@@ -86,40 +120,72 @@ class Command:
             cell: the cell's body; ``None`` for none.
 
         Raises:
-            InputError: the line has an option or words that the command does not take.
+            InputError: the line has none of the command's forms.
         """
         if self.is_prompt:
-            return Arguments(line, line, {}, cell)
+            return Arguments(self, line, line, {}, cell)
         declared = {flag: option for option in self.options for flag in option.flags}
         given: dict[str, str] = {}
         words = line
         while match := re.search(r"(?<!\S)(--[^\s=]*)(?:=(\S*))?", words):
             flag, value, rest = match[1], match[2], words[match.end() :]
-            option = declared.get(flag)
-            takes_value = option is not None and option.metavar is not None
-            if option is None or (value is not None and not takes_value):
-                takes = (
-                    f"no other option here than {', '.join(declared)}" if declared else "no option"
-                )
-                raise InputError(
-                    f"%{self.name} takes {takes}. Nothing was changed.", hint=self._hint
-                )
-            if takes_value and value is None:
-                word = re.match(r"\s*(\S*)", rest)
-                value, rest = (word[1], rest[word.end() :]) if word else ("", rest)
+            if flag not in declared:
+                raise self.refusal()
+            metavar = declared[flag].metavar
+            if metavar == "FILE":
+                # The name of a file may have spaces.
+                value, rest = without_quotes(f"{value or ''}{rest}"), ""
+            elif metavar is not None and value is None:
+                value, rest = [*rest.split(maxsplit=1), "", ""][:2]
+            if bool(value) != (metavar is not None):
+                raise self.refusal()
             given[flag] = value or ""
             words = words[: match.start()] + rest
-        if words.strip() and not self.words:
-            raise InputError(
-                f"%{self.name} takes nothing{' else' if given else ''} after its name. "
-                "Nothing was changed.",
-                hint=self._hint,
-            )
-        return Arguments(line, without_quotes(words), given, cell)
+        arguments = Arguments(self, line, without_quotes(words), given, cell)
+        typed = given.keys() | ({_WORDS} if arguments.words else set())
+        if not any(_fits(form, typed) for form in self.forms):
+            raise self.refusal()
+        return arguments
 
-    @property
-    def _hint(self) -> str:
-        return self.hint or f"%{self.name}? shows its help."
+    def refusal(self, why: str = "", hint: str = "") -> InputError:
+        """Return the error for a line, which shows the forms of the command's line.
+
+        Args:
+            why: what is wrong, in a sentence; empty for a line that has none of the forms.
+            hint: the second line; if empty, that of the command, or its forms.
+        """
+        spelt = {option.flags[-1]: option.spelling for option in self.options}
+        forms = [
+            re.sub(r"--[\w-]+", lambda match: spelt[match[0]], form) for form in self.forms if form
+        ]
+        takes = f"%{self.name} takes {', or '.join(forms) or 'nothing'} after its name."
+        hint = hint or self.hint or (takes if why else f"%{self.name}? shows its help.")
+        return InputError(f"{why or takes} {UNCHANGED}", hint=hint)
+
+
+def _names(part: str) -> list[str]:
+    """Return the flags or words of one part of a form, of which one is typed."""
+    return part.strip("[]").split("|")
+
+
+def _fits(form: str, typed: AbstractSet[str]) -> bool:
+    """Return whether a line has a form, by its flags, and :data:`_WORDS` where it has words."""
+    known: set[str] = set()
+    for part in form.split():
+        names = {name if name.startswith("--") else _WORDS for name in _names(part)}
+        if len(typed & names) > 1 or not (part.startswith("[") or typed & names):
+            return False
+        known |= names
+    return typed <= known
+
+
+def path_of(words: str) -> Path:
+    """Return the path that words name; where ``~NAME`` names no home folder, as it is typed.
+
+    Args:
+        words: the file's name, as typed.
+    """
+    return Path(os.path.expanduser(words))  # noqa: PTH111 - pathlib's raises an error
 
 
 def without_quotes(line: str) -> str:

@@ -27,21 +27,12 @@ from chatmagic.protocol.auth import Secret, redacted
 MOST_LISTED: Final = 500
 """The most models that are listed."""
 _SHOWN: Final = 200
-_PLACES: Final[Mapping[str, keys.Storage]] = {
-    "k": "keyring",
-    "y": "keyring",
-    "f": "private file",
-}
+_PLACES: Final[Mapping[str, keys.Storage]] = {"k": "keyring", "f": "private file"}
 """Where a key may be kept, by the answer to the question."""
-_NAMES: Final[Mapping[Audience, str]] = {
-    "page": "a page of JupyterLab, Notebook 7 or the like",
-    "text": "a console or a terminal",
-    "machine": "no person watches",
-}
-_SHOWS: Final[Mapping[Audience, str]] = {
-    "page": "a reply is a display of its cell",
-    "text": "a reply is printed as it comes",
-    "machine": "a reply is shown once, at its end",
+_FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
+    "page": ("a page of JupyterLab, Notebook 7 or the like", "a reply is a display of its cell"),
+    "text": ("a console or a terminal", "a reply is printed as it comes"),
+    "machine": ("no person watches", "a reply is shown once, at its end"),
 }
 
 
@@ -52,16 +43,13 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
     emulator runs in this kernel, needs no account, and says what it is. Servers on this machine
     are known by name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``.
     """
-    asked_for = given.options.keys() - {"--model"}
-    if asked_for == {"--ask"}:
-        raise InputError("--ask goes with --check: %chat_connect --check --ask.")
-    if given.words or "--model" in given.options or not asked_for:
+    if given.words:
         _connect_to(kernel, given.words, given.options.get("--model"))
     try:
-        if "--models" in asked_for:
+        if "--models" in given.options:
             _list_models(kernel)
-        if "--check" in asked_for:
-            ask = "--ask" in asked_for
+        if "--check" in given.options:
+            ask = "--ask" in given.options
             doctor.examine(kernel, kernel.session, _front_end(kernel), _print, ask=ask)
     except KeyboardInterrupt:
         raise ChatInterrupted("Interrupted; what was asked may have been sent.") from None
@@ -69,11 +57,8 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
 
 def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     """Connect to an address, or to a server that is known by name."""
-    if len(word.split()) != 1 or model == "":
-        raise InputError(
-            "No address was given: %chat_connect URL, or %chat_connect emulator.",
-            hint=CONNECT.hint,
-        )
+    if len(word.split()) != 1:
+        raise CONNECT.refusal()
     place = config.first_address([(word, "%chat_connect")])
     if model is not None:
         request_fields(kernel.settings.extra_body, model)
@@ -110,8 +95,7 @@ def _list_models(kernel: Kernel) -> None:
     names = [text.one_line(redacted(name, keys), _SHOWN) for name in listed.names]
     kernel.settings.listed_models = tuple(names[:MOST_LISTED])
     at = "here" if endpoint is None else endpoint.origin
-    count = text.counted(len(names), "model") if names else "No model"
-    print(f"{count} at {at}{':' if names else '.'}")
+    print(f"{text.counted(len(names), 'model')} at {at}:")
     for name in names[:MOST_LISTED]:
         print(f"  {text.unlinked(name)}")
     if len(names) > MOST_LISTED:
@@ -178,28 +162,27 @@ def _print(line: str) -> None:
 def _front_end(kernel: Kernel) -> Line:
     """Return the doctor's line on the front end, from its request and the bridge."""
     execution, host = running(kernel.shell), host_of(os.environ)
-    if execution.audience == "text":
-        host = None  # a terminal in a host is none of its pages
-    name = _NAMES[execution.audience] if host is None else host.name
-    shows = _SHOWS[execution.audience] + (", updated as it comes" if execution.is_live else "")
+    name, shows = _FRONT_ENDS[execution.audience]
+    if host is not None and execution.audience != "text":
+        name = host.name  # a terminal in a host is none of its pages
+    shows += ", updated as it comes" if execution.is_live else ""
     words, bridge = f"{name}: {shows}", kernel.page.bridge
     # The bridge opens with the first question, and knows only Jupyter's pages.
     if not execution.has_labextensions or execution.audience != "page" or bridge is None:
         return Line("ok", "front end", words)
-    lacks, where = "no order of cells, no marks, no panel", "Where the front end's server runs: "
+    lacks = "no order of cells, no marks, no panel"
+    todo = (
+        "Where the front end's server runs: "
+        f"pip install chatmagic=={__version__}; then reload the page."
+    )
     if bridge.page_version is None:
-        todo = f"{where}pip install chatmagic; then reload the page."
         return Line("!", "front end", f"{words}; no page has answered: {lacks}", todo)
     protocol, version = bridge.page_version
     words += f"; the page has chatmagic {text.one_line(version)}"
     if protocol == PROTOCOL:
         return Line("ok", "front end", words)
-    return Line(
-        "!!",
-        "front end",
-        f"{words}, and cannot talk with the kernel's {__version__}: {lacks}",
-        f"{where}pip install chatmagic=={__version__}; then reload the page.",
-    )
+    words += f", and cannot talk with the kernel's {__version__}: {lacks}"
+    return Line("!!", "front end", words, todo)
 
 
 CONNECT: Final = Command(
@@ -211,14 +194,19 @@ CONNECT: Final = Command(
         Option(("--check",), "say what is set and what works, for a report; nothing is sent"),
         Option(("--ask",), "with --check, send one short question"),
     ),
-    words=("emulator", "ollama", "lmstudio", "vllm", "llama.cpp"),
-    hint="%chat_connect URL --model NAME names the model to ask for.",
+    forms=(
+        "URL|emulator|ollama|lmstudio|vllm|llama.cpp [--model] [--models]",
+        "URL [--model] [--models] --check [--ask]",
+        "[--models] --check [--ask]",
+        "--models",
+    ),
     waits=False,
 )
 LOGIN: Final = Command(
     "chat_login",
     _login,
     (Option(("--forget",), "forget the key that was kept for it"),),
+    forms=("[--forget]",),
     hint="A key on its line would be saved with the notebook.",
     waits=False,
 )

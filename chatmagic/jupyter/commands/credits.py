@@ -129,5 +129,6 @@ CREDITS: Final = Command(
     "chat_credits",
     _credits,
     (Option(("--usage",), "show what its requests took, how many turns are left, the budget"),),
+    forms=("[--usage]",),
     waits=False,
 )

@@ -8,7 +8,6 @@ from typing import Final
 from chatmagic.conversation import record
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
-from chatmagic.errors import InputError
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
@@ -30,18 +29,13 @@ def _history(kernel: Kernel, given: Arguments) -> None:
     turns, pages = conversation.turns, kernel.pages
     owners = [turn.owner for turn in turns if turn.owner is not None]
     notebooks = None if pages is None else pages.names(owners)
-    word = given.words if given.options else given.line.strip()
-    is_number = word.isdecimal() and 1 <= int(word) <= len(turns)
+    word = given.line.strip()
     span = re.fullmatch(r"(\d+)-(\d+)", word)
     if span and not 1 <= int(span[1]) <= int(span[2]) <= len(turns):
         span = None  # such as a date, which is looked for
     if given.options:
-        if not is_number:
-            raise InputError(
-                "%chat_history --request takes the number of a turn.",
-                hint="%chat_history 2 --request shows what went with turn 2.",
-            )
-        views.show_html(*transcript.request_of(conversation, int(word)))
+        number = given.turn_number(len(turns))
+        views.show_html(*transcript.request_of(conversation, number))
     elif not word or span:
         is_on_page = pages is not None and owner in pages.cells
         order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
@@ -50,14 +44,9 @@ def _history(kernel: Kernel, given: Arguments) -> None:
         views.show_html(*transcript.table(conversation, order, notebooks, here, listed))
     elif word == "all":
         views.show_html(*transcript.whole(conversation, turns, notebooks))
-    elif is_number:
-        views.show_html(*transcript.whole(conversation, (turns[int(word) - 1],), notebooks))
     elif re.fullmatch(r"[+-]?\d+", word):
-        numbers = f"from 1 to {len(turns):,}" if turns else "once there is one"
-        raise InputError(
-            f"%chat_history takes a turn's number {numbers}.",
-            hint=f'%chat_history "{word}" finds the turns that hold these digits.',
-        )
+        turn = turns[given.turn_number(len(turns)) - 1]
+        views.show_html(*transcript.whole(conversation, (turn,), notebooks))
     else:
         views.show_html(*transcript.matches(conversation, given.words, notebooks))
 
@@ -88,7 +77,7 @@ HISTORY: Final = Command(
     "chat_history",
     _history,
     (Option(("--request",), "show what went with a turn: %chat_history 2 --request"),),
-    words=("all", "TURN"),
+    forms=("[all|TURN|M-N|WORD]", "TURN --request"),
 )
 UNDO: Final = Command("chat_undo", _undo)
 REDO: Final = Command("chat_redo", _redo)

@@ -13,7 +13,6 @@ from chatmagic.conversation import continuation
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import RequestFacts
-from chatmagic.conversation.slots import Change, Replies
 from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
@@ -28,10 +27,7 @@ from chatmagic.render import gauge
 from chatmagic.session.events import Ask
 from chatmagic.text import counted, one_line
 
-_NONE: Final = "There is no turn above this cell."
-_UNCHANGED: Final = "Nothing was sent or changed."
 _HEAD: Final = ("Reply", "Text", "Notes", "Asked by")
-FRESH: Final = "No cell is stale. Nothing was sent."
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -41,19 +37,14 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
     ``%chat_retry`` takes the last turn above the cell, ``%chat_retry 2`` turn 2; with
     ``--list`` and ``--pick``, too.
     """
-    if len(given.options) > 1 or ("--stale" in given.options and given.words):
-        raise InputError(
-            f"%chat_retry lists replies, picks one, or has stale cells run. {_UNCHANGED}",
-            hint=RETRY.hint,
-        )
     settle(kernel, running(kernel.shell))
     if "--stale" in given.options:
         _retry_stale(kernel)
         return None
     if "--list" in given.options and not given.words and not kernel.window().above:
-        views.show_html(f"<p>{_NONE}</p>", _NONE)
+        views.show_html(*views.sentence("There is no turn above this cell."))
         return None
-    number, turn = _turn_above(kernel, RETRY, given.words)
+    number, turn = _turn_above(kernel, given)
     if "--list" in given.options:
         _list(kernel.session.conversation, number, turn)
         return None
@@ -70,36 +61,21 @@ def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
     ``%chat_undo`` takes it back. A complete reply is refused.
     """
     settle(kernel, running(kernel.shell))
-    number, turn = _turn_above(kernel, CONTINUE, given.words)
+    number, turn = _turn_above(kernel, given)
     part = _part(kernel, turn)
     if not continuation.is_incomplete(part.reply):
-        raise InputError(
-            f"The reply of turn {number:,} is complete: there is nothing to continue. Nothing was "
-            "sent.",
-            hint="Ask a new question; or %chat_retry asks this one again.",
+        raise CONTINUE.refusal(
+            f"The reply of turn {number:,} is complete: there is nothing to continue.",
+            "Ask a new question; or %chat_retry asks this one again.",
         )
     return send(kernel, *_asked_of(kernel, turn, part=part))
 
 
-def _turn_above(kernel: Kernel, command: Command, words: str) -> tuple[int, Turn]:
-    """Return a turn above the running cell, with its number for people.
-
-    Args:
-        kernel: the kernel.
-        command: the command, for the error.
-        words: the number as typed; empty for the last turn.
-
-    Raises:
-        InputError: there is no such turn.
-    """
-    turns = dict(enumerate(kernel.window().above, 1))
-    number = max(turns, default=0) if not words else int(words) if words.isdecimal() else 0
-    if number not in turns:
-        there = f"from 1 to {len(turns):,}" if turns else "above its cell, and there is none"
-        raise InputError(
-            f"%{command.name} takes a turn's number {there}. {_UNCHANGED}", hint=command.hint
-        )
-    return number, turns[number]
+def _turn_above(kernel: Kernel, given: Arguments) -> tuple[int, Turn]:
+    """Return the turn above the running cell that a line names, or the last, with its number."""
+    above = kernel.window().above
+    number = given.turn_number(len(above), default=len(above))
+    return number, above[number - 1]
 
 
 def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask, Execution]:
@@ -114,11 +90,9 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
         InputError: a value of the question was not kept.
     """
     if turn.missing:
-        raise InputError(
-            f"The value of {one_line(turn.missing[0].name)} was not kept. {_UNCHANGED}",
-            hint="Run the cell that asked it.",
-        )
-    execution = running(kernel.shell)
+        why = f"The value of {one_line(turn.missing[0].name)} was not kept."
+        raise RETRY.refusal(why, "Run the cell that asked it.")
+    execution, settings = running(kernel.shell), kernel.settings
     facts = {
         **shared_fields(turn, RequestFacts),
         "owner": execution.cell,
@@ -126,34 +100,27 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
         "entry": "cell",
         "asker": execution.label,
         "shown": True,
+        "keep_values": settings.keep_values,
+        "fit": settings.fit,
     }
-    settings = kernel.settings
-    facts |= {"keep_values": settings.keep_values, "fit": settings.fit}
     return Ask(**facts, again=turn.number, part=part), execution
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     """Put a reply back in force, and show it with a record for the notebook."""
     execution = running(kernel.shell)
-    picked = turn
-    replies = Replies()
-
-    def put_back(conversation: Conversation) -> Change:
-        nonlocal picked, replies
-        replies = conversation.replies(turn.number)
-        places = {str(place): each for place, each in enumerate(replies.latest, 1)}
-        if word not in places:
-            count = f"from 1 to {len(replies.latest):,}"
-            raise InputError(
-                f"--pick takes the number of a reply, {count}. {_UNCHANGED}",
-                hint="%chat_retry --list shows them; %chat_retry asks for another one.",
-            )
-        picked = places[word]
-        order = kernel.order(execution.cell)
-        return conversation.replace_reply(picked, turn.number, asker=execution.cell, order=order)
-
-    kernel.session.change(put_back)
-    digests = dict.fromkeys(each.recorded_digest for each in replies.latest)
+    latest = kernel.session.conversation.replies(turn.number).latest
+    places = {str(place): each for place, each in enumerate(latest, 1)}
+    if word not in places:
+        count = f"from 1 to {len(latest):,}"
+        raise RETRY.refusal(f"--pick takes the number of a reply, {count}.")
+    picked, asker, order = places[word], execution.cell, kernel.order(execution.cell)
+    kernel.session.change(
+        lambda conversation: conversation.replace_reply(
+            picked, turn.number, asker=asker, order=order
+        )
+    )
+    digests = dict.fromkeys(each.recorded_digest for each in latest)
     if picked.record is not None:
         above = kernel.session.conversation.window_of(picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
@@ -174,12 +141,7 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
     replies = conversation.replies(turn.number)
     rows = [
-        (
-            str(count),
-            one_line(each.reply.text),
-            _notes(each, turn),
-            one_line(each.asker or IN_NOTEBOOK),
-        )
+        (str(count), one_line(each.reply.text), _notes(each, turn), each.asker or IN_NOTEBOOK)
         for count, each in enumerate(replies.latest, 1)
     ]
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
@@ -220,21 +182,22 @@ def _retry_stale(kernel: Kernel) -> None:
     names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
     elsewhere = _elsewhere(conversation, causes, cells)
     if not cells:
-        _show(f"{elsewhere} Nothing was sent.".lstrip() if elsewhere else FRESH)
+        said = f"{elsewhere.lstrip() or 'No cell is stale.'} Nothing was sent."
+        views.show_html(*views.sentence(said))
         return
     quote = f"{stale_cells.quote(kernel.session, cells)}.{elsewhere}"
     if bridge is None or not page:
-        _show(f"{quote} Run these cells, in this order: {names}. Nothing was sent.")
+        said = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
+        views.show_html(*views.sentence(said))
         return
     if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
         raise InputError("The stale cells were not run. Nothing was sent.")
-
-    words = f"{counted(len(cells), 'cell')} for this page to run again."
-    put = views.show_until_known(_html(words), words)
+    said = f"{counted(len(cells), 'cell')} for this page to run again."
+    put = views.show_until_known(*views.sentence(said))
 
     def heard(answer: Started) -> str:
         words = f"{_outcome(answer, names)}{elsewhere}"
-        put(_html(words), words)
+        put(*views.sentence(words))
         return words
 
     bridge.run_cells(execution.cell, cells, heard)
@@ -280,14 +243,6 @@ def _outcome(answer: Started, names: str) -> str:
     return f"This page started {cells}. Run the others by hand, of: {names}."
 
 
-def _show(words: str) -> None:
-    views.show_html(_html(words), words)
-
-
-def _html(words: str) -> str:
-    return f'<div class="chatmagic"><p>{escape(words)}</p></div>'
-
-
 def _part(kernel: Kernel, turn: Turn) -> Turn:
     """Return the turn whose reply is continued; a cell that runs again continues the same one."""
     execution = running(kernel.shell)
@@ -314,14 +269,12 @@ RETRY: Final = Command(
         Option(("--pick",), "put back reply K of those since its own cell ran", metavar="K"),
         Option(("--stale",), "run the stale cells again, after a yes"),
     ),
-    words=("TURN",),
-    hint="%chat_retry; %chat_retry 2; %chat_retry --list 2; %chat_retry --pick 1 2; --stale.",
+    forms=("[TURN]", "--list [TURN]", "--pick [TURN]", "--stale"),
     waits=False,
 )
 CONTINUE: Final = Command(
     "chat_continue",
     _continue,
-    words=("TURN",),
-    hint="%chat_continue goes on with the last reply above; %chat_continue 2 with turn 2's.",
+    forms=("[TURN]",),
     waits=False,
 )

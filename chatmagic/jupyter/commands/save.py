@@ -7,10 +7,9 @@ overwritten. If a file cannot be read, the conversation stays as it is.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.jupyter.commands.command import Arguments, Command
+from chatmagic.jupyter.commands.command import Arguments, Command, path_of
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.text import counted, one_line, to_terminal, unlinked
 
@@ -45,9 +44,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
     a text to read. What is not as it was written is not overwritten. Of what ``{{ }}`` put in,
     only the expression is saved, except with ``%config ChatMagics.keep_values = True``.
     """
-    path, force = _path(given), FORCE in given.options
-    if path is None:
-        raise InputError(f"No file was given: %chat_save {FORMATS}.")
+    path, force = path_of(given.words), FORCE in given.options
     if path.suffix.lower() not in _FORMS:
         raise InputError(f"%chat_save writes {FORMATS}, not {_name(path)}.")
     conversation, keep_values = kernel.session.conversation, kernel.settings.keep_values
@@ -58,8 +55,7 @@ def _save(kernel: Kernel, given: Arguments) -> None:
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
     if not force:
         _refuse_to_overwrite(path)
-    write, _ = _FORMS[path.suffix.lower()]
-    text = write(conversation, keep_values=keep_values)
+    text = _FORMS[path.suffix.lower()][0](conversation, keep_values=keep_values)
     try:
         replace_content(path.resolve(), text.encode("utf-8", "surrogatepass"))
     except OSError as error:
@@ -80,17 +76,12 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved, where
     the front end tells which it is. A turn that was changed since it was asked is left out.
     """
-    path, force = _path(given), FORCE in given.options
-    here = this_notebook(kernel.shell.user_ns, os.environ)
-    path = path or here
+    here, force = this_notebook(kernel.shell.user_ns, os.environ), FORCE in given.options
+    path = path_of(given.words) if given.words else here
     if path is None:
-        former = next(_named(kernel.shell.user_ns, os.environ), None)
-        raise InputError(
-            "This front end does not tell which notebook this is."
-            if former is None
-            else f"{_name(Path(former))} is not there. This notebook had that name when its kernel "
-            "started.",
-            hint="Save it, and give its name: %chat_load NOTEBOOK.ipynb.",
+        raise given.command.refusal(
+            "This front end does not tell which notebook this is, or it was renamed since.",
+            "Save it, and give its name: %chat_load NOTEBOOK.ipynb.",
         )
     suffix = path.suffix.lower()
     if suffix not in {".json", ".ipynb"}:
@@ -113,34 +104,20 @@ def this_notebook(variables: Mapping[str, Any], environ: Mapping[str, str]) -> P
         variables: the user's variables, in which VS Code puts the path.
         environ: the environment, in which a Jupyter server puts the path.
     """
-    for name in _named(variables, environ):
+    for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
+        named = Path(name) if isinstance(name, str) and name.endswith(".ipynb") else None
         # A server may name it from its own folder; a kernel starts beside its notebook.
-        for path in (Path(name), Path(Path(name).name)):
+        for path in () if named is None else (named, Path(named.name)):
             with swallowed(OSError, ValueError):
                 if path.is_file():
                     return path
     return None
 
 
-def _named(variables: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the paths that front ends name; a renamed notebook no longer has its path."""
-    for name in (variables.get(IN_VS_CODE), environ.get(IN_JUPYTER)):
-        if isinstance(name, str) and name.endswith(".ipynb"):
-            yield name
-
-
-def _path(given: Arguments) -> Path | None:
-    """Return the file that a line names; ``None`` for none."""
-    try:
-        return Path(given.words).expanduser() if given.words else None
-    except RuntimeError:
-        raise InputError(f"No home folder was found for {one_line(given.words, _SHOWN)}.") from None
-
-
 def _from_json(path: Path) -> tuple[Conversation, list[str]]:
     """Return the conversation of a JSON archive, and the lines to print."""
     try:
-        conversation = conversation_json.load(_parsed(notebook.content_of(path)))
+        conversation = conversation_json.loads(notebook.content_of(path))
     except ValueError as error:
         raise InputError(
             f"{_name(path)} was not loaded: {str(error).rstrip('.')}. "
@@ -166,11 +143,6 @@ def _from_notebook(path: Path, *, by_id: bool, changed: bool) -> tuple[Conversat
             hint=one_line(" ".join(problems), _SHOWN) or None,
         )
     return restored.conversation, [*restore.summary(restored, read), *insist]
-
-
-def _json(conversation: Conversation, *, keep_values: bool) -> str:
-    dumped = conversation_json.dump(conversation, keep_values=keep_values)
-    return json.dumps(dumped, ensure_ascii=True, indent=1) + "\n"
 
 
 def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
@@ -217,25 +189,17 @@ def _is_markdown(content: bytes) -> bool:
 
 def _is_archive(content: bytes) -> bool:
     with contextlib.suppress(ValueError):
-        conversation_json.load(_parsed(content))
+        conversation_json.loads(content)
         return True
     return False
 
 
-_FORMS: Final = {
-    ".json": (_json, _is_archive),
+_FORMS: Final[Mapping[str, tuple[Callable[..., str], Callable[[bytes], bool]]]] = {
+    ".json": (conversation_json.dumps, _is_archive),
     ".ipynb": (_ipynb, notebook.is_untouched),
     ".md": (_markdown, _is_markdown),
 }
 """By a file's suffix: what writes it, and what tells whether it is as it was written."""
-
-
-def _parsed(content: bytes) -> object:
-    """Return the value of a JSON text; ``None`` for a text that is no JSON."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _name(path: Path) -> str:
@@ -246,11 +210,11 @@ SAVE: Final = Command(
     "chat_save",
     _save,
     (Option((FORCE,), "overwrite the file, whatever it is"),),
-    words=("FILE",),
+    forms=("FILE [--force]",),
 )
 LOAD: Final = Command(
     "chat_load",
     _load,
     (Option((FORCE,), "load turns that were changed, too"),),
-    words=("FILE",),
+    forms=("[FILE] [--force]",),
 )

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import os
 from html import escape
-from pathlib import Path
 from typing import Final
 
 from chatmagic._json import exact_count
 from chatmagic.archive import files, output
 from chatmagic.conversation import options
-from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import A_NAME, thread_name
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart, instructions_note
 from chatmagic.conversation.turn import MAIN
-from chatmagic.errors import InputError
 from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.cells.execution import cell_source, running
-from chatmagic.jupyter.commands.command import Arguments, Command, without_quotes
+from chatmagic.jupyter.commands.command import Arguments, Command, path_of
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.text import counted, one_line, to_terminal
 
-_UNCHANGED: Final = "Nothing was changed."
+REVOKE: Final = "Remove it; a key that others may have seen should be revoked."
 _SHOWN: Final = 200
 _LARGEST: Final = 2**20
 """The most bytes of a file of instructions."""
-_HEAD: Final = ("Thread", "Turns", "Tokens", "Credits", "Last question")
 
 
 def _instruct(kernel: Kernel, given: Arguments) -> None:
@@ -38,26 +34,15 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
     above it; ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what
     holds.
     """
+    file = given.options.get("--from", "")
     if given.cell is None:
-        if given.line.strip():
-            raise InputError(
-                f"Instructions have a cell of their own. {_UNCHANGED}", hint=INSTRUCTIONS.hint
-            )
+        if file:
+            raise given.command.refusal("Instructions have a cell of their own.")
         _show(kernel)
         return
-    # The name of a file may have spaces.
-    file = without_quotes(f"{given.options.get('--from', '')} {given.words}")
-    if bool(file) != bool(given.options):
-        raise InputError(
-            f"%%chat_instructions takes --from FILE or nothing in its line. {_UNCHANGED}",
-            hint=INSTRUCTIONS.hint,
-        )
     body = given.cell.removesuffix("\n")
     if file and body.strip():
-        raise InputError(
-            f"The instructions stand in the cell and are to be read from a file. {_UNCHANGED}",
-            hint="Leave the cell empty below --from FILE, or leave --from out.",
-        )
+        raise given.command.refusal("The instructions stand in the cell and in a file.")
     options.refuse_cell_comments(body, "")
     text = _file_text(file) if file else body
     _refuse_secrets(kernel, text, file)
@@ -70,17 +55,12 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
 def _refuse_secrets(kernel: Kernel, text: str, file: str) -> None:
     """Raise an error for instructions with the API key, and for a file with any secret."""
     if any(key.is_in(part) for key in kernel.known_keys() for part in (text, file)):
-        raise InputError(
-            f"The instructions hold your API key. {_UNCHANGED}",
-            hint="Remove it; a key that others may have seen should be revoked.",
-        )
+        raise INSTRUCTIONS.refusal("The instructions hold your API key.", REVOKE)
     # Typed secrets are looked for when a question is sent; a file is first shown by this cell.
     secret = secret_in(text, secret_variables(os.environ)) if file else None
     if secret is not None:
-        raise InputError(
-            f"{one_line(file, _SHOWN)} holds {secret}. {_UNCHANGED}",
-            hint="Take it out: the output of this cell would show and keep it.",
-        )
+        hint = "Take it out: the output of this cell would show and keep it."
+        raise INSTRUCTIONS.refusal(f"{one_line(file, _SHOWN)} holds {secret}.", hint)
 
 
 def _show(kernel: Kernel) -> None:
@@ -96,22 +76,19 @@ def _file_text(file: str) -> str:
     """Return the text of a file without its last line end.
 
     Raises:
-        InputError: the file does not exist, is no text, or is too large.
+        InputError: the file cannot be read, is no text, or is too large.
     """
     shown = one_line(file, _SHOWN)
-    why = f"{shown} is not there."
     try:
-        content = files.content_of(Path(file).expanduser())
-        if content is not None and len(content) <= _LARGEST:
-            return content.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-        if content is not None:
-            # Each question carries it, and the cell's output holds it twice.
-            why = f"{shown} is larger than {_LARGEST // 2**20} MiB."
+        content = files.content_of(path_of(file))
+        if content is None:
+            raise INSTRUCTIONS.refusal(f"{shown} is not there.")
+        # Each question carries it, and the cell's output holds it twice.
+        if len(content) > _LARGEST:
+            raise INSTRUCTIONS.refusal(f"{shown} is larger than {_LARGEST // 2**20} MiB.")
+        return content.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        why = f"{shown} is not a text in UTF-8."
-    except (InputError, RuntimeError) as error:
-        why = one_line(str(error), _SHOWN)
-    raise InputError(f"{why} {_UNCHANGED}", hint=INSTRUCTIONS.hint)
+        raise INSTRUCTIONS.refusal(f"{shown} is not a text in UTF-8.") from None
 
 
 def _thread(kernel: Kernel, given: Arguments) -> None:
@@ -122,11 +99,7 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
     alone lists the threads; ``%chat_undo`` takes any of it back. For one question: ``%%chat
     --thread NAME``.
     """
-    if len(given.options) > 1:
-        raise InputError(
-            f"%chat_thread begins a thread or deletes one. {_UNCHANGED}", hint=THREAD.hint
-        )
-    if not given.words and not given.options:
+    if not given.words:
         kernel.wait()
         _list(kernel)
         return
@@ -150,12 +123,9 @@ def _name(kernel: Kernel, words: str) -> str:
     try:
         name: str = thread_name(words)
     except ValueError:
-        raise InputError(f"%chat_thread takes {A_NAME}. {_UNCHANGED}", hint=THREAD.hint) from None
+        raise THREAD.refusal(f"%chat_thread takes {A_NAME}.") from None
     if any(key.is_in(name) for key in kernel.known_keys()):
-        raise InputError(
-            f"The name holds your API key. {_UNCHANGED}",
-            hint="A key that others may have seen should be revoked.",
-        )
+        raise THREAD.refusal("The name holds your API key.", REVOKE)
     return name
 
 
@@ -164,10 +134,7 @@ def _count(word: str) -> int:
     try:
         return exact_count(int(word))
     except ValueError:
-        raise InputError(
-            f"--fork takes the number of a turn, or 0 for none of them. {_UNCHANGED}",
-            hint=THREAD.hint,
-        ) from None
+        raise THREAD.refusal("--fork takes the number of a turn, or 0 for none.") from None
 
 
 def _delete(kernel: Kernel, name: str) -> None:
@@ -183,38 +150,18 @@ def _delete(kernel: Kernel, name: str) -> None:
 
 
 def _list(kernel: Kernel) -> None:
-    """Show the threads with their turns, tokens, credits and last questions."""
-    here = kernel.window().thread
-    conversation = kernel.session.conversation
-    rows = [
-        (name, *_row(conversation, name)) for name in dict.fromkeys([*conversation.threads, here])
-    ]
+    """Show the threads with the numbers of their turns and their last questions."""
+    here, threads = kernel.window().thread, kernel.session.conversation.threads
+    rows = []
+    for name in dict.fromkeys([*threads, here]):
+        turns = threads.get(name, ())
+        rows.append((name, f"{len(turns):,}", one_line(turns[-1].as_typed) if turns else ""))
     end = f"This cell stands in the thread {here}."
     if here == MAIN and len(rows) == 1:
         end += " %chat_thread NAME begins another for the questions below it."
-    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Threads')}<p>{escape(end)}</p>")
-    views.show_html(html, "\n".join([*map(_in_words, rows), end]))
-
-
-def _in_words(row: tuple[str, ...]) -> str:
-    """Return a thread's figures as a line for a terminal."""
-    name, turns, tokens, credits, last = row
-    return f"{name}: turns {turns}, tokens {tokens}, credits {credits}{last and f': {last}'}"
-
-
-def _row(conversation: Conversation, name: str) -> tuple[str, ...]:
-    """Return the figures of a thread; costs are without the turns that it took over."""
-    turns = conversation.threads.get(name, ())
-    own = [turn.reply for turn, window in conversation.windows if window.thread == name]
-    tokens = [reply.usage.total_tokens for reply in own if reply.usage is not None]
-    known = [count for count in tokens if count is not None]
-    took = [reply.took for reply in own if reply.took is not None]
-    return (
-        f"{len(turns):,}",
-        f"{sum(known):,}" if known else "?" if own else "0",
-        f"about {sum(took):,}" if took else "?" if own else "0",
-        one_line(turns[-1].as_typed) if turns else "",
-    )
+    table = transcript.grid(("Thread", "Turns", "Last question"), rows, "Threads")
+    text = [f"{name}: turns {turns}{last and f': {last}'}" for name, turns, last in rows]
+    views.show_html(transcript.group(f"{table}<p>{escape(end)}</p>"), "\n".join([*text, end]))
 
 
 def _hide(kernel: Kernel, given: Arguments) -> None:
@@ -226,13 +173,7 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
     --hide``.
     """
     here, (owner, execution) = kernel.window(owns=True), kernel.cell()
-    number = int(given.words) if given.words.isdecimal() else 0
-    if not 1 <= number <= here.index:
-        raise InputError(
-            "%chat_hide takes the number of a turn above this cell. The thread "
-            f"{here.thread} has {counted(here.index, 'turn')} there. {_UNCHANGED}",
-            hint=HIDE.hint,
-        )
+    number = given.turn_number(here.index)
     turn = here.above[number - 1]
     hiding = Hiding(
         number,
@@ -250,7 +191,7 @@ INSTRUCTIONS: Final = Command(
     "chat_instructions",
     _instruct,
     (Option(("--from",), "read them from FILE when the cell runs", metavar="FILE"),),
-    words=("FILE",),
+    forms=("[--from]",),
     hint="The instructions stand below the line, or in a file: %%chat_instructions --from FILE.",
     has_body=True,
 )
@@ -261,14 +202,12 @@ THREAD: Final = Command(
         Option(("--fork",), "begin it with the turns up to number N of this thread", metavar="N"),
         Option(("--delete",), "set the turns of a thread aside"),
     ),
-    words=("THREAD",),
+    forms=("[THREAD]", "--fork THREAD", "--delete THREAD"),
     waits=False,
-    hint="%chat_thread sql; %chat_thread --fork 2 sql; %chat_thread --delete sql.",
 )
 HIDE: Final = Command(
     "chat_hide",
     _hide,
     (Option(("--show",), "let it go along again"),),
-    words=("TURN",),
-    hint="%chat_hide 2; %chat_hide --show 2; %chat_history numbers the turns.",
+    forms=("[--show] TURN",),
 )

@@ -12,7 +12,6 @@ from logged import Emulator
 from shells import Shell, alone, left
 
 from chatmagic.emulator.server import Settings
-from chatmagic.errors import InputError
 from chatmagic.jupyter.commands import code as module
 
 REPLY = "One:\n```python\nx = 1\n```\nthen\n```bash\nls\n```\n"
@@ -174,17 +173,3 @@ def test_which_turn_is_meant(page: Page) -> None:
     page.shell.page("%%chat\necho:none", "d")
     ran = page.shell.page("%chat_code 3", "b")
     assert ran.texts == ["The reply of turn 3 has no block of code. Nothing was changed."]
-
-
-@pytest.mark.parametrize("line", ["3", "0", "last", "--all"])
-def test_what_there_is_not_is_refused(page: Page, line: str) -> None:
-    """In one line."""
-    error = page.shell.fails(f"%chat_code {line}", cell="b").error
-    assert isinstance(error, InputError)
-
-
-def test_before_the_first_reply_it_says_so() -> None:
-    """It fails: what was meant to be there is not."""
-    shell = Shell()
-    assert "no reply before this cell" in str(shell.fails("%chat_code").error)
-    assert "once there is one" in str(shell.fails("%chat_code 1").error)

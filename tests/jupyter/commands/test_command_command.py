@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from logged import Emulator
 from shells import Shell
 
 from chatmagic.conversation.options import Option
 from chatmagic.errors import InputError
 from chatmagic.jupyter import commands
-from chatmagic.jupyter.commands.command import Command
+from chatmagic.jupyter.commands.command import UNCHANGED, Command
+from chatmagic.session.current import current_session
 
 
 def do_something(*_: object) -> None:
@@ -18,8 +20,13 @@ def do_something(*_: object) -> None:
 A_COMMAND = Command(
     "chat_x",
     do_something,
-    (Option(("--all",), "take all"), Option(("--name",), "name it", metavar="NAME")),
-    words=("FILE",),
+    (
+        Option(("--all",), "take all"),
+        Option(("--none",), "take none"),
+        Option(("--name",), "name it", metavar="NAME"),
+        Option(("--from",), "read it", metavar="FILE"),
+    ),
+    forms=("[FILE|here] [--all|--none] [--name]", "--from"),
 )
 NAMES = [command.name for command in commands.COMMANDS]
 
@@ -34,7 +41,8 @@ NAMES = [command.name for command in commands.COMMANDS]
         ("a--b.json -x", "a--b.json -x", {}),
         ("url --name=x", "url", {"--name": "x"}),
         ("--name  x url", "url", {"--name": "x"}),
-        ("url --name", "url", {"--name": ""}),
+        ("--from 'my file'", "", {"--from": "my file"}),
+        ("--from=my file", "", {"--from": "my file"}),
     ],
 )
 def test_a_line_is_read(line: str, words: str, options: dict[str, str]) -> None:
@@ -43,28 +51,94 @@ def test_a_line_is_read(line: str, words: str, options: dict[str, str]) -> None:
     assert (given.line, given.words, given.options) == (line, words, options)
 
 
-@pytest.mark.parametrize("line", ["--key=sk-secret-1", "file --sk-secret-1", "--all=sk-secret-1"])
-def test_another_option_is_refused_and_not_repeated(line: str) -> None:
-    """It might be a key."""
-    with pytest.raises(InputError, match="no other option here than --all, --name") as caught:
+@pytest.mark.parametrize(
+    "line",
+    ["--key=sk-1", "file --sk-1", "--all=sk-1", "sk-1 --name", "--all --none", "sk-1 --from f"],
+)
+def test_a_line_of_another_form_is_refused_and_not_repeated(line: str) -> None:
+    """It might hold a key; the forms are told, and the words of them are offered by Tab."""
+    with pytest.raises(InputError) as caught:
         A_COMMAND.parse(line)
-    assert "sk-" not in str(caught.value)
+    forms = "[FILE|here] [--all|--none] [--name NAME], or --from FILE"
+    assert caught.value.message == f"%chat_x takes {forms} after its name. {UNCHANGED}"
     assert caught.value.hint == "%chat_x? shows its help."
+    assert A_COMMAND.words == ("FILE", "here")
+    assert A_COMMAND.refusal("No.").hint == f"%chat_x takes {forms} after its name."
 
 
-def test_words_are_refused_where_none_are_declared() -> None:
-    """So is any option; a hint of the command's own says how its line is written."""
-    bare = Command("chat_y", do_something, hint="so")
-    assert bare.parse(" ").words == ""
-    for line in ("y", "--all"):
-        with pytest.raises(InputError, match="%chat_y takes no") as caught:
-            bare.parse(line)
-        assert caught.value.hint == "so"
+TAKES = "after its name."
+"""The end of the error for a line of another form."""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        *((f"{name} all", "takes nothing after") for name in ("undo", "redo", "reset", "panel")),
+        ("cassette f --record --replay", TAKES),
+        ("cassette f --record --by-order", TAKES),
+        ("cassette f --off", TAKES),
+        ("cassette f --yes", TAKES),
+        ("cassette --prune 1", TAKES),
+        ("cassette f --else", TAKES),
+        ("cassette f --else nobody", "--else takes one word: emulator."),
+        ("code 2", "%chat_code takes a turn's number from 1 to 1."),
+        ("code last", "%chat_code takes a turn's number from 1 to 1."),
+        ("code --all", "%chat_code takes [TURN] [--prose] after its name."),
+        ("connect", TAKES),
+        ("connect a b", TAKES),
+        ("connect --model x", TAKES),
+        ("connect http://a --model=", TAKES),
+        ("connect http://a --key=sk-1", TAKES),
+        ("connect --ask", TAKES),
+        ("continue 0", "%chat_continue takes a turn's number from 1 to 1."),
+        ("continue more", "%chat_continue takes a turn's number from 1 to 1."),
+        ("continue --list", "%chat_continue takes [TURN] after its name."),
+        ("continue", "The reply of turn 1 is complete: there is nothing to continue."),
+        ("credits everything", "%chat_credits takes [--usage] after its name."),
+        ("hide", "%chat_hide takes [--show] TURN after its name."),
+        ("hide --show", TAKES),
+        ("hide --fork 1", TAKES),
+        *((f"hide {n}", "takes a turn's number from 1") for n in ("x", "0", "2", "-1", "1 2")),
+        ("history --request", TAKES),
+        ("history x --request", "%chat_history takes a turn's number from 1 to 1."),
+        ("history 2", "%chat_history takes a turn's number from 1 to 1."),
+        ("instructions Be terse.", "%chat_instructions takes [--from FILE] after its name."),
+        ("instructions --from", TAKES),
+        ("instructions --from a.md", "Instructions have a cell of their own."),
+        ("load --now talk.json", TAKES),
+        ("login sk-1", "%chat_login takes [--forget] after its name."),
+        ("login --forget now", TAKES),
+        ("retry 0", "%chat_retry takes a turn's number from 1 to 1."),
+        ("retry again", "%chat_retry takes a turn's number from 1 to 1."),
+        ("retry --pick 2", "--pick takes the number of a reply, from 1 to 1."),
+        ("retry --pick x 1", "--pick takes the number of a reply, from 1 to 1."),
+        ("retry --pick 1 --list", "[TURN], or --list [TURN], or --pick K [TURN], or --stale"),
+        ("retry --stale 2", TAKES),
+        ("save", "%chat_save takes FILE [--force] after its name."),
+        ("thread a b", "%chat_thread takes a name: a letter, then letters, digits, _, - and"),
+        ("thread 2", "%chat_thread takes a name"),
+        ("thread --delete", TAKES),
+        ("thread --fork x a", "--fork takes the number of a turn, or 0"),
+        ("thread --fork 1 --delete a", TAKES),
+    ],
+)
+def test_what_is_typed_wrongly_changes_nothing(
+    shell: Shell, emulator: Emulator, line: str, said: str
+) -> None:
+    """One line says so, and repeats nothing that might be a key; nothing is sent."""
+    shell.page("%chat echo:a", "a")
+    depth, endpoint = current_session().conversation.undo_depth, shell.kernel.endpoint()
+    ran = shell.run(f"%chat_{line}", cell="x")
+    assert said in ran.traceback[0]
+    assert ran.traceback[0].endswith(UNCHANGED)
+    assert "sk-1" not in "".join(ran.traceback)
+    assert (len(emulator.requests), current_session().conversation.undo_depth) == (1, depth)
+    assert shell.kernel.endpoint() == endpoint
 
 
 def test_the_help_lists_the_options() -> None:
     """Below what the command does."""
-    assert A_COMMAND.help == "Do something.\n\n    --all        take all\n    --name NAME  name it"
+    assert A_COMMAND.help.splitlines()[:3] == ["Do something.", "", "    --all        take all"]
 
 
 @pytest.mark.parametrize("name", NAMES)

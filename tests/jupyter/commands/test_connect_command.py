@@ -230,30 +230,6 @@ def test_a_refused_setting_is_not_there_after_a_reload(shell: Shell, emulator: E
     assert [body.get("temperature") for body in bodies(emulator)] == [0.25]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--model", "No address was given: "),
-        ("--model x", "No address was given: "),
-        ("--model x --models", "No address was given: "),
-        ("http://a --model=", "No address was given: "),
-        ("http://a --mode x", "%chat_connect takes no other option here than --model, --models"),
-        ("http://a -m x", "No address was given: "),
-        (
-            "http://a --key=sk-1",
-            "%chat_connect takes no other option here than --model, --models",
-        ),
-    ],
-)
-def test_a_wrong_line_of_connect(bare: Shell, words: str, said: str) -> None:
-    """What lacks an address or a name says how it is written, and changes nothing."""
-    ran = bare.fails(f"%chat_connect {words}")
-    assert f"InputError: {said}" in ran.traceback[0]
-    assert "sk-1" not in "".join(ran.traceback)
-    assert "--model NAME" in ran.traceback[1]
-    assert "Not connected yet" in bare.do("%chat").texts[0]
-
-
 def test_a_replay_asks_for_the_model_as_the_recording_did(
     shell: Shell, emulator: Emulator, tmp_path: Path
 ) -> None:
@@ -400,14 +376,7 @@ def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran.traceback == ["ChatInterrupted: Interrupted; what was asked may have been sent."]
 
 
-def test_a_question_goes_with_a_check(shell: Shell, emulator: Emulator) -> None:
-    """By itself it would be no word on what it costs."""
-    ran = shell.fails("%chat_connect --ask")
-    assert "--ask goes with --check" in ran.traceback[0]
-    assert emulator.requests == []
-
-
 def test_tab_knows_each_server_by_its_name() -> None:
     """Those that come with the package; a row more there is a word more here."""
     servers = tomllib.loads((ROOT / "chatmagic" / "client" / "servers.toml").read_text("utf-8"))
-    assert set(CONNECT.words) == {"emulator", *servers}
+    assert set(CONNECT.words) == {"URL", "emulator", *servers}

@@ -44,12 +44,6 @@ def test_credits(shell: Shell, emulator: Emulator) -> None:
     assert "credits low: 1 of 10 left" in shell.do("%chat_credits").texts[0]
 
 
-def test_words_after_the_name_are_refused(shell: Shell) -> None:
-    """It takes its option alone, and says so."""
-    assert "%chat_credits takes nothing" in shell.fails("%chat_credits everything").traceback[0]
-    shell.fails("%chat_credits --usage now", cell="P")
-
-
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SERVICE = Endpoint("https://a.example", "bearer", None, "test")
 

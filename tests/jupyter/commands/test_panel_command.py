@@ -23,8 +23,3 @@ def test_a_machine_shows_what_a_page_saves(shell: Shell) -> None:
     assert pages[0].pop("application/vnd.jupyter.widget-view+json")
     assert machines == pages
     assert "hello" in machines[1]["text/plain"]
-
-
-def test_words_after_the_name_are_refused(shell: Shell) -> None:
-    """It takes none."""
-    shell.fails("%chat_panel now", cell="P")

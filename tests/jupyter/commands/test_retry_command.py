@@ -77,27 +77,6 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     assert len(asked(emulator)) == sent
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("0", "%chat_retry takes a turn's number from 1 to 1. Nothing was sent or changed."),
-        ("2", "%chat_retry takes a turn's number from 1 to 1."),
-        ("again", "%chat_retry takes a turn's number from 1 to 1."),
-        ("--pick 2", "--pick takes the number of a reply, from 1 to 1. Nothing was sent or ch"),
-        ("--pick x 1", "--pick takes the number of a reply, from 1 to 1."),
-        ("--pick 1 --list", "%chat_retry lists replies, picks one, or has stale cells run."),
-        ("--stale 2", "%chat_retry lists replies, picks one, or has stale cells run."),
-        ("--show", "takes no other option here than --list, --pick, --stale. Nothing was changed."),
-    ],
-)
-def test_what_is_not_retried(shell: Shell, emulator: Emulator, line: str, words: str) -> None:
-    """In one line; nothing is sent, and the conversation is as before."""
-    shell.page("%chat echo:a", "a")
-    depth = current_session().conversation.undo_depth
-    assert words in shell.run(f"%chat_retry {line}", cell="x").traceback[0]
-    assert (len(asked(emulator)), current_session().conversation.undo_depth) == (1, depth)
-
-
 def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Emulator) -> None:
     """Nor in a cell that begins a thread."""
     said = shell.fails("%chat_retry").traceback[0]
@@ -196,7 +175,9 @@ def test_cells_that_have_not_run_in_this_kernel_go_by_their_questions(shell: She
     ]
 
 
-COMPLETE = "The reply of turn 1 is complete: there is nothing to continue. Nothing was sent."
+COMPLETE = (
+    "The reply of turn 1 is complete: there is nothing to continue. Nothing was sent or changed."
+)
 
 
 def test_a_reply_at_its_limit_is_gone_on_with(shell: Shell, emulator: Emulator) -> None:
@@ -288,23 +269,6 @@ def test_code_and_json_are_shown_as_what_they_are(shell: Shell) -> None:
     ran = shell.page("reply = %chat_continue", "k")
     assert "No JSON" not in ran.html
     assert shell["reply"].parsed == {"a": [1, 2]}
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("0", "%chat_continue takes a turn's number from 1 to 1. Nothing was sent or changed."),
-        ("more", "%chat_continue takes a turn's number from 1 to 1."),
-        ("--list", "%chat_continue takes no option. Nothing was changed."),
-        ("", COMPLETE),
-    ],
-)
-def test_what_is_not_continued(shell: Shell, emulator: Emulator, line: str, words: str) -> None:
-    """In one line; nothing is sent, and the conversation is as before."""
-    shell.page("%chat echo:a", "a")
-    assert words in shell.run(f"%chat_continue {line}", cell="x").traceback[0]
-    conversation = current_session().conversation
-    assert (len(asked(emulator)), conversation.undo_depth) == (1, 1)
 
 
 def test_what_was_allowed_goes_along(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

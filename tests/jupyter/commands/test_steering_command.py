@@ -17,6 +17,7 @@ from shells import KEY, Shell, asked, bodies
 
 from chatmagic.archive import notebook, restore
 from chatmagic.audit import audit
+from chatmagic.jupyter.commands.command import UNCHANGED
 from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, View
 
@@ -142,14 +143,11 @@ def test_a_file_is_read_when_the_cell_runs(shell: Shell, emulator: Emulator) -> 
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("%%chat_instructions Be terse.", "takes --from FILE or nothing in its line."),
-        ("%%chat_instructions --from", "takes --from FILE or nothing in its line."),
-        ("%%chat_instructions --from absent.md", "absent.md is not there."),
-        ("%%chat_instructions --from binary", "binary is not a text in UTF-8."),
-        ("%%chat_instructions --from large.csv", "large.csv is larger than 1 MiB."),
+        ("%%chat_instructions --from absent.md", f"absent.md is not there. {UNCHANGED}"),
+        ("%%chat_instructions --from binary", f"binary is not a text in UTF-8. {UNCHANGED}"),
+        ("%%chat_instructions --from large.csv", f"large.csv is larger than 1 MiB. {UNCHANGED}"),
         ("%%chat_instructions --from .", "InputError: . cannot be read: it is not a file."),
-        ("%%chat_instructions --from f.md\nBe terse.", "stand in the cell and are to be read"),
-        ("%chat_instructions Be terse.", "Instructions have a cell of their own."),
+        ("%%chat_instructions --from f.md\nBe.", f"stand in the cell and in a file. {UNCHANGED}"),
     ],
 )
 def test_what_cannot_be_read_changes_nothing(
@@ -161,7 +159,6 @@ def test_what_cannot_be_read_changes_nothing(
     shell.page(TERSE, "i")
     ran = shell.fails(cell, cell="i")
     assert message in ran.traceback[0]
-    assert "Nothing was changed." in ran.traceback[0]
     shell.page("%chat echo:a", "a")
     assert asked(emulator) == [["Be terse.\n\necho:a"]]
 
@@ -170,13 +167,12 @@ def test_a_key_in_a_file_is_in_no_output(shell: Shell, monkeypatch: pytest.Monke
     """It would stand in the cell's output, and in each request; so would another secret."""
     Path("rules.md").write_text(f"Sign with {KEY}.")
     ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
-    assert "The instructions hold your API key. Nothing was changed." in ran.traceback[0]
+    assert f"The instructions hold your API key. {UNCHANGED}" in ran.traceback[0]
     monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
     Path("rules.md").write_text("Log in with tr0ub4dor&staple.")
     ran = shell.fails("%%chat_instructions --from rules.md", cell="i")
     assert ran.traceback[0] == (
-        "InputError: rules.md holds the value of the environment variable DB_PASSWORD. "
-        "Nothing was changed."
+        f"InputError: rules.md holds the value of the environment variable DB_PASSWORD. {UNCHANGED}"
     )
     assert "tr0ub4dor" not in ran.everything
     assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
@@ -274,9 +270,8 @@ def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emula
     assert "1 to 1" in shell.fails("%chat_history 2").traceback[0]
     assert "cell" in shell.page("%chat_code 1", "h").texts[0]
     rows = shell.page("%chat_thread", "l").texts[0].splitlines()
-    assert rows[0].startswith("main: turns 2, tokens ")
-    assert rows[0].endswith(": echo:c")
-    assert rows[1].startswith("sql: turns 1, tokens ")
+    assert rows[0] == "main: turns 2: echo:c"
+    assert rows[1].startswith("sql: turns 1: ")
     assert rows[2] == "This cell stands in the thread main."
     assert "the thread sql" in shell.page("%chat_thread", "m").texts[0].splitlines()[2]
     said = "Conversation: 3 turns; this cell is in the thread sql."
@@ -323,36 +318,11 @@ def test_a_fork_and_a_deletion_and_their_undo(shell: Shell, emulator: Emulator) 
     assert "main" in shell.page("%chat_thread", "l").texts[0].splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (
-            "a b",
-            "%chat_thread takes a name: a letter, then letters, digits, _, - and",
-        ),
-        ("2", "%chat_thread takes a name"),
-        ("--delete", "%chat_thread takes a name"),
-        ("--fork x a", "--fork takes the number of a turn, or 0"),
-        ("--fork 2 a", "The thread main has 1 turn above this cell. Nothing was changed."),
-        ("--fork 1 main", "The thread main has turns above this cell already."),
-        ("--fork 1 --delete a", "begins a thread or deletes one. Nothing was changed."),
-        ("--show a", "takes no other option here than --fork, --delete. Nothing was changed."),
-    ],
-)
-def test_what_begins_no_thread(shell: Shell, line: str, words: str) -> None:
-    """In one line, and the conversation is as before."""
-    shell.page("%chat echo:a", "a")
-    depth = current_session().conversation.undo_depth
-    ran = shell.run(f"%chat_thread {line}", cell="x")
-    assert words in ran.traceback[0]
-    assert current_session().conversation.undo_depth == depth
-
-
 def test_the_key_is_no_name(shell: Shell) -> None:
     """It is not repeated."""
     shell.shell.user_ns["name"] = KEY
     ran = shell.run("%chat_thread $name", cell="x")
-    assert "The name holds your API key. Nothing was changed." in ran.traceback[0]
+    assert f"The name holds your API key. {UNCHANGED}" in ran.traceback[0]
     assert KEY not in ran.everything
 
 
@@ -429,18 +399,3 @@ def test_a_cell_that_hides_stands_below_all_where_it_ran_as_another_before(
     shell.page("%chat_hide 1", "h")
     shell.page("%chat echo:c", "c")
     assert asked(emulator)[-1] == ["echo:c"]
-
-
-@pytest.mark.parametrize("line", ["", "x", "0", "2", "-1", "1 2", "--show", "--fork 1"])
-def test_what_is_not_hidden(shell: Shell, line: str) -> None:
-    """In one line, and the conversation is as before."""
-    shell.page("%chat echo:a", "a")
-    depth = current_session().conversation.undo_depth
-    said = shell.run(f"%chat_hide {line}", cell="x").traceback[0]
-    takes = (
-        "no other option here than --show"
-        if "fork" in line
-        else ("the number of a turn above this cell. The thread main has 1 turn there")
-    )
-    assert f"%chat_hide takes {takes}. Nothing was changed." in said
-    assert current_session().conversation.undo_depth == depth

@@ -434,7 +434,7 @@ def test_a_reply_in_the_background_is_stopped_from_its_page(
         front.urges({"kind": "stop", "cell": "b"})
         front.urges({"kind": "stop", "cell": "a"})
         front.asks()
-    front.shell.kernel.background.wait()  # type: ignore[union-attr]
+    front.shell.kernel.background.wait()
     assert len(service.requests) == 2
     assert list(current_session().conversation) == []
     service.settings = Settings()
