@@ -197,7 +197,7 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
         notes.append(settings)
     if turn.instructions is not None:
         notes.append(instructions_note(turn.instructions))
-    if turn.record is not None and turn.record.continues is not None:
+    if turn.is_continued:
         notes.append("its reply was continued")
     if turn.last is not None:
         count = len(turn.carried)

@@ -229,28 +229,22 @@ class Replay:
         )
         turn = self._carried.carrying(turn, stand.visible)
         self.asked[self.conversation.added + 1] = turn, stand
+        replies = self.conversation.replies[old] if old else ()
+        again = old if earlier or record.continues is not None else None
         if record.continues is not None:
-            turn, old = self._joined(turn, old)
-        if not earlier and record.continues is None:
-            self.conversation.add(turn)
-            return
-        asker = turn.owner
-        if record.picked:
-            known = self.conversation.replies(old)
-            same = [each for each in known if each.recorded_digest == turn.recorded_digest]
-            # Of equal texts, the one with the same credits.
-            turn = max(same, key=lambda each: each.reply == turn.reply, default=turn)
-        self.conversation.replace_reply(turn, old, asker=asker)
-
-    def _joined(self, turn: Turn, old: int) -> tuple[Turn, int]:
-        """Return a turn with what it continues, and the number of the turn that it replaces."""
-        continued = cast("Record", turn.record).continues
-        for each in self.conversation.replies(old):
-            if each.recorded_digest == continued:
-                return continuation.joined(each, turn), old
-        # Without what it continues it is no reply.
-        self.lost.append(self.conversation.added + 1)
-        return turn, 0
+            first = next((r for r in replies if r.recorded_digest == record.continues), None)
+            if first is None:  # Without what it continues it is no reply.
+                self.lost.append(self.conversation.added + 1)
+                again = 0
+            else:
+                turn = continuation.joined(first, turn)
+        # Of equal texts, the one with the same credits.
+        same = [each for each in replies if each.recorded_digest == turn.recorded_digest]
+        picked = max(same, key=lambda each: each.reply == turn.reply, default=None)
+        if record.picked and picked is not None:
+            self.conversation.pick(picked.number, cell=turn.owner)
+        else:
+            self.conversation.add(replace(turn, again=again))
 
     def _likeness(self, live: Turn, turn: Turn) -> int:
         """Return in how much a live turn is asked as one from an output was; 2 is in all."""

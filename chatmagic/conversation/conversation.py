@@ -40,7 +40,7 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
     cut and pasted. A copied cell brings the record along too, and is a new cell.
 14. A cell shows what it asked last. Where that is not live in its slot, nor a turn with the
     same question and reply, its reply is *taken back*: by an undo, also of a re-run, a
-    reset, or a load; or *replaced*, where another reply to its question is live in its place.
+    reset, or a load; or *replaced*, where another reply to its question is live (rule 21).
 15. Instructions hold for the turns below them, up to the next ones; empty ones end those
     above. A request carries the ones that hold for its turn, however few turns it carries,
     and a turn is stale, too, when they are not the ones that it carried. A reset leaves them.
@@ -60,9 +60,9 @@ turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
 20. The question of a live turn may be asked again, also from another cell: with what stands above
     the turn, which the new one replaces where it stands, whatever cell owns that place. The cell
     that asked has a place without turns; what it asked is not set aside with it.
-21. A place keeps the replies that came to each of its questions, also those that were taken back,
-    up to a load; any of them can be put back, which is a change. Those since the place's own cell
-    asked last have numbers for people, from 1.
+21. A turn that asks again names the first turn with its question. The replies to a question are
+    those of the turns that name the same one, also of those that were taken back; any of them can
+    be put back, which is a change. The question's own cell, run again, asks a new one.
 22. A reply that ended early, or at its limit of tokens, may be continued. The request carries,
     behind what stands above the turn now, its question, what came, and an instruction to go on,
     which no later request carries. The turn with both parts takes the place of the turn, as rule
@@ -90,19 +90,17 @@ from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import (
     Change,
     ChangeKind,
-    Replies,
     Slot,
     State,
     arranged,
     live,
-    ordered,
     pass_by,
     place_below,
     with_slot,
 )
 from chatmagic.conversation.staleness import Causes, marks
 from chatmagic.conversation.steering import Item, ThreadStart
-from chatmagic.conversation.turn import Carried, Turn
+from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Place, Window
 from chatmagic.errors import InputError
 
@@ -139,9 +137,9 @@ class Conversation:
         slots = tuple(
             Slot(key, each[0].owner, tuple(each)) for key, each in enumerate(held.values())
         )
+        asked = {turn.number: turn for turn in live(slots)}
         conversation = cls()
-        conversation._now = State(slots, next_number=len(live(slots)) + 1)
-        conversation.forget_changes()
+        conversation._now = State(slots, next_number=max(asked, default=0) + 1, asked=asked)
         return conversation
 
     # --- what it holds ---------------------------------------------------------------------------
@@ -238,26 +236,19 @@ class Conversation:
         vars(thread).update(_whole=self._now, _now=replace(self._now, slots=(begin, *slots)))
         return thread
 
-    def known_turns(self) -> dict[int, Turn]:
-        """Return by number the turns that are live, and those that can still be brought back."""
-        return self._now.known_turns()
+    @property
+    def known_turns(self) -> Mapping[int, Turn]:
+        """All turns that were ever added, by number: they are live, or can be brought back."""
+        return self._now.asked
 
     def known_instructions(self) -> dict[str, Value]:
         """Return by digest the instructions that are live, or can still be brought back."""
         return self._now.known_instructions()
 
-    def all_replies(self) -> dict[int, Replies]:
-        """Return the replies to the question of each live turn, by its number (rule 21)."""
-        known = (self._whole or self._now).replies_by_number()
-        return {turn.number: replies for turn, replies in known.values()}
-
-    def replies(self, number: int) -> Replies:
-        """Return the replies to the question of a live turn (rule 21).
-
-        Args:
-            number: the turn's; there are none of one that is not live.
-        """
-        return self.all_replies().get(number, Replies())
+    @property
+    def replies(self) -> dict[int, tuple[Turn, ...]]:
+        """The replies to the question of each live turn, oldest first, by its number (rule 21)."""
+        return self._now.replies()
 
     def in_force(self, owner: str) -> Turn | None:
         """Return the live turn with a reply to the question whose reply a cell shows, if any.
@@ -266,9 +257,8 @@ class Conversation:
             owner: hash of the cell.
         """
         newest = next((slot.newest for slot in self._now.slots if slot.owner == owner), None)
-        number = newest.number if isinstance(newest, Turn) else 0
-        turn, _ = self._now.replies_by_number().get(number, (None, None))
-        return turn
+        question = newest.first if isinstance(newest, Turn) else None
+        return next((turn for turn in self.turns if turn.first == question), None)
 
     # --- what a request carries, and what is stale -----------------------------------------------
 
@@ -370,63 +360,35 @@ class Conversation:
             The change; its ``came`` holds a turn with its number.
         """
         now = self._now
-        slots, index = with_slot(now.slots, item.owner, order)
-        slot = slots[index]
-        kept = slot.of_execution(item.execution)
-        kind: ChangeKind
         if isinstance(item, Turn):
             item = replace(item, number=now.next_number)
-            kind = "ask" if kept == slot.items else "re-run"
-            replies, next_number = slot.asked(item, kept), now.next_number + 1
-        else:
-            kind, replies, next_number = item.kind, slot.replies, now.next_number
-        slot = replace(slot, newest=item, replies=replies)
-        now = replace(now, slots=(*slots[:index], slot, *slots[index + 1 :]))
-        then, change = now.changed(kind, {slot.key: (*kept, item)})
-        self._now = replace(then, next_number=next_number)
+            if old := now.asked.get(item.again or 0):
+                # What the cell of its place asks on in this execution carries it, too (rule 3).
+                item = replace(item, again=old.first, execution=old.execution)
+            now = replace(now, asked={**now.asked, item.number: item})
+            if item.again is not None:
+                self._now, change = now.with_reply("retry", item, item.owner, order)
+                return change
+            now = replace(now, next_number=now.next_number + 1)
+        now, slot = now.with_newest(item, item.owner, order)
+        kept = slot.of_execution(item.execution)
+        asked: ChangeKind = "ask" if kept == slot.items else "re-run"
+        kind = asked if isinstance(item, Turn) else item.kind
+        self._now, change = now.changed(kind, {slot.key: (*kept, item)})
         return change
 
-    def replace_reply(
-        self,
-        turn: Turn,
-        number: int,
-        *,
-        asker: str | None = None,
-        order: Sequence[str] | None = None,
+    def pick(
+        self, number: int, *, cell: str | None = None, order: Sequence[str] | None = None
     ) -> Change:
-        """Put another reply in the place of a live turn; a change in any case (rules 8, 20, 21).
+        """Put back one of the :attr:`replies` of a live turn; a change in any case (rules 8, 21).
 
         Args:
-            turn: one of its :meth:`replies`; or a new turn, which has no number yet, with what its
-                :meth:`window_of` gave as ``carried``.
-            number: of the live turn; of one that is not live nothing is replaced.
-            asker: hash of the cell that asks for it, which gets a place, too; ``None`` without one.
+            number: the number of the turn with the reply.
+            cell: hash of the cell that shows it, which gets a place, too; ``None`` without one.
             order: hashes of the page's cells from top to bottom, where the page tells them.
         """
-        now = self._now
-        kind: ChangeKind = "pick" if turn.number else "retry"
-        old = next((each for each in live(now.slots) if each.number == number), turn)
-        # What the cell that owns the place asks on in this execution carries it (rule 3).
-        turn = replace(turn, number=turn.number or now.next_number, execution=old.execution)
-        slots = now.slots
-        if asker is not None:
-            slots, index = with_slot(slots, asker, order)
-            slots = (*slots[:index], replace(slots[index], newest=turn), *slots[index + 1 :])
-        if kind == "retry":
-            slots = tuple(
-                replace(slot, replies=tuple(each.joined_by(turn, number) for each in slot.replies))
-                for slot in slots
-            )
-        after = {
-            slot.key: tuple(
-                turn if isinstance(item, Turn) and item.number == number else item
-                for item in slot.items
-            )
-            for slot in slots
-            if any(each.number == number for each in slot.turns)
-        }
-        then, change = replace(now, slots=slots).changed(kind, after)
-        self._now = replace(then, next_number=now.next_number + 1)
+        turn = self._now.asked[number]
+        self._now, change = self._now.with_reply("pick", turn, cell, order)
         return change
 
     def reset(self) -> Change:
@@ -454,26 +416,6 @@ class Conversation:
         self._now, change = _loaded(self._now, other._now)
         return change
 
-    def forget_changes(self) -> None:
-        """Keep what is live alone: no change can be taken back, and no cell shows any of them."""
-        kept = tuple(
-            replace(slot, newest=None, replies=tuple(Replies((), (turn,)) for turn in slot.turns))
-            for slot in self._now.slots
-        )
-        self._now = State(kept, next_number=self._now.next_number)
-
-    def set_aside(self, owners: Collection[str]) -> Change | None:
-        """Take out what is live of cells that are gone from the page; their slots stay.
-
-        Args:
-            owners: hashes of the cells.
-
-        Returns:
-            The change, or ``None`` if nothing of theirs is live: then nothing changed.
-        """
-        self._now, change = _set_aside(self._now, owners)
-        return change
-
     def undo(self) -> Change | None:
         """Take the last change back.
 
@@ -486,8 +428,6 @@ class Conversation:
             self._now = replace(now, void=now.void + 1)
             return None
         step = now.done[-1]
-        if step.orders is not None:
-            now = replace(now, slots=ordered(now.slots, step.orders[0]))
         then, change = now.moved(step.kind, step.before)
         self._now = replace(then, done=now.done[:-1], undone=(*now.undone, step))
         return change
@@ -504,8 +444,6 @@ class Conversation:
             self._now = replace(now, void=max(0, now.void - 1))
             return None
         step = now.undone[-1]
-        if step.orders is not None:
-            now = replace(now, slots=ordered(now.slots, step.orders[1]))
         then, change = now.moved(step.kind, step.after)
         self._now = replace(then, done=(*now.done, step), undone=now.undone[:-1])
         return change
@@ -520,20 +458,18 @@ class Conversation:
             number: the turn's number; one that is not live is left alone.
             owner: hash of the cell.
         """
-
-        def handed(turn: Turn) -> Turn:
-            if turn.number != number:
-                return turn
-            return replace(turn, owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
-
+        now = self._now
+        if all(turn.number != number for turn in now.turns):
+            return
+        turn = replace(now.asked[number], owner=owner, entry="cell", asker=IN_NOTEBOOK, shown=True)
         slots = tuple(
             # The cell has asked nothing yet.
-            replace(slot.with_turns(handed), owner=owner, newest=None)
-            if any(turn.number == number for turn in slot.turns)
+            replace(slot.with_reply(turn), owner=owner, newest=None)
+            if turn.first in slot.questions
             else slot
-            for slot in self._now.slots
+            for slot in now.slots
         )
-        self._now = replace(self._now, slots=slots)
+        self._now = replace(now, slots=slots, asked={**now.asked, number: turn})
 
     def follow(self, layout: Layout) -> Change | None:
         """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
@@ -548,35 +484,38 @@ class Conversation:
         return change
 
 
+def reply_name(turn: Turn, replies: Sequence[Turn]) -> str:
+    """Return in words which of the replies to its question a turn has.
+
+    Args:
+        turn: the turn.
+        replies: all of them.
+    """
+    numbers = [each.number for each in replies]
+    return f"reply {numbers.index(turn.number) + 1} of {len(numbers)}"
+
+
 def _loaded(now: State, other: State) -> tuple[State, Change]:
     """Put another conversation's turns and instructions in place of the live ones (rule 11)."""
     if now == State() and other.done:
-        return other, Change("load", (), live(other.slots))
-    keys: dict[str | None, int] = {
-        slot.owner: slot.key for slot in now.slots if slot.owner is not None
-    }
+        return other, Change("load", (), other.turns)
+    other = other.renumbered(now.next_number - 1)
+    keys = {slot.owner: slot.key for slot in now.slots if slot.owner is not None}
     held = {slot.key: slot for slot in now.slots}
-    after: dict[int, tuple[Item, ...]] = {slot.key: () for slot in now.slots if slot.items}
-    known: dict[int, Carried] = {}
-
-    def new(number: int) -> int:
-        # 0 stands for a turn that is not known.
-        return number + now.next_number - 1 if number else 0
-
-    is_first = now.next_number == 1
-    for slot in (each if is_first else each.renumbered(new, known) for each in other.slots):
-        key = keys.get(slot.owner, len(held))
-        mine = held.pop(key, Slot(key, slot.owner, newest=slot.newest))
-        # Its own order counts, so what was there before moves behind it; and its replies.
-        held[key] = replace(mine, replies=slot.replies + mine.replies)
+    after: dict[int, tuple[Item, ...]] = {}
+    for slot in other.slots:
+        key = len(held) if slot.owner is None else keys.get(slot.owner, len(held))
+        held.setdefault(key, Slot(key, slot.owner, newest=slot.newest))
         after[key] = slot.items
-    moved = len(held) - len(other.slots)
-    slots = tuple(held.values())
-    slots = (*slots[moved:], *slots[:moved])
-    orders = tuple(slot.key for slot in now.slots), tuple(slot.key for slot in slots)
-    then, change = replace(now, slots=slots).changed("load", after, orders)
-    then = replace(then, next_number=now.next_number + other.next_number - 1)
-    return then, replace(change, went=live(now.slots))
+    # Its own order counts, so what was there before moves behind it.
+    after |= {slot.key: () for slot in now.slots if slot.key not in after}
+    now = replace(
+        now,
+        slots=tuple(held.values()),
+        next_number=other.next_number,
+        asked={**now.asked, **other.asked},
+    )
+    return now.changed("load", after)
 
 
 def _set_aside(now: State, owners: Collection[str]) -> tuple[State, Change | None]:

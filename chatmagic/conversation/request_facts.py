@@ -279,6 +279,8 @@ class RequestFacts(Parameters, AsTyped):
         entry: where it is asked: in a ``cell``, in the ``panel``, or from ``python``.
         asker: name of the asker for people, such as ``cell [3]``.
         shown: whether an output of a cell shows the turn, with its record.
+        again: number of the turn whose question it asks again, or whose reply it continues;
+            ``None`` for a question of its own, 0 for a turn that is not known.
         form: the schema that ``schema`` names, as this kernel has it; ``None`` where it does not.
     """
 
@@ -292,6 +294,7 @@ class RequestFacts(Parameters, AsTyped):
     entry: Entry = "cell"
     asker: str = ""
     shown: bool = False
+    again: int | None = None
     form: Schema | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -5,63 +5,22 @@ The rules that are named are those of :mod:`chatmagic.conversation.conversation`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final, Literal
 
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.steering import STEERING, Instructions, Item, Steering, SteeringKind
+from chatmagic.conversation.steering import STEERING, Instructions, Item, SteeringKind
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.conversation.window import Place, Window
 
-_Asking = Literal["ask", "re-run", "retry", "pick"]
-ChangeKind = Literal[_Asking, "reset", "deletion", "set aside", "load", SteeringKind]
+ChangeKind = Literal[
+    "ask", "re-run", "retry", "pick", "reset", "deletion", "set aside", "load", SteeringKind
+]
 
 UNDO_DEPTH: Final = 1000
 """How many changes can be taken back; older ones are final."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replies:
-    """Turns with the replies to one question in one slot, oldest first (rule 21).
-
-    Args:
-        earlier: those from before the slot's own cell asked the question last.
-        latest: that cell's last one, and those since, of which people know the numbers, from 1.
-    """
-
-    earlier: tuple[Turn, ...] = ()
-    latest: tuple[Turn, ...] = ()
-
-    def __iter__(self) -> Iterator[Turn]:
-        """Go through all of them."""
-        return chain(self.earlier, self.latest)
-
-    def __len__(self) -> int:
-        """Count all of them."""
-        return len(self.earlier) + len(self.latest)
-
-    def name(self, number: int) -> str:
-        """Return in words which one a turn is.
-
-        Args:
-            number: the turn's number in its conversation.
-        """
-        numbers = [turn.number for turn in self.latest]
-        if number not in numbers:
-            return "an earlier reply"
-        return f"reply {numbers.index(number) + 1} of {len(numbers)}"
-
-    def joined_by(self, turn: Turn, number: int) -> Replies:
-        """Return them with one more that was asked again, if they have the turn of a number.
-
-        Args:
-            turn: with the new one.
-            number: of the turn that was asked again.
-        """
-        is_here = any(each.number == number for each in self)
-        return replace(self, latest=(*self.latest, turn)) if is_here else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +32,8 @@ class Slot:
         owner: hash of the cell that it belongs to; ``None`` for none.
         items: what is live there, in order.
         earlier: hashes of the cells that it belonged to before (rule 13).
-        newest: what its cell put there last, live or not (rule 14).
-        replies: all turns that ever stood there, by their questions, which no undo takes away
-            (rule 21).
+        newest: what its cell put there last, or had put in place of another turn, live or not
+            (rule 14).
     """
 
     key: int
@@ -83,7 +41,6 @@ class Slot:
     items: tuple[Item, ...] = ()
     earlier: frozenset[str] = frozenset()
     newest: Item | None = None
-    replies: tuple[Replies, ...] = ()
 
     def of_execution(self, execution: str | None) -> tuple[Item, ...]:
         """Return the items that belong to an execution (rule 3).
@@ -95,61 +52,27 @@ class Slot:
             return ()
         return tuple(item for item in self.items if item.execution == execution)
 
-    def asked(self, turn: Turn, kept: Sequence[Item]) -> tuple[Replies, ...]:
-        """Return the replies with a turn that the slot's own cell has asked.
-
-        Args:
-            turn: the turn.
-            kept: the items that it joins: of equal questions, one of theirs is another one.
-        """
-        stand = {item.number for item in kept if isinstance(item, Turn)}
-        for index, each in enumerate(self.replies):
-            is_same = each.latest[0].as_typed == turn.as_typed
-            if is_same and stand.isdisjoint(reply.number for reply in each):
-                new = Replies(tuple(each), (turn,))
-                return (*self.replies[:index], new, *self.replies[index + 1 :])
-        return (*self.replies, Replies((), (turn,)))
-
-    def with_turns(self, change: Callable[[Turn], Turn]) -> Slot:
-        """Return the same with each turn changed, live or not.
-
-        Args:
-            change: returns what takes the place of a turn.
-        """
-        newest = change(self.newest) if isinstance(self.newest, Turn) else self.newest
-        replies = tuple(
-            Replies(tuple(map(change, each.earlier)), tuple(map(change, each.latest)))
-            for each in self.replies
-        )
-        items = tuple(change(item) if isinstance(item, Turn) else item for item in self.items)
-        return replace(self, items=items, newest=newest, replies=replies)
-
-    def renumbered(self, new: Callable[[int], int], known: dict[int, Carried]) -> Slot:
-        """Return the same for a conversation in which the turns have other numbers.
-
-        Args:
-            new: returns the number that takes the place of a turn's.
-            known: as :meth:`chatmagic.conversation.turn.Carried.renumbered` has it.
-        """
-        # The same turn may be live, the newest and among the replies.
-        done: dict[int, Turn] = {}
-
-        def renumber(turn: Turn) -> Turn:
-            if id(turn) not in done:
-                carried = turn.carried.renumbered(new, known)
-                done[id(turn)] = replace(turn, number=new(turn.number), carried=carried)
-            return done[id(turn)]
-
-        slot = self.with_turns(renumber)
-        items = (
-            item.renumbered(new) if isinstance(item, Steering) else item for item in slot.items
-        )
-        return replace(slot, items=tuple(items))
-
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The turns among its items."""
         return tuple(item for item in self.items if isinstance(item, Turn))
+
+    @property
+    def questions(self) -> set[int]:
+        """The numbers of the first turns with the questions of its turns."""
+        return {turn.first for turn in self.turns}
+
+    def with_reply(self, turn: Turn) -> Slot:
+        """Return the same with a turn in the place of the live one with its question.
+
+        Args:
+            turn: the turn.
+        """
+        items = (
+            turn if isinstance(item, Turn) and item.first == turn.first else item
+            for item in self.items
+        )
+        return replace(self, items=tuple(items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +98,14 @@ class Step:
 
     Args:
         kind: the kind of change.
-        before: the items before it of the slots that it touched, by their keys.
+        before: the items before it of the slots that it touched, by their keys; of a load, which
+            also changes the order, those of all slots in their order.
         after: the items after it.
-        orders: the slots' keys before and after it, of a load, which also changes the order.
     """
 
     kind: ChangeKind
     before: Mapping[int, tuple[Item, ...]]
     after: Mapping[int, tuple[Item, ...]]
-    orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +118,7 @@ class State:
         undone: those that can be done again, the next one last.
         void: how many undos had nothing to take back and await a redo (rule 8).
         next_number: the number of the next turn.
+        asked: all turns that were ever added, by their numbers, which no undo takes away (rule 21).
         away: hashes of the cells that are gone, and whose turns have been set aside (rule 12).
     """
 
@@ -204,7 +127,13 @@ class State:
     undone: tuple[Step, ...] = ()
     void: int = 0
     next_number: int = 1
+    asked: Mapping[int, Turn] = field(default_factory=dict)
     away: frozenset[str] = frozenset()
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The live turns in their order."""
+        return live(self.slots)
 
     def windows(self) -> Iterator[tuple[Turn, Window]]:
         """Yield the live turns in their order, each with the window of its place."""
@@ -214,10 +143,12 @@ class State:
             if isinstance(item, Turn) and window is not None:
                 yield item, window
 
-    def known_turns(self) -> dict[int, Turn]:
-        """Return by number the turns that are live, and all replies to choose from."""
-        replies = (turn for slot in self.slots for each in slot.replies for turn in each)
-        return {turn.number: turn for turn in (*replies, *live(self.slots))}
+    def replies(self) -> dict[int, tuple[Turn, ...]]:
+        """Return the replies to the question of each live turn, by its number (rule 21)."""
+        by_question: dict[int, list[Turn]] = {}
+        for turn in self.asked.values():
+            by_question.setdefault(turn.first, []).append(turn)
+        return {turn.number: tuple(by_question[turn.first]) for turn in self.turns}
 
     def known_instructions(self) -> dict[str, Value]:
         """Return by digest the instructions that are live, and those of the changes kept."""
@@ -227,37 +158,80 @@ class State:
         given = (item for item in chain.from_iterable(lists) if isinstance(item, Instructions))
         return {each.value.sha256: each.value for each in given}
 
-    def replies_by_number(self) -> dict[int, tuple[Turn, Replies]]:
-        """Return by each reply's number the live turn with its question, and all its replies.
+    def with_newest(
+        self, item: Item, owner: str | None, order: Sequence[str] | None
+    ) -> tuple[State, Slot]:
+        """Return the state in which a cell shows an item, and the cell's slot.
 
-        Those to a question without a live turn are left out (rule 21).
+        Args:
+            item: the item.
+            owner: hash of the cell; ``None`` gets a slot of its own at the end.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
         """
-        known: dict[int, tuple[Turn, Replies]] = {}
-        for slot in self.slots:
-            turns = {turn.number: turn for turn in slot.turns}
-            for replies in slot.replies:
-                numbers = [each.number for each in replies]
-                turn = next((turns[each] for each in numbers if each in turns), None)
-                if turn is not None:
-                    known |= dict.fromkeys(numbers, (turn, replies))
-        return known
+        slots, index = with_slot(self.slots, owner, order)
+        slot = replace(slots[index], newest=item)
+        return replace(self, slots=(*slots[:index], slot, *slots[index + 1 :])), slot
+
+    def with_reply(
+        self, kind: ChangeKind, turn: Turn, cell: str | None, order: Sequence[str] | None
+    ) -> tuple[State, Change]:
+        """Put a reply in the place of the live one to its question, as a change to undo (rule 20).
+
+        Args:
+            kind: the kind of change.
+            turn: the turn with the reply; nothing gives way to it where no reply is live.
+            cell: hash of the cell that shows it; ``None`` without one.
+            order: hashes of the page's cells from top to bottom, where the page tells them.
+        """
+        now = self if cell is None else self.with_newest(turn, cell, order)[0]
+        after = {
+            slot.key: slot.with_reply(turn).items
+            for slot in now.slots
+            if turn.first in slot.questions
+        }
+        # A pick counts as a turn, too, so that a saved notebook numbers its outputs.
+        return replace(now, next_number=now.next_number + 1).changed(kind, after)
+
+    def renumbered(self, by: int) -> State:
+        """Return the same with other numbers of the turns; 0 stands for one that is not known.
+
+        Args:
+            by: how much is added to each number.
+        """
+        known: dict[int, Carried] = {}
+        asked = {
+            number + by: replace(
+                turn,
+                number=number + by,
+                again=turn.again and turn.again + by,
+                carried=turn.carried.renumbered(by, known),
+            )
+            for number, turn in self.asked.items()
+        }
+
+        def new(item: Item) -> Item:
+            return asked[item.number + by] if isinstance(item, Turn) else item.renumbered(by)
+
+        slots = tuple(
+            replace(
+                slot, items=tuple(map(new, slot.items)), newest=slot.newest and new(slot.newest)
+            )
+            for slot in self.slots
+        )
+        return replace(self, slots=slots, asked=asked, next_number=self.next_number + by)
 
     def changed(
-        self,
-        kind: ChangeKind,
-        after: Mapping[int, tuple[Item, ...]],
-        orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+        self, kind: ChangeKind, after: Mapping[int, tuple[Item, ...]]
     ) -> tuple[State, Change]:
         """Put items into slots, as a new change to undo.
 
         Args:
             kind: the kind of change.
-            after: the slots' items, by key.
-            orders: as :class:`Step` has them.
+            after: the slots' items, by key; of a load, of all slots in their new order.
         """
         before = {slot.key: slot.items for slot in self.slots if slot.key in after}
         then, change = self.moved(kind, after)
-        done = (*self.done, Step(kind, before, after, orders))[-UNDO_DEPTH:]
+        done = (*self.done, Step(kind, before, after))[-UNDO_DEPTH:]
         return replace(then, done=done, undone=(), void=0), change
 
     def moved(
@@ -267,18 +241,23 @@ class State:
 
         Args:
             kind: the kind of change.
-            items: the slots' items, by key.
+            items: the slots' items, by key; those of a load give the order, too.
         """
         # Of many turns, few are in slots that a change touches.
+        slots = tuple(
+            replace(slot, items=items[slot.key]) if slot.key in items else slot
+            for slot in self.slots
+        )
+        if kind == "load":
+            ranks = {key: rank for rank, key in enumerate(items)}
+            slots = _sorted(slots, [ranks.get(slot.key) for slot in slots])
         old = [slot for slot in self.slots if slot.key in items]
-        new = [replace(slot, items=items[slot.key]) for slot in old]
-        changed = {slot.key: slot for slot in new}
+        new = [slot for slot in slots if slot.key in items]
         before, after = live(old), live(new)
         was, now = ({turn.number for turn in each} for each in (before, after))
         went = tuple(turn for turn in before if turn.number not in now)
         came = tuple(turn for turn in after if turn.number not in was)
         steered = tuple(each for each in STEERING if _of(each, old) != _of(each, new))
-        slots = tuple(changed.get(slot.key, slot) for slot in self.slots)
         return replace(self, slots=slots), Change(kind, went, came, steered)
 
     def without(self, kind: ChangeKind, numbers: Collection[int]) -> tuple[State, Change]:
@@ -368,17 +347,6 @@ def arranged(slots: tuple[Slot, ...], order: Sequence[str]) -> tuple[Slot, ...]:
     return _sorted(slots, [on_page.get(slot.owner) for slot in slots])
 
 
-def ordered(slots: tuple[Slot, ...], keys: Sequence[int]) -> tuple[Slot, ...]:
-    """Return the slots in an order of before; a newer one goes with the one before it.
-
-    Args:
-        slots: in their present order.
-        keys: the keys of the slots in the order wanted.
-    """
-    stood = {key: rank for rank, key in enumerate(keys)}
-    return _sorted(slots, [stood.get(slot.key) for slot in slots])
-
-
 def _sorted(slots: tuple[Slot, ...], given: Sequence[int | None]) -> tuple[Slot, ...]:
     """Return the slots by rank; one without a rank goes with the one before it."""
     ranks: dict[int, int] = {}
@@ -388,7 +356,7 @@ def _sorted(slots: tuple[Slot, ...], given: Sequence[int | None]) -> tuple[Slot,
     return tuple(sorted(slots, key=lambda slot: ranks[slot.key]))
 
 
-def _of(kind: str, slots: Sequence[Slot]) -> list[Item]:
+def _of(kind: str, slots: Iterable[Slot]) -> list[Item]:
     """Return the items of a kind that are live in these slots, in their order."""
     items = (item for slot in slots for item in slot.items)
     return [item for item in items if not isinstance(item, Turn) and item.kind == kind]

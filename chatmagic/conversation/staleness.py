@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
-from chatmagic.conversation.slots import State, live
+from chatmagic.conversation.slots import State
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Window
 
@@ -124,57 +124,46 @@ class Causes:
     def _windows(self) -> dict[int, tuple[Turn, Window]]:
         return {turn.number: (turn, window) for turn, window in self.now.windows()}
 
-    @cached_property
-    def _known(self) -> dict[int, Turn]:
-        return self.now.known_turns()
-
     def _by_turns(self, turn: Turn, window: Window) -> Cause:
         """Return the first turn that came or went, as a cause."""
-        now = window.turns
-        carries, carried = {each.number for each in now}, frozenset(turn.carried)
+        carries, known = {each.number for each in window.turns}, self.now.asked
+        carried = frozenset(turn.carried)
         gone = [number for number in turn.carried if number not in carries]
-        came = next((each for each in now if each.number not in carried), None)
+        came = next((each for each in window.turns if each.number not in carried), None)
         if came is not None:
-            return self._by_new(turn, came, gone)
+            return self._by_new(turn, came, [known[each] for each in gone if each in known])
         if not gone:
             return Cause("order")
-        went = self._known.get(gone[0])
-        if went is None:
+        if gone[0] not in known:
             return Cause("unknown")
-        return self._cause(self._where(went, window), went)
+        return self._cause(self._where(gone[0], window), known[gone[0]])
 
-    def _by_new(self, turn: Turn, came: Turn, gone: list[int]) -> Cause:
+    def _by_new(self, turn: Turn, came: Turn, gone: list[Turn]) -> Cause:
         """Return a turn that goes along now as a cause, by what it came in place of.
 
         Args:
             turn: the stale turn.
             came: the one that it did not carry.
-            gone: numbers of those that it carried, and would not carry now.
+            gone: those that it carried, and would not carry now.
         """
-        asked = [self._known[number] for number in gone if number in self._known]
-        before = [each.owner for each in asked]
-        old = next((each for each in asked if each.as_typed == came.as_typed), None)
-        if old is not None and came.owner not in before:
-            if came.number < turn.number:
-                return self._cause("put back", came)
-            more = came.record is not None and came.record.continues is not None
-            return replace(
-                self._cause("continued" if more else "asked again", old), owner=came.owner
-            )
-        if came.owner is None or came.owner not in before:
+        old = next((each for each in gone if each.first == came.first), None)
+        if old is None and (came.owner is None or came.owner not in [t.owner for t in gone]):
             return self._cause("came", came)
         if came.number < turn.number:
             return self._cause("put back", came)
-        return self._cause("run again" if came.entry == "cell" else "asked again", came)
+        if old is None:
+            return self._cause("run again" if came.entry == "cell" else "asked again", came)
+        cause = self._cause("continued" if came.is_continued else "asked again", old)
+        return replace(cause, owner=came.owner)
 
-    def _where(self, went: Turn, window: Window) -> CauseKind:
+    def _where(self, went: int, window: Window) -> CauseKind:
         """Return what became of a turn that went along and would not go along now."""
-        if went.number not in self._windows:
+        if went not in self._windows:
             return "taken back"
         line = [turn.number for turn in window.line]
-        if went.number not in line:
+        if went not in line:
             return "parted"
-        return "moved" if line.index(went.number) > window.index else "hidden"
+        return "moved" if line.index(went) > window.index else "hidden"
 
     def _cause(self, kind: CauseKind, turn: Turn) -> Cause:
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))
@@ -192,18 +181,18 @@ def marks(now: State, causes: Causes) -> dict[str, str]:
         ``stale``, ``at its limit``, ``replaced``, ``taken back``, or for what steers
         the turns below its kind with the last.
     """
-    turns = live(now.slots)
     marks: dict[str | None, str] = {
-        turn.owner: "at its limit" for turn in turns if turn.reply.finish_reason == "length"
+        turn.owner: "at its limit" for turn in now.turns if turn.reply.finish_reason == "length"
     }
     marks |= dict.fromkeys(causes.by_cell(), "stale")
-    live_numbers, others = {turn.number for turn in turns}, now.replies_by_number()
+    numbers = {turn.number for turn in now.turns}
+    questions = {turn.first for turn in now.turns}
     for slot in now.slots:
         newest = slot.newest
         if newest is None or any(item.reads == newest.reads for item in slot.items):
             continue
         if not isinstance(newest, Turn):
             marks[slot.owner] = f"{newest.kind} taken back"
-        elif newest.number not in live_numbers:
-            marks[slot.owner] = "replaced" if newest.number in others else "taken back"
+        elif newest.number not in numbers:
+            marks[slot.owner] = "replaced" if newest.first in questions else "taken back"
     return {owner: mark for owner, mark in marks.items() if owner is not None}

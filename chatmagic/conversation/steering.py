@@ -8,7 +8,7 @@ front of the first message that is sent, followed by an empty line; in a message
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Final, Literal, Self
 
@@ -102,11 +102,11 @@ class Steering(ABC):
         """
         return self
 
-    def renumbered(self, new: Callable[[int], int]) -> Self:  # noqa: ARG002 - the same
+    def renumbered(self, by: int) -> Self:  # noqa: ARG002 - the same
         """Return the same for a conversation in which the turns have other numbers.
 
         Args:
-            new: returns the number that takes the place of a turn's.
+            by: how much is added to each number; 0 stands for a turn that is not known.
         """
         return self
 
@@ -345,9 +345,9 @@ class TurnMark(Steering):
         """Return the same with the number that its turn has in a place."""
         return replace(self, number=place.number_of(self.turn))
 
-    def renumbered(self, new: Callable[[int], int]) -> Self:
+    def renumbered(self, by: int) -> Self:
         """Return the same for a conversation in which the turns have other numbers."""
-        return replace(self, turn=new(self.turn))
+        return replace(self, turn=self.turn and self.turn + by)
 
     def among(self, line: Sequence[Turn]) -> Self:
         """Return the same with the turn that its digest names: at its number, else elsewhere.

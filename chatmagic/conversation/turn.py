@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -141,11 +141,11 @@ class Carried:
             "chain": before.chain,
         }
 
-    def renumbered(self, new: Callable[[int], int], known: dict[int, Carried]) -> Carried:
+    def renumbered(self, by: int, known: dict[int, Carried]) -> Carried:
         """Return the same turns with other numbers.
 
         Args:
-            new: returns the number that takes the place of a turn's.
+            by: how much is added to each number; 0 stands for a turn that is not known.
             known: those that were renumbered before, by the identities of what they were made of;
                 empty at first. What they were made of has to live as long.
         """
@@ -157,7 +157,8 @@ class Carried:
                 break
             missing.append(each)
         for each in reversed(missing):
-            made = Carried(made, new(each.number), each.digest, each.total, each._chain)  # noqa: SLF001
+            number = each.number and each.number + by
+            made = Carried(made, number, each.digest, each.total, each._chain)  # noqa: SLF001
             known[id(each)] = made
         return made
 
@@ -241,6 +242,16 @@ class Turn(RequestFacts):
     _asked: Message | None = field(default=None, init=False, compare=False, repr=False)
     _replied: Message | None = field(default=None, init=False, compare=False, repr=False)
     _digest: str | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def first(self) -> int:
+        """The number of the turn that asked its question first, and may be itself."""
+        return self.number if self.again is None else self.again
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether its reply is of several parts (rule 22)."""
+        return self.record is not None and self.record.continues is not None
 
     @property
     def state(self) -> State:

@@ -195,7 +195,7 @@ class Completions:
         if word == "TURN":
             return map(str, range(1, len(conversation) + 1))
         if word == "MODEL":
-            turns = conversation.known_turns().values()
+            turns = conversation.known_turns.values()
             used = (name for turn in turns for name in (turn.asked_model, turn.reply.model) if name)
             return dict.fromkeys([*self._kernel.settings.listed_models, *used])
         if word == "THREAD":

@@ -12,7 +12,7 @@ from typing import Final
 
 from chatmagic.archive import output
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation, reply_name
 from chatmagic.conversation.request_facts import Part, TokenRate, parts_of
 from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import STEERING, instructed
@@ -59,15 +59,15 @@ def marks(
         hidden: numbers of the turns that are hidden where that is said; ``None`` is below all.
     """
     hidden = conversation.hidden if hidden is None else hidden
-    causes, replies = conversation.causes(), conversation.all_replies()
+    causes, replies = conversation.causes(), conversation.replies
 
     def of(turn: Turn) -> str:
         notes: list[str] = [] if turn.state == "complete" else [turn.state]
         if notebook := (notebooks or {}).get(turn.owner or ""):
             notes.append(notebook)
         mine = replies[turn.number]
-        if len(mine.latest) > 1 or turn.number != mine.latest[0].number:
-            notes.append(mine.name(turn.number))
+        if len(mine) > 1:
+            notes.append(reply_name(turn, mine))
         cause = causes.of(turn.number)
         notes += output.turn_notes(turn, cause, is_hidden=turn.number in hidden)
         if turn.reply.took is not None:
@@ -375,7 +375,7 @@ def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
         conversation: whose turn it is.
         place: its place among the live turns, from 1.
     """
-    turns, known = conversation.turns, conversation.known_turns()
+    turns, known = conversation.turns, conversation.known_turns
     turn, places = turns[place - 1], {each.number: at for at, each in enumerate(turns, 1)}
     carried = [(number, known.get(number)) for number in turn.carried]
     sizes = [
@@ -398,7 +398,7 @@ def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
         end = ["By its digest, this is the request as it was sent."]
     else:
         end = ["Not all of it is kept: names stand for values, and instructions may be missing."]
-    if turn.record is not None and turn.record.continues is not None:
+    if turn.is_continued:
         end.append("Its reply was continued: later requests carried what had come, and more.")
     elif turn.reply.usage is not None and turn.reply.usage.prompt_tokens is not None:
         end.append(

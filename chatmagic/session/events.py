@@ -41,7 +41,6 @@ class Ask(RequestFacts):
             the conversation is too long.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages report them, if they do.
-        again: number of the live turn whose question it asks again; ``None`` for none.
         part: the turn whose reply it continues, where ``again`` stands; ``None`` asks anew.
         notes: lines on what went into the prompt, to show while the reply is awaited.
         background: the page's name of its cell where that ends when the request is sent, empty
@@ -56,7 +55,6 @@ class Ask(RequestFacts):
     allow_secrets: bool = False
     fit: bool = False
     order: tuple[str, ...] | None = None
-    again: int | None = None
     part: Turn | None = None
     notes: tuple[str, ...] = ()
     background: str | None = field(default=None, repr=False)

@@ -764,7 +764,7 @@ class AskRun:
         value, name, schema = forms.asked_for(
             parameters, ask.form, above, self.window.turns, self.session.environment.named
         )
-        if value is not None and ask.again is None:
+        if value is not None and (ask.again is None or ask.entry == "panel"):
             self.took_schema = name is not None and ask.schema is None
             self.ask = replace(
                 ask,
@@ -981,7 +981,7 @@ class AskRun:
                 self.problem.hint = " ".join(filter(None, hints))
         whole = None if ask.part is None else kept.reply
         if ask.history:
-            self._put_into(session.conversation, kept)
+            session.conversation.add(kept, order=self.order)
         self.answer = Answer(turn.reply, record, whole)
 
     def _turn(self, reply: Reply) -> Turn:
@@ -1004,7 +1004,7 @@ class AskRun:
         """Return the record of the turn that the ask makes."""
         record = turn.to_record(self.digest, self.window.shown)
         again = self.ask.again
-        earlier = () if again is None else self.session.conversation.replies(again).latest
+        earlier = self.session.conversation.replies.get(again or 0, ())
         digests = dict.fromkeys(other.recorded_digest for other in earlier)
         record = replace(record, in_place_of=tuple(digests))
         if (part := self.ask.part) is None:
@@ -1014,14 +1014,6 @@ class AskRun:
         whole = continuation.joined(part, replace(turn, record=record))
         block = continuation.block_opening(*texts, self.ask.format)
         return replace(record, turn=whole.digest, block=block)
-
-    def _put_into(self, conversation: Conversation, turn: Turn) -> None:
-        """Put the turn that the ask makes into a conversation, in its place."""
-        again = self.ask.again
-        if again is None:
-            conversation.add(turn, order=self.order)
-        else:
-            conversation.replace_reply(turn, again, asker=turn.owner, order=self.order)
 
     def _parse(self) -> None:
         """Give the answer the value of its JSON, or note why there is none; its turn is kept."""

@@ -231,11 +231,11 @@ def test_a_question_that_was_asked_again_stands_where_it_stood() -> None:
     talk = restored(asked, retry, below)
     assert [turn.reply.text for turn in talk] == ["s", "x"]
     assert [len(items) for _, items in talk.slots] == [1, 0, 1]
-    assert [turn.reply.text for turn in talk.replies(talk.turns[0].number)] == ["r", "s"]
+    assert [turn.reply.text for turn in talk.replies[talk.turns[0].number]] == ["r", "s"]
     assert talk.stale_turns() == ()
     talk = restored(asked, page("q", "x", id="b", carried=(first,)), retry, pick)
     assert [turn.reply.text for turn in talk] == ["r", "x"]
-    assert (talk.stale_turns(), len(talk.replies(1))) == ((), 2)
+    assert (talk.stale_turns(), len(talk.replies[1])) == ((), 2)
     undone = cell("%chat_undo", [output({"text/plain": "…"}, {"chatmagic": note("undo")})])
     assert [turn.reply.text for turn in restored(asked, retry, pick, undone)] == ["s"]
     other = page("p", "t", id="a")

@@ -214,7 +214,7 @@ def test_the_turn_stands_where_the_first_part_stood() -> None:
     assert whole.reply.text == f"{first.reply.text}+"
     assert prompts(talk.stale_turns()) == ["c"]
     assert carries(talk, "c1") == ["a", "b", "c"]
-    assert tuple(talk.replies(whole.number)) == (first, whole)
+    assert talk.replies[whole.number] == (first, whole)
     ask(talk, "a", "a", "2")
     # What its first request carried is another turn now.
     assert prompts(talk.stale_turns()) == ["b", "c"]

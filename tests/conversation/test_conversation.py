@@ -16,10 +16,22 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from talks import abc, again, ask, carries, carrying, go_on, instructions_of, layout, prompts
+from talks import (
+    abc,
+    again,
+    ask,
+    carries,
+    carrying,
+    go_on,
+    instructions_of,
+    layout,
+    prompts,
+    saved,
+    set_aside,
+)
 
 from chatmagic.conversation import conversation, slots
-from chatmagic.conversation.conversation import Conversation
+from chatmagic.conversation.conversation import Conversation, reply_name
 from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
@@ -64,7 +76,7 @@ def _steps() -> list[Callable[[Conversation], object]]:
         Conversation.undo,
         Conversation.redo,
         Conversation.reset,
-        lambda talk: talk.set_aside(["a", "c"]),
+        lambda talk: set_aside(talk, "ac"),
         lambda talk: talk.follow(layout("ca")),
         lambda talk: talk.load(loaded),
     ]
@@ -127,13 +139,6 @@ def _places(step: Callable[[Conversation], object]) -> list[int]:
 
     _interrupted(step, begun(), note)
     return [place for place, before in enumerate(names[:-1]) if before.startswith(CHANGING)]
-
-
-def saved() -> Conversation:
-    """Give a conversation as a file has it, without its changes."""
-    talk = abc()
-    talk.forget_changes()
-    return talk
 
 
 def begun() -> Conversation:
@@ -333,7 +338,7 @@ class Machine(RuleBasedStateMachine):
         self.named[turn.number], self.hides[turn.number] = thread, hide
         self.put(owner, turn.number, execution, order)
         self.told[turn.number] = self.instructed()[self.live().index(turn.number)]
-        assert [each.number for each in self.talk.replies(turn.number).latest] == [turn.number]
+        assert self.talk.replies[turn.number] == (turn,)
         before = self.before()[turn.number]
         assert total == len(before)
         assert list(turn.carried) == (before if last is None else before[::-1][:last][::-1])
@@ -355,12 +360,12 @@ class Machine(RuleBasedStateMachine):
     ) -> None:
         """Ask a turn again, continue it, or put one of its replies back."""
         number = data.draw(st.sampled_from(self.live()))
-        replies = [*self.talk.replies(number)]
+        replies = self.talk.replies[number]
         assert number in {turn.number for turn in replies}
         self.executions += 1
         if how == "pick":
             new = data.draw(st.sampled_from(replies))
-            self.talk.replace_reply(new, number, asker=owner, order=order)
+            self.talk.pick(new.number, cell=owner, order=order)
         else:
             asks, execution = again if how == "retry" else go_on, str(self.executions)
             new = asks(self.talk, owner, execution, number=number, order=order)
@@ -370,9 +375,9 @@ class Machine(RuleBasedStateMachine):
             self.asked[new.number] = (tuple(new.carried), new.last)
             now = self.instructed()[self.live().index(number)]
             self.told[new.number] = now if how == "retry" else self.told[number]
-            assert self.talk.replies(new.number).latest[-1].number == new.number
+            assert self.talk.replies[new.number][-1] == new
         kept = {turn.number for turn in replies} | {new.number}
-        assert {turn.number for turn in self.talk.replies(new.number)} == kept
+        assert {turn.number for turn in self.talk.replies[new.number]} == kept
         self.change()
         if owner is not None:
             self.row(owner, order)
@@ -433,7 +438,7 @@ class Machine(RuleBasedStateMachine):
         """Put another conversation in place: its rows, and behind them the others, empty."""
         other, owners = Conversation(), [*names[:count], *[None] * is_free]
         turns = [ask(other, "p", owner, "1") for owner in owners]
-        other.forget_changes()
+        other = saved(other)
         by, rows = self.talk.added, [Row(owner, []) for owner in owners]
         mine = {row.owner: row for row in self.rows if row.owner is not None}
         rows = [mine.get(row.owner or "", row) for row in rows]
@@ -505,16 +510,6 @@ class Machine(RuleBasedStateMachine):
         for row in self.rows:
             row.turns[:] = [held for held in row.turns if not isinstance(held[0], int)]
 
-    @rule(owner=st.sampled_from("abcd"))
-    def set_aside(self, owner: str) -> None:
-        """Take one cell out."""
-        rows = [row for row in self.rows if row.owner == owner and row.turns]
-        change = self.talk.set_aside([owner])
-        assert (change is None) == (not rows)
-        if rows:
-            self.change()
-            rows[0].turns.clear()
-
     @rule(order=st.permutations(list("abc")))
     def arrange(self, order: Sequence[str]) -> None:
         """Follow the page."""
@@ -535,12 +530,12 @@ class Machine(RuleBasedStateMachine):
             if list(carried) != before or self.told[number] != words:
                 stale.append(number)
         assert [turn.number for turn in self.talk.stale_turns()] == stale
-        replies = self.talk.all_replies()
+        replies = self.talk.replies
         assert sorted(replies) == sorted(live)
         numbers = [turn.number for each in replies.values() for turn in each]
         assert len(numbers) == len({*numbers})
         assert all(number in {turn.number for turn in replies[number]} for number in live)
-        assert {*self.talk.known_turns()} == self.ever
+        assert {*self.talk.known_turns} == self.ever
         held = self.held()
         for name, turns in self.talk.threads.items():
             assert [turn.number for turn in turns] == self.line(held, name)
@@ -580,7 +575,7 @@ STEPS: dict[Command, Callable[[Conversation], object]] = {
     UNDO: Conversation.undo,
     REDO: Conversation.redo,
     RESET: Conversation.reset,
-    LOAD: lambda talk: talk.load(saved()),
+    LOAD: lambda talk: talk.load(saved(abc())),
 }
 RETRY, PICK, PICK_2, GO_ON = ("retry",), ("pick", 0), ("pick", 1), ("go on",)
 
@@ -644,9 +639,8 @@ def run_retry(
         reject()  # its cell fails
     old = above[-1]
     if command[0] == "pick":
-        replies = talk.replies(old.number).latest
-        picked = replies[command[1] % len(replies)]
-        talk.replace_reply(picked, old.number, asker=place[0], order=order)
+        replies = talk.replies[old.number]
+        talk.pick(replies[command[1] % len(replies)].number, cell=place[0], order=order)
         return []
     carried = talk.window_of(old.number, last=old.last).turns
     if command == GO_ON:
@@ -811,7 +805,7 @@ def test_a_cell_takes_one_reply_of_a_question_over() -> None:
     ask(talk, "p", "panel", "1", entry="panel")
     new = again(talk, "panel", "2", number=1)
     talk.hand_over(new.number, "new")
-    assert [turn.owner for turn in talk.replies(talk.turns[0].number)] == ["panel", "new"]
+    assert [turn.owner for turn in talk.replies[new.number]] == ["panel", "new"]
 
 
 def test_every_turn_that_was_added_is_counted() -> None:
@@ -841,10 +835,9 @@ def test_a_turn_is_known_as_long_as_it_can_come_back() -> None:
     talk.add(Instructions.of("Be terse.", owner="i"))
     talk.reset()
     talk.undo()
-    known = {number: turn.prompt for number, turn in talk.known_turns().items()}
+    known = {number: turn.prompt for number, turn in talk.known_turns.items()}
     assert known == {1: "a", 2: "b", 3: "c", 4: "B"}
-    talk.forget_changes()
-    assert sorted(talk.known_turns()) == [1, 3, 4]
+    assert sorted(saved(talk).known_turns) == [1, 3, 4]
 
 
 @pytest.mark.parametrize("how", ["undo", "reset", "set aside"])
@@ -857,7 +850,7 @@ def test_a_turn_comes_back_in_its_place(how: str) -> None:
     elif how == "reset":
         talk.reset()
     else:
-        talk.set_aside({"b"})
+        set_aside(talk, "b")
     ask(talk, "c", "c", "2")
     assert carries(talk, "b") == []
     ask(talk, "B", "b", "3")
@@ -869,7 +862,7 @@ def test_undo_takes_back_each_kind_of_change_and_redo_does_it_again() -> None:
     talk = abc()
     a, b, c = talk
     again = ask(talk, "B", "b", "2b")
-    aside = talk.set_aside(["c"])
+    aside = set_aside(talk, "c")
     reset = talk.reset()
     assert aside == Change("set aside", (c,), ())
     assert reset == Change("reset", (a, again), ())
@@ -933,9 +926,8 @@ def test_a_loaded_conversation_stands_in_for_the_live_one(
 ) -> None:
     """Rule 11: one change, which undo takes back; its turns keep order, owners and staleness."""
     talk, other = talked(mine), talked(theirs)
-    held = other.slots
-    other.forget_changes()
-    assert (other.slots, other.undo_depth) == (held, 0)
+    other = saved(other)
+    assert other.undo_depth == 0
     if again:
         talk.load(other)
     before, numbers = talk.turns, {turn.number for turn in talk}
@@ -1143,7 +1135,7 @@ def test_a_load_can_be_taken_back_after_a_turn_was_taken_over() -> None:
 
 def texts(talk: Conversation, place: int = 0) -> list[str]:
     """Give the replies to the question of a live turn, by its place."""
-    return [turn.reply.text for turn in talk.replies(talk.turns[place].number)]
+    return [turn.reply.text for turn in talk.replies[talk.turns[place].number]]
 
 
 def test_another_cell_asks_a_turn_again_in_its_place() -> None:
@@ -1174,77 +1166,52 @@ def test_a_cell_that_asks_again_is_no_place_of_the_turn() -> None:
     """Run again, the turn's own cell replaces it; gone, the asking one leaves it."""
     talk = abc()
     again(talk, "r", "1")
-    assert talk.set_aside(["r"]) is None
+    assert set_aside(talk, "r") is None
     assert texts(talk, 2)[-1].endswith("'")
     ask(talk, "c", "c", "2")
-    assert talk.marks() == {"r": "replaced"}
+    assert talk.marks() == {"r": "taken back"}
     assert again(talk, "r", "2").carried == (1, 2)
-    assert talk.set_aside(["c"]) is not None
+    assert set_aside(talk, "c") is not None
     assert prompts(talk) == ["a", "b"]
     assert talk.marks()["r"] == "taken back"
 
 
-def test_replies_are_those_to_one_question_in_one_place() -> None:
-    """Rule 21: of the cell run again and of others, also after a reset; others have their own."""
+def test_replies_are_those_since_the_own_cell_asked() -> None:
+    """Rule 21: also what was taken back; so a second Run All picks among its own."""
     talk = Conversation()
-    for execution in "12":
-        for prompt in "pq":
-            ask(talk, prompt, "a", execution)
-    again(talk, "r", "1")
-    assert (len(texts(talk)), len(texts(talk, 1))) == (2, 3)
-    assert len(set(texts(talk, 1))) == 2
-    ask(talk, "other", "a", "3")
-    assert len(texts(talk)) == 1
-    assert len(talk.replies(99)) == 0
-    ask(talk, "p", "a", "4")
-    assert len(texts(talk)) == 3
-    talk.reset()
-    new = ask(talk, "p", "a", "5")
-    assert len(texts(talk)) == 4
-    assert [turn.number for turn in talk.replies(new.number).latest] == [new.number]
-
-
-def test_equal_questions_of_one_execution_have_their_own_replies() -> None:
-    """Also where the first of them is gone, or was asked again before the second one was asked."""
-    talk = Conversation()
-    for execution in "12":
-        ask(talk, "p", "a", execution, thread="x")
-        again(talk, "a", execution, number=talk.added)
-        ask(talk, "p", "a", execution)
-    assert [len(texts(talk, place)) for place in range(2)] == [4, 2]
-    talk.delete("x")
-    ask(talk, "p", "a", "2")
-    assert [len(texts(talk, place)) for place in range(2)] == [2, 5]
-
-
-def test_replies_are_counted_since_the_own_cell_asked() -> None:
-    """So a second Run All picks among its own; what was taken back counts, too."""
-    talk = Conversation()
-    for run in range(1, 4):
-        own = ask(talk, "p", "a", str(run))
-        new = again(talk, "r", str(run))
+    for run in "12":
+        own = ask(talk, "p", "a", run)
+        ask(talk, "p", "a", run)
+        new = again(talk, "r", run, number=own.number)
         talk.undo()
-        ask(talk, "q", "b", str(run))
-        replies = talk.replies(own.number)
-        assert [turn.number for turn in replies.latest] == [own.number, new.number]
-        assert len(replies.earlier) == 2 * run - 2
-        assert talk.replace_reply(replies.latest[1], own.number, asker="p").came == (new,)
-        assert replies.name(new.number) == "reply 2 of 2"
+        ask(talk, "q", "b", run)
+        assert talk.replies[own.number] == (own, new)
+        assert talk.pick(new.number, cell="p").came == (new,)
+        assert reply_name(new, talk.replies[new.number]) == "reply 2 of 2"
+        assert len(talk.replies) == 3
     assert talk.turns[0] == new
-    first = next(iter(replies))
-    assert (replies.name(first.number), first.number) == ("an earlier reply", 1)
 
 
 def test_a_reply_that_comes_too_late_is_kept_beside_the_others() -> None:
-    """Its turn was taken back meanwhile: asked again by its cell, it is there to be picked."""
+    """Its turn was taken back meanwhile: done again, it is there to be picked."""
     talk = abc()
     gone = talk.turns[2]
     talk.undo()
-    late = talk.replace_reply(replace(gone, number=0, reply=Reply("late")), gone.number)
-    assert late.came == ()
-    assert talk.known_turns()[4].reply.text == "late"
-    new = ask(talk, "c", "c", "2")
-    assert [turn.reply.text for turn in talk.replies(new.number).earlier][1:] == ["late"]
+    change = talk.add(replace(gone, number=0, reply=Reply("late"), again=gone.number))
+    assert (change.kind, change.came) == ("retry", ())
+    talk.undo()
+    talk.redo()
+    talk.undo()
+    assert talk.known_turns[4].reply.text == "late"
+
+
+def test_deleting_a_thread_takes_its_own_turns_out() -> None:
+    """Rule 18: of one turn that was asked again, too."""
+    talk = abc()
+    ask(talk, "x", "x", "1", thread="x")
+    new = again(talk, "r", "1", number=4)
+    assert talk.delete("x") == Change("deletion", (new,), ())
+    assert prompts(talk) == ["a", "b", "c"]
 
 
 def test_replies_of_a_loaded_conversation_are_its_own() -> None:
@@ -1254,9 +1221,9 @@ def test_replies_of_a_loaded_conversation_are_its_own() -> None:
     ask(other, "d", "d", "1")
     first = talk.turns[2]
     talk.load(other)
-    assert [turn.number for turn in talk.replies(talk.turns[2].number)] == [6, 7]
+    assert [turn.number for turn in talk.replies[7]] == [6, 7]
     talk.undo()
-    assert [turn.number for turn in talk.replies(first.number)] == [first.number]
+    assert talk.replies[first.number] == (first,)
     assert talk.marks() == {"r": "taken back", "d": "taken back"}
 
 
@@ -1265,9 +1232,9 @@ def test_stepping_without_a_cell_makes_no_place() -> None:
     talk = abc()
     new = again(talk, number=2)
     for _ in range(5):
-        old, new = talk.replies(new.number)
-        talk.replace_reply(old, new.number)
-        talk.replace_reply(new, old.number)
+        old, new = talk.replies[new.number]
+        talk.pick(old.number)
+        talk.pick(new.number)
     assert len(talk.slots) == 3
 
 
@@ -1276,12 +1243,12 @@ def test_an_earlier_reply_is_put_back_as_it_was() -> None:
     talk = abc()
     first = talk.turns[1]
     new = again(talk, "r", "1", number=first.number)
-    change = talk.replace_reply(next(iter(talk.replies(new.number))), new.number, asker="p")
+    change = talk.pick(first.number, cell="p")
     assert (change.kind, change.came, change.went) == ("pick", (first,), (new,))
     assert talk.stale_turns() == ()
     assert talk.marks() == {"r": "replaced"}
     assert talk.in_force("r") == first
-    assert [turn.number for turn in talk.replies(first.number)] == [2, 4]
+    assert talk.replies[first.number] == (first, new)
     talk.undo()
     assert talk.turns[1] == new
     assert ask(talk, "d", "d", "1").number not in {turn.number for turn in abc()} | {4}
@@ -1295,5 +1262,5 @@ def test_a_turn_that_is_not_live_is_not_asked_again() -> None:
     talk.undo()
     with pytest.raises(InputError, match="not in the conversation any more"):
         talk.window_of(gone.number)
-    assert talk.replace_reply(gone, gone.number).came == ()
+    assert talk.add(replace(gone, again=gone.number)).came == ()
     assert (prompts(talk), talk.undo_depth) == (["a"], 2)

@@ -6,7 +6,6 @@ import pytest
 from talks import abc, ask, carries, layout, prompts
 
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.slots import Slot, ordered
 
 
 def test_a_loop_stays_together_until_a_new_execution() -> None:
@@ -72,11 +71,3 @@ def test_places_that_the_page_does_not_list_stay_behind_their_neighbour() -> Non
     assert carries(talk, "n", order=["n", "b", "a"]) == ["first"]
     assert carries(talk, "n", order=["b", "a", "n"])[-3:] == ["a", "panel", "other"]
     assert carries(talk, "n", order=["a", "n", "b"]) == ["first", "a", "panel", "other"]
-
-
-def test_an_order_that_stood_once_is_taken_up_again() -> None:
-    """A newer place goes with the one before it, and one that no order names stays in front."""
-    stood = tuple(Slot(key, None) for key in (3, 0, 1, 2))
-    assert [place.key for place in ordered(stood, (2, 1, 0))] == [3, 2, 1, 0]
-    stood = tuple(Slot(key, None) for key in (0, 3, 1))
-    assert [place.key for place in ordered(stood, (1, 0))] == [1, 0, 3]

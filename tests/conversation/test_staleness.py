@@ -11,7 +11,7 @@ from talks import abc, again, ask, carrying, go_on, layout
 from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.slots import Replies, Slot, State
+from chatmagic.conversation.slots import Slot, State
 from chatmagic.conversation.staleness import Cause, Causes, marks
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
@@ -68,7 +68,7 @@ def _continued(talk: Conversation) -> None:
 def _put_back(talk: Conversation) -> None:
     new = again(talk, "r", "1", number=1)
     ask(talk, "c", "c", "2c")
-    talk.replace_reply(next(iter(talk.replies(new.number))), new.number, asker="p")
+    talk.pick(talk.replies[new.number][0].number, cell="p")
 
 
 def _hidden(talk: Conversation) -> None:
@@ -116,16 +116,15 @@ def test_what_becomes_stale_is_asked_again_too() -> None:
     assert talk.causes().to_ask_again() == ["c", "d"]
 
 
-def test_an_earlier_reply_that_was_put_back_is_a_cause() -> None:
-    """Of the same cell: its later reply went along, and can still be brought back."""
+def test_a_turn_of_before_that_is_live_again_is_a_cause() -> None:
+    """Its cell was run again, and that was taken back."""
     talk = abc()
-    a, b, _ = talk.turns
-    later = replace(a, number=4)
-    replies = (Replies((a,), (later,)),)
-    below = Slot(1, "b", (replace(b, number=5, carried=carrying(4)),))
-    now = State((Slot(0, "a", (a,), replies=replies), below))
-    causes = Causes(now, {}, "cell [{}]".format)
-    assert causes.by_cell() == {"b": Cause("put back", "cell [a]", "a")}
+    ask(talk, "A", "a", "2")
+    turn = ask(talk, "B", "b", "2")
+    talk.undo()
+    talk.undo()
+    talk.add(replace(turn, execution="3"))
+    assert told(talk)["b"] == "because cell [a] has another reply now"
 
 
 def test_a_turn_that_is_not_known_is_a_cause() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from talks import abc, ask, carries, instructions_of, layout, prompts
+from talks import abc, ask, carries, instructions_of, layout, prompts, saved, set_aside
 
 from chatmagic._json import digest
 from chatmagic.conversation import steering
@@ -141,7 +141,7 @@ def test_a_load_brings_it(item: Steering) -> None:
     other.add(item)
     assert talk.load(other).steered == (item.kind,)
     (loaded,) = talk.slots[-1][1]
-    assert loaded == item.renumbered(lambda number: number + 3).numbered(place_of(talk))
+    assert loaded == item.renumbered(3).numbered(place_of(talk))
     whole = talk.slots
     assert talk.undo() is not None
     assert len(talk.slots[-1][1]) == 0
@@ -224,8 +224,7 @@ def test_those_of_before_are_known_by_their_digest() -> None:
     give(talk, "two", "i", "2")
     known = {Value.of("", text).sha256: text for text in ("one", "two")}
     assert {key: value.text for key, value in talk.known_instructions().items()} == known
-    talk.forget_changes()
-    assert [value.text for value in talk.known_instructions().values()] == ["two"]
+    assert [value.text for value in saved(talk).known_instructions().values()] == ["two"]
 
 
 def test_a_reset_leaves_them() -> None:
@@ -458,9 +457,9 @@ def test_a_slot_tells_the_number_that_the_turn_has_now() -> None:
     """For the cell that hides it in a saved notebook; 0 where it is not there."""
     talk = abc()
     talk.add(Hiding(3, digest("any"), turn=3, owner="h"))
-    talk.set_aside(["b"])
+    set_aside(talk, "b")
     assert talk.slots[-1][1] == (Hiding(2, digest("any"), turn=3, owner="h"),)
-    talk.set_aside(["c"])
+    set_aside(talk, "bc")
     assert talk.slots[-1][1] == (Hiding(0, digest("any"), turn=3, owner="h"),)
 
 

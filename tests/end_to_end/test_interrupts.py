@@ -276,7 +276,7 @@ def test_at_each_line_of_what_steers(service: Service, command: str) -> None:
     for prompt in "12":
         session.conversation.add(Turn(prompt=prompt, reply=Reply("r")))
     if "pick" in command:
-        session.conversation.replace_reply(Turn(prompt="2", reply=Reply("s")), 2)
+        session.conversation.add(Turn(prompt="2", reply=Reply("s"), again=2))
     names = ("1", "2") if command.endswith(("hide ", "pick ")) else ("old", "new")
     old, new = (command + name for name in names)
 

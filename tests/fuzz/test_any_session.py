@@ -291,19 +291,6 @@ class Machine(RuleBasedStateMachine):
         self.step(Conversation.reset)
         self.restore([])
 
-    @rule(owners=st.sets(st.sampled_from("abc"), min_size=1))
-    def set_aside(self, owners: set[str]) -> None:
-        """Take cells out whose place the page lacks."""
-        gone = [
-            place for place, owner in zip(self.places, self.owners, strict=True) if owner in owners
-        ]
-        change = self.step(lambda talk: talk.set_aside(owners))
-        assert (change is None) == (not any(gone))
-        if change is not None:
-            self.change()
-            for place in gone:
-                place.clear()
-
     @invariant()
     def same(self) -> None:
         """The turns are the model's, each ask was sent once, and nothing holds the lock."""

@@ -16,6 +16,8 @@ from logged import Emulator
 from panel_views import HOSTILE as HOSTILE_REPLY
 from panel_views import turn
 from shells import KEY, Shell, bodies
+from talks import saved as as_saved
+from talks import set_aside
 
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import Instructions
@@ -346,9 +348,9 @@ def test_what_is_not_known_is_said(shell: Shell) -> None:
     shell.page("%chat echo:two", "b")
     shell.page("%%chat_instructions\nBe long.", "i")
     session = current_session()
-    session.conversation.forget_changes()
+    session.conversation = as_saved(session.conversation)
     shell.page("%chat echo:other", "a")
-    session.conversation.forget_changes()
+    session.conversation = as_saved(session.conversation)
     text = shell.machine("%chat_history --request 2").texts[0]
     assert "instructions: 9" in text
     assert "Not all of it is kept: names stand for values, and instructions may be" in text
@@ -368,7 +370,7 @@ def test_every_kind_of_change_is_said() -> None:
     for prompt, cell in (("a", "cell-0"), ("b", "cell-1"), ("A", "cell-0")):
         carried = made.window(cell, "x").carried
         made.add(Turn(prompt=prompt, reply=Reply("r"), owner=cell, carried=carried))
-    made.set_aside(["cell-1"])
+    set_aside(made, ["cell-1"])
     made.reset()
     back = [transcript.undone(made.undo()) for _ in range(6)]
     again = [transcript.redone(made.redo()) for _ in range(6)]
@@ -396,10 +398,11 @@ def test_a_change_of_instructions_is_said() -> None:
     made.add(Instructions.of("Be terse.", owner="i"))
     assert transcript.undone(made.undo()) == "Took back the instructions."
     assert transcript.redone(made.redo()) == "Redid the instructions."
-    made.set_aside(["i"])
+    set_aside(made, ["i"])
     assert transcript.undone(made.undo()) == "Took back the setting aside (instructions)."
     made.add(Turn(prompt="a", reply=Reply("r"), owner="a"))
-    made.set_aside(["a", "i"])
+    set_aside(made, [])
+    set_aside(made, ["a", "i"])
     back = transcript.undone(made.undo())
     assert back == "Took back the setting aside (1 turn and instructions)."
 

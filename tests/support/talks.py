@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from chatmagic.conversation import continuation
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Entry, Value
+from chatmagic.conversation.slots import Change
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Reply
 
@@ -56,7 +57,7 @@ def again(
 ) -> Turn:
     """Ask the question of a turn again, by default of the last one above; its reply has a mark."""
     place = talk.window(owner, execution, order=order)
-    old = place.turns[-1] if number is None else talk.known_turns()[number]
+    old = place.turns[-1] if number is None else talk.known_turns[number]
     context = talk.window_of(old.number, last=old.last)
     turn = replace(
         old,
@@ -65,10 +66,9 @@ def again(
         execution=execution,
         carried=context.carried,
         instructions=context.instructions and context.instructions.bare,
-        number=0,
+        again=old.number,
     )
-    change = talk.replace_reply(turn, old.number, asker=owner, order=order)
-    return change.came[-1]
+    return talk.add(turn, order=order).came[-1]
 
 
 def go_on(
@@ -81,12 +81,12 @@ def go_on(
 ) -> Turn:
     """Continue the reply of a turn, by default of the last one above; a mark comes."""
     place = talk.window(owner, execution, order=order)
-    old = place.turns[-1] if number is None else talk.known_turns()[number]
+    old = place.turns[-1] if number is None else talk.known_turns[number]
     carried = talk.window_of(old.number, last=old.last).carried
     part = replace(old, reply=Reply("+"), owner=owner, execution=execution, carried=carried)
     record = replace(part.to_record(digest("request")), continues=old.recorded_digest)
-    turn = continuation.joined(old, replace(part, record=record, number=0))
-    return talk.replace_reply(turn, old.number, asker=owner, order=order).came[-1]
+    turn = continuation.joined(old, replace(part, record=record, again=old.number))
+    return talk.add(turn, order=order).came[-1]
 
 
 def carrying(*numbers: int) -> Carried:
@@ -120,3 +120,13 @@ def abc() -> Conversation:
 def layout(order: str, *, gone: str = "", **named: str) -> Layout:
     """Give a layout of cells with names of one letter."""
     return Layout(tuple(order), set(order), frozenset(gone), named)
+
+
+def saved(talk: Conversation) -> Conversation:
+    """Give a conversation as a file has it: what is live, without the changes and other replies."""
+    return Conversation.from_items(item for _, items in talk.slots for item in items)
+
+
+def set_aside(talk: Conversation, owners: Iterable[str]) -> Change | None:
+    """Take cells off the page."""
+    return talk.follow(Layout((), gone=frozenset(owners)))

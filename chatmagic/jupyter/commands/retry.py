@@ -100,27 +100,25 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
         "entry": "cell",
         "asker": execution.label,
         "shown": True,
+        "again": turn.number,
         "keep_values": settings.keep_values,
         "fit": settings.fit,
     }
-    return Ask(**facts, again=turn.number, part=part), execution
+    return Ask(**facts, part=part), execution
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
     """Put a reply back in force, and show it with a record for the notebook."""
     execution = running(kernel.shell)
-    latest = kernel.session.conversation.replies(turn.number).latest
-    places = {str(place): each for place, each in enumerate(latest, 1)}
+    replies = kernel.session.conversation.replies[turn.number]
+    places = {str(place): each for place, each in enumerate(replies, 1)}
     if word not in places:
-        count = f"from 1 to {len(latest):,}"
-        raise RETRY.refusal(f"--pick takes the number of a reply, {count}.")
-    picked, asker, order = places[word], execution.cell, kernel.order(execution.cell)
+        raise RETRY.refusal(f"--pick takes the number of a reply, from 1 to {len(replies):,}.")
+    picked, cell, order = places[word], execution.cell, kernel.order(execution.cell)
     kernel.session.change(
-        lambda conversation: conversation.replace_reply(
-            picked, turn.number, asker=asker, order=order
-        )
+        lambda conversation: conversation.pick(picked.number, cell=cell, order=order)
     )
-    digests = dict.fromkeys(each.recorded_digest for each in latest)
+    digests = dict.fromkeys(each.recorded_digest for each in replies)
     if picked.record is not None:
         above = kernel.session.conversation.window_of(picked.number)
         record = picked.record if kernel.settings.keep_values else picked.record.bare
@@ -139,10 +137,10 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
 
 def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
-    replies = conversation.replies(turn.number)
+    replies = conversation.replies.get(turn.number, ())
     rows = [
         (str(count), one_line(each.reply.text), _notes(each, turn), each.asker or IN_NOTEBOOK)
-        for count, each in enumerate(replies.latest, 1)
+        for count, each in enumerate(replies, 1)
     ]
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
     html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}<p>{escape(end)}</p>")
@@ -176,7 +174,7 @@ def _retry_stale(kernel: Kernel) -> None:
     page = bridge.listed_with(execution.cell) if bridge is not None and execution.is_live else ()
     # A cell that retried a question above it runs at its own place.
     order = page or (layout and layout.order) or stale
-    passed = {turn.owner for turn in conversation.known_turns().values() if turn.entry == "panel"}
+    passed = {turn.owner for turn in conversation.known_turns.values() if turn.entry == "panel"}
     passed.add(execution.cell)
     cells = [cell for cell in order if cell in stale and cell not in passed]
     names = ", ".join(dict.fromkeys(_name(conversation, cell) for cell in cells))
@@ -249,7 +247,7 @@ def _part(kernel: Kernel, turn: Turn) -> Turn:
     # In a loop, each reply continues the one before it.
     if execution.cell is None or kernel.shown == (execution.id, turn.reply):
         return turn
-    replies = kernel.session.conversation.replies(turn.number)
+    replies = kernel.session.conversation.replies.get(turn.number, ())
     known = {each.recorded_digest: each for each in replies}
     part: Turn | None = turn
     for _ in replies:

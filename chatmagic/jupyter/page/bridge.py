@@ -31,7 +31,7 @@ import comm
 from chatmagic._version import __version__
 from chatmagic.archive import output
 from chatmagic.conversation.cell_order import PageReport, Pages, report_from
-from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
+from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation, reply_name
 from chatmagic.conversation.staleness import Cause
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import stale_cells
@@ -222,7 +222,7 @@ class Painting:
 MARKS: Final[Mapping[str, str]] = {
     "stale": "Stale, {}. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
-    "reset or a load. Run the cell again to ask anew.",
+    "reset or a load, or its question's own cell has run again. Run the cell again to ask anew.",
     "instructions taken back": "Not in force any more: these instructions were taken back, by an "
     "undo or a load. Run the cell again to give them anew.",
     "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
@@ -509,5 +509,5 @@ def _in_force(cell: str, conversation: Conversation) -> str:
     turn = conversation.in_force(cell)
     if turn is None:
         return MARKS["taken back"]
-    name = conversation.replies(turn.number).name(turn.number).capitalize()
+    name = reply_name(turn, conversation.replies[turn.number]).capitalize()
     return MARKS["replaced"].format(name, one_line(turn.asker or IN_NOTEBOOK, _SHOWN))

@@ -552,7 +552,8 @@ class Hub:
         if why:
             answer({"kind": "refused", "words": why, "nonce": nonce})
             return
-        # A turn of the panel is asked again as a cell is run again: in the same place.
+        # A turn of the panel is asked again in the same place, as a cell is run again where the
+        # prompt is another one.
         names, shown = self.threads()
         thread = shown if len(names) > 1 else None
         defaults = self.kernel.defaults()
@@ -562,6 +563,7 @@ class Hub:
             execution=secrets.token_hex(8),
             entry="panel",
             asker="the panel",
+            again=old.number if old is not None and old.as_typed == text else None,
             **{**defaults, "thread": thread if old is None else old.thread},
         )
         pending = self.pending.add(ask)
@@ -623,9 +625,8 @@ class Hub:
         """Put another reply to a turn's question in its place, if both are still there."""
 
         def pick(conversation: Conversation) -> Change | None:
-            replies = {turn.number: turn for turn in conversation.replies(number)}
-            is_other = reply in replies and reply != number
-            return conversation.replace_reply(replies[reply], number) if is_other else None
+            others = [turn.number for turn in conversation.replies.get(number, ())]
+            return conversation.pick(reply) if reply in others and reply != number else None
 
         self.session.change(pick)
 

@@ -68,7 +68,7 @@ class LogEntries:
         still = copy(conversation)
         self._turns, self._hidden = still.turns, still.hidden
         self._causes = still.causes()
-        self._replies = still.all_replies()
+        self._replies = still.replies
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:

@@ -315,15 +315,15 @@ def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
 
 
 def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
-    """In the cell whose reply gave way to that of another one."""
+    """In the cell whose reply gave way to that of another one, until the question is another."""
+    limit, back = module.MARKS["at its limit"], module.MARKS["taken back"]
     front.ask("a", "%chat -n 1 count to 9")
     front.say("arp", opened=True)
-    front.shell.page("%chat_retry", "r")
-    front.ask("a", "%chat -n 2 count to 9")
-    words = module.MARKS["replaced"].format("Reply 1 of 1", "cell [4]")
-    front.hears(
-        {"kind": "marks", "notebook": "n", "marks": {"a": module.MARKS["at its limit"], "r": words}}
-    )
+    front.shell.page("%chat_continue", "r")
+    words = module.MARKS["replaced"].format("Reply 2 of 2", "cell [3]")
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": words, "r": limit}})
+    front.ask("a", "%chat -n 1 count to 9")
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": limit, "r": back}})
 
 
 def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
