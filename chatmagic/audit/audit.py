@@ -449,10 +449,9 @@ def is_cassette(path: Path) -> bool:
 
 def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
     """Add the findings in a cassette; return what it holds."""
-    file = CassetteFile(path)
-    held = file.read()
-    if not file.exists():
+    if not path.exists():
         raise InputError(f"{path} is not there.")
+    held = CassetteFile(path).read_interactions()
     earlier: dict[str, list[Interaction]] = defaultdict(list)
     for place, interaction in enumerate(held, 1):
         same = earlier[interaction.request]

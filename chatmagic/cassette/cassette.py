@@ -215,12 +215,12 @@ class Cassette:
 
     def _load(self) -> tuple[Interaction, ...]:
         config = self.config
-        if config.mode == "replay" and not self._file.exists():
+        if config.mode == "replay" and not os.path.exists(config.path):  # noqa: PTH110 - of any name
             raise InputError(
                 f"There is no cassette {config.path} to replay. Nothing was sent.",
                 hint="Record it first: %chat_cassette FILE --record, or CHATMAGIC_MODE=record.",
             )
-        return from_notebook(config.path) if config.is_notebook else self._file.read()
+        return from_notebook(config.path) if config.is_notebook else self._file.read_interactions()
 
     @property
     def interactions(self) -> tuple[Interaction, ...]:
@@ -365,8 +365,7 @@ class Cassette:
                 f"{name} is replayed, so nothing is removed from it.",
                 hint=f"Use it with --record, run the notebook, then {MAGIC} --prune.",
             )
-        if self._file.exists():
-            self.save()
+        self.save()
         unused = self._matcher.unused()
         interactions = tuple(item.recorded for item in unused)
         if len(unused) == len(self.interactions) > 0:

@@ -218,31 +218,15 @@ def to_text(interactions: Iterable[Interaction]) -> str:
     """
     items = tuple(interactions)
     head = _line({"chatmagic": "cassette", "version": VERSION})
-    return head + _text_of(items, _by_turn(items))
+    return head + _text_of(items, _names(items))
 
 
-_ByTurn = dict[tuple[int, str], Interaction]
-"""The exchanges of a file, by the number of turns that each carried and by its own turn."""
+_Names = dict[tuple[str, ...], str]
+"""The names of exchanges, by the turns of a request that goes on from each."""
 
 
-def _by_turn(items: Iterable[Interaction]) -> _ByTurn:
-    return {(len(item.before), turn): item for item in items if (turn := item.turn) is not None}
-
-
-def _text_of(items: Iterable[Interaction], by_turn: _ByTurn) -> str:
-    """Return the lines of some exchanges; ``by_turn`` holds all exchanges of their file."""
-    lines = (_written(item, *_continued(item.before, by_turn)) for item in items)
-    # A lone surrogate has no UTF-8, but JSON has an escape for it.
-    return "".join(lines).encode("utf-8", "backslashreplace").decode()
-
-
-def _continued(before: tuple[str, ...], by_turn: _ByTurn) -> tuple[str | None, tuple[str, ...]]:
-    """Return the name of the exchange that ends the most of these turns, and the turns after it."""
-    for count in range(len(before), 0, -1):
-        other = by_turn.get((count - 1, before[count - 1]))
-        if other is not None and other.before == before[: count - 1]:
-            return _name(other, before[count - 1]), before[count:]
-    return None, before
+def _names(items: Iterable[Interaction]) -> _Names:
+    return {(*item.before, turn): _name(item, turn) for item in items if (turn := item.turn)}
 
 
 def _name(item: Interaction, turn: str) -> str:
@@ -250,15 +234,19 @@ def _name(item: Interaction, turn: str) -> str:
     return _json.digest([item.request, turn])[:DIGITS]
 
 
-def _written(item: Interaction, after: str | None, before: tuple[str, ...]) -> str:
-    """Return the lines of an interaction.
+def _text_of(items: Iterable[Interaction], names: _Names) -> str:
+    """Return the lines of some exchanges; ``names`` are those of all exchanges of their file."""
+    # A lone surrogate has no UTF-8, but JSON has an escape for it.
+    text = "".join(_written(item, names) for item in items)
+    return text.encode("utf-8", "backslashreplace").decode()
 
-    Args:
-        item: the interaction.
-        after: name of the exchange that it continues; ``None`` for none.
-        before: names of the turns that it carried after that exchange.
-    """
-    facts = fields_to_json(replace(item, before=before)) | known_items(after=after)
+
+def _written(item: Interaction, names: _Names) -> str:
+    """Return the lines of an exchange, which names the one that it continues."""
+    before = item.before
+    known = next((n for n in range(len(before), 0, -1) if before[:n] in names), 0)
+    after = known_items(after=names.get(before[:known]))
+    facts = fields_to_json(replace(item, before=before[known:])) | after
     facts["check"] = _check(facts, item.prompt, item.text or "")
     lines = [facts, *({"you": line} for line in _lines(item.prompt) or [""])]
     return "".join(map(_line, [*lines, *({"reply": line} for line in _lines(item.text or ""))]))
@@ -329,18 +317,11 @@ def _damaged(name: str, number: int, why: str) -> InputError:
 
 
 def _check_head(value: Mapping[str, Any], number: int, name: str) -> None:
-    if value.get("chatmagic") != "cassette":
+    if value.get("chatmagic") != "cassette" or value.get("version") != VERSION:
         raise InputError(
-            f"{name} is not a cassette: its line {number} is not the head of one.",
+            f"{name} is not a cassette of version {VERSION}: its line {number} is not the head of "
+            "one.",
             hint="It was left as it is. %chat_cassette FILE makes a new one where there is none.",
-        )
-    version = value.get("version")
-    if version != VERSION:
-        is_older = version in range(VERSION)
-        todo = "Record into another one." if is_older else "A newer chatmagic reads it."
-        raise InputError(
-            f"{name} is a cassette of version {version!r}, and this chatmagic reads {VERSION}.",
-            hint=f"It was left as it is. {todo}",
         )
 
 
@@ -403,19 +384,12 @@ class CassetteFile:
         with swallowed(OSError, RuntimeError, ValueError):
             self.path = path.resolve()
         self._stamp: tuple[int, ...] | None = None
-        self._by_turn: _ByTurn = {}
+        self._names: _Names = {}
         self._is_whole = False
         self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
 
-    def exists(self) -> bool:
-        """Return whether the path exists, readable or not."""
-        with swallowed(OSError, ValueError):
-            return self.path.exists()
-        # The path itself is invalid, which :meth:`read` reports.
-        return True
-
-    def read(self) -> tuple[Interaction, ...]:
+    def read_interactions(self) -> tuple[Interaction, ...]:
         """Return the interactions of the file; an empty tuple if there is no file.
 
         A file that has not changed is not read again.
@@ -432,7 +406,7 @@ class CassetteFile:
             except UnicodeDecodeError:
                 raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
             self.held = () if content is None else from_text(text, self.path.name)
-            self._by_turn, self._stamp = _by_turn(self.held), stamp
+            self._names, self._stamp = _names(self.held), stamp
             self._is_whole = whole == content and text.endswith("\n")
         return self.held
 
@@ -450,29 +424,26 @@ class CassetteFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with folder_lock(self.path.parent):
-                before, now = self.held, self.read()
+                before, now = self.held, self.read_interactions()
                 new = tuple(merge(before, now))
                 if new != now:
-                    by_turn = self._write(now, new)
-                    self._by_turn, self._is_whole, self.held = by_turn, True, new
+                    self._write(now, new)
+                    self._is_whole, self.held = True, new
                     self._stamp = self._stamp_now()
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
 
-    def _write(self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]) -> _ByTurn:
-        """Write interactions; the lines of those that the file holds now stay, if all of them do.
-
-        Returns:
-            What the file holds then, by its turns.
-        """
+    def _write(self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]) -> None:
+        """Write interactions after those that the file holds now, or the whole file anew."""
         if self._is_whole and all(map(is_, now, new)) and len(now) < len(new):
             added = new[len(now) :]
-            by_turn = self._by_turn | _by_turn(added)
-            append_content(self.path, _text_of(added, by_turn).encode())
-            return by_turn
-        replace_content(self.path, to_text(new).encode())
-        return _by_turn(new)
+            names = self._names | _names(added)
+            append_content(self.path, _text_of(added, names).encode())
+        else:
+            names = _names(new)
+            replace_content(self.path, to_text(new).encode())
+        self._names = names
 
     def _stamp_now(self) -> tuple[int, ...] | None:
         """Return the facts by which a change of the file is seen; ``None`` without a file."""

@@ -760,7 +760,9 @@ def test_pruning_goes_by_what_the_file_holds(shell: Shell) -> None:
     shell.do(f"%chat_cassette {FILE} --record", cell="in")
     shell.page("%chat --no-history echo:one", "a")
     other = CassetteFile(Path(FILE))
-    secret = replace(other.read()[0], request="5" * 64, prompt="secret", before=("6" * 64,))
+    secret = replace(
+        other.read_interactions()[0], request="5" * 64, prompt="secret", before=("6" * 64,)
+    )
     other.save(lambda _, now: (*now, secret))
     assert "  secret (3 characters)" in shell.do("%chat_cassette --prune").printed
     shell.do("%chat_cassette --prune --yes")

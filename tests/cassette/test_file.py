@@ -265,11 +265,10 @@ def checked(**facts: object) -> str:
         ("no", "line 1: it is not JSON"),
         ("[" * 100_000, "line 1: it is not JSON"),
         ("[]", "line 1: it is not JSON"),
-        ('{"cells": []}', "is not a cassette: its line 1"),
-        ('{"chatmagic": "cassette", "version": 2}', "version 2, and this chatmagic reads 3"),
-        ('{"chatmagic": "cassette", "version": 4}', "version 4, and this chatmagic reads 3"),
-        ('{"chatmagic": "cassette", "version": true}', "version True"),
-        ('{"chatmagic": "cassette"}', "version None"),
+        ('{"cells": []}', "is not a cassette of version 3: its line 1"),
+        ('{"chatmagic": "cassette", "version": 2}', "is not a cassette of version 3"),
+        ('{"chatmagic": "cassette", "version": true}', "is not a cassette of version 3"),
+        ('{"chatmagic": "cassette"}', "is not a cassette of version 3"),
         (merged(), "line 2: it is a merge conflict"),
         (f"{HEAD}\n{YOU}", "line 2: it is not in its place"),
         (f"{HEAD}\n{REPLY}", "line 2: it is not in its place"),
@@ -292,15 +291,6 @@ def test_what_is_damaged_is_refused_with_its_line(text: str, match: str) -> None
     with pytest.raises(InputError, match=re.escape(match)) as caught:
         from_text(text, "talk.jsonl")
     assert "left as it" in (caught.value.hint or "")
-
-
-@pytest.mark.parametrize("version", [0, 2, 4, "3"])
-def test_another_version_says_what_to_do(version: object) -> None:
-    """One that is older is recorded again."""
-    with pytest.raises(InputError) as caught:
-        from_text(json.dumps({"chatmagic": "cassette", "version": version}), "talk.jsonl")
-    hint = "Record into another one." if version in {0, 2} else "A newer chatmagic reads it."
-    assert caught.value.hint == f"It was left as it is. {hint}"
 
 
 def test_a_header_that_is_not_kept_does_not_come_in() -> None:
@@ -353,11 +343,9 @@ def put(file: CassetteFile, *exchanges: Interaction) -> None:
 def test_what_is_saved_is_there(tmp_path: Path) -> None:
     """In a folder that is made for it, and with nothing beside it."""
     file = CassetteFile(tmp_path / "new" / "talk.jsonl")
-    assert not file.exists()
-    assert file.read() == ()
+    assert file.read_interactions() == ()
     put(file, one("a"), one("b"))
-    assert file.exists()
-    assert CassetteFile(file.path).read() == (one("a"), one("b"))
+    assert CassetteFile(file.path).read_interactions() == (one("a"), one("b"))
     assert names(file.path.parent) == ["talk.jsonl"]
     before = file.path.stat().st_mtime_ns
     put(file, one("a"), one("b"))
@@ -371,7 +359,7 @@ def test_what_is_added_leaves_the_lines_before_it(tmp_path: Path, end: str) -> N
     file = CassetteFile(tmp_path / "talk.jsonl")
     before = to_text(held[:2]).replace("\n", end).encode()
     file.path.write_bytes(before)
-    read, number = file.read(), file.path.stat().st_ino
+    read, number = file.read_interactions(), file.path.stat().st_ino
     file.save(lambda _, now: (*now, held[2]))
     file.save(lambda _, now: (*now, held[3]))
     assert file.path.stat().st_ino == number, "no other file was put in its place"
@@ -394,9 +382,9 @@ def test_a_file_is_read_again_only_where_it_has_changed(tmp_path: Path) -> None:
     """Also where it has as many bytes as before."""
     file, other = CassetteFile(tmp_path / "talk.jsonl"), CassetteFile(tmp_path / "talk.jsonl")
     put(file, one("a"))
-    assert file.read() is file.read() is file.held
+    assert file.read_interactions() is file.read_interactions() is file.held
     other.save(lambda _, __: (one("b"),))
-    assert file.read() == (one("b"),)
+    assert file.read_interactions() == (one("b"),)
 
 
 def test_what_could_not_be_added_is_named_by_nothing_that_is(
@@ -413,7 +401,7 @@ def test_what_could_not_be_added_is_named_by_nothing_that_is(
             file.save(lambda _, now: (*now, held[1]))
     assert file.path.read_bytes() == before
     file.save(lambda _, now: (*now, held[2]))
-    assert CassetteFile(file.path).read() == (held[0], held[2])
+    assert CassetteFile(file.path).read_interactions() == (held[0], held[2])
 
 
 def test_a_damaged_file_is_never_destroyed(tmp_path: Path) -> None:
@@ -424,13 +412,13 @@ def test_a_damaged_file_is_never_destroyed(tmp_path: Path) -> None:
     for bad in (good.replace("re a", "no"), '{"chatmagic": "cassette", "version": 9}', "\xff"):
         file.path.write_bytes(bad.encode("latin-1"))
         with pytest.raises(InputError):
-            file.read()
+            file.read_interactions()
         with pytest.raises(InputError):
             put(file, one("b"))
         assert file.path.read_bytes() == bad.encode("latin-1")
     file.path.write_text(good)
     put(file, one("a"), one("b"))
-    assert len(file.read()) == 2
+    assert len(file.read_interactions()) == 2
 
 
 def test_a_file_that_cannot_be_written_says_why(tmp_path: Path) -> None:
@@ -440,7 +428,7 @@ def test_a_file_that_cannot_be_written_says_why(tmp_path: Path) -> None:
         put(CassetteFile(tmp_path / "folder" / "talk.jsonl"), one("a"))
     (tmp_path / "here.jsonl").mkdir()
     with pytest.raises(InputError, match=r"here\.jsonl cannot be read"):
-        CassetteFile(tmp_path / "here.jsonl").read()
+        CassetteFile(tmp_path / "here.jsonl").read_interactions()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no pipes among its files")
@@ -452,9 +440,8 @@ def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path, name: str) -> No
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     os.mkfifo(tmp_path / "pipe")
     file = CassetteFile(tmp_path / name)
-    if file.exists():
-        with pytest.raises(InputError, match="cannot be read: "):
-            file.read()
+    with pytest.raises(InputError, match="cannot be read: "):
+        file.read_interactions()
     with pytest.raises(ChatError, match=r"cannot be read|could not be written"):
         put(file, one("a"))
 
@@ -467,7 +454,7 @@ def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
     link.symlink_to(target)
     put(CassetteFile(link), one("b"))
     assert link.is_symlink()
-    assert CassetteFile(target).read() == (one("b"), one("a"))
+    assert CassetteFile(target).read_interactions() == (one("b"), one("a"))
     assert target.stat().st_mode & 0o777 == 0o640
 
 
@@ -539,10 +526,10 @@ def test_a_killed_kernel_leaves_a_whole_file(
     command = [sys.executable, "-c", DIES, way, step, str(nth), str(path)]
     died = subprocess.run(command, env=environment, check=False)
     assert died.returncode == -signal.SIGKILL
-    assert [exchange.prompt for exchange in CassetteFile(path).read()] == left
+    assert [exchange.prompt for exchange in CassetteFile(path).read_interactions()] == left
     put(CassetteFile(path), one("b"))
     assert names(tmp_path) == ["talk.jsonl"], "what it left behind is gone with the next save"
-    assert [exchange.prompt for exchange in CassetteFile(path).read()] == ["b", *left]
+    assert [exchange.prompt for exchange in CassetteFile(path).read_interactions()] == ["b", *left]
     assert b"\0" not in path.read_bytes()
 
 

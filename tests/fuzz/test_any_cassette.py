@@ -82,7 +82,7 @@ class Machine(RuleBasedStateMachine):
 
     def held(self) -> Counter[tuple[Any, ...]]:
         """Count what the files hold, and what kernels keep as they cannot save it."""
-        files = [one for path in self.paths for one in CassetteFile(path).read()]
+        files = [one for path in self.paths for one in CassetteFile(path).read_interactions()]
         kept = [one for kernel in self.kernels for one in kernel.kept]
         return Counter(map(name, [*files, *kept]))
 
@@ -116,7 +116,7 @@ class Machine(RuleBasedStateMachine):
         self.asks += not again
         self.service.fate, self.service.text = fate, f"reply {len(self.service.bodies)}"
         self.service.origin = origin
-        before = {path: CassetteFile(path).read() for path in self.paths}
+        before = {path: CassetteFile(path).read_interactions() for path in self.paths}
         total, sent = self.held(), len(self.service.bodies)
         text = prompt.replace("{{ v }}", value)
         ask = Ask(
@@ -136,7 +136,7 @@ class Machine(RuleBasedStateMachine):
         may_go = asked and mode == "refresh" and fate == "whole"
         assert gone.total() <= (1 if may_go else 0), gone
         for path in self.paths:
-            now = Counter(map(name, CassetteFile(path).read()))
+            now = Counter(map(name, CassetteFile(path).read_interactions()))
             for one in before[path]:
                 if name(one) in gone and name(one) not in now:
                     assert (one.typed or one.prompt) == prompt
@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
             came = [key for key in self.held() if key[1] == self.service.text]
             current = kernel.session.cassette.current
             assert current is not None
-            now = Counter(map(name, CassetteFile(current.config.path).read()))
+            now = Counter(map(name, CassetteFile(current.config.path).read_interactions()))
             lacks = Counter(map(name, current.interactions)) - now
             assert current.trouble or not came or not lacks, "what the file had lost is in it again"
             others = {key[3] for key in total} | {one.origin for one in current.interactions}
@@ -175,10 +175,10 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 1))
     def ends(self, number: int) -> None:
         """Kill a kernel: what the files hold stays; another one begins, as a copy's would."""
-        before = [CassetteFile(path).read() for path in self.paths]
+        before = [CassetteFile(path).read_interactions() for path in self.paths]
         old = self.kernels.pop(number % len(self.kernels))
         self.kernels.append(Kernel(old.config.path, old.config.mode, self.service))
-        assert [CassetteFile(path).read() for path in self.paths] == before
+        assert [CassetteFile(path).read_interactions() for path in self.paths] == before
 
     @rule(full=st.booleans(), which=st.integers(0, 1))
     def disk(self, full: bool, which: int) -> None:
@@ -216,7 +216,7 @@ class Machine(RuleBasedStateMachine):
     def every_request_is_answered(self) -> None:
         """Each exchange of a file answers its very request, also one that is superseded."""
         for path in self.paths if hasattr(self, "paths") else ():
-            held = CassetteFile(path).read()
+            held = CassetteFile(path).read_interactions()
             for one in held:
                 answer = Matcher(held).answer(Query(one))
                 assert answer is not None

@@ -26,7 +26,7 @@ def no_service(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def held(path: str = FILE) -> tuple[Interaction, ...]:
     """Give what a cassette holds."""
-    return CassetteFile(Path(path)).read()
+    return CassetteFile(Path(path)).read_interactions()
 
 
 def prompts(path: str = FILE) -> list[str]:
