@@ -17,12 +17,13 @@ from chatmagic.jupyter.page.live_page import LivePage
 from chatmagic.jupyter.settings import ConfiguredEnvironment, KernelSettings
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
+from chatmagic.session.environment import Environment
 from chatmagic.session.events import Changed
 from chatmagic.session.session import Session
 from chatmagic.text import one_line
 
 
-class Kernel(ConfiguredEnvironment):
+class Kernel(ConfiguredEnvironment, Environment):
     """One kernel, which the commands are run in.
 
     It is the environment of its session (:class:`chatmagic.session.environment.Environment`).

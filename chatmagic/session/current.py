@@ -8,13 +8,11 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from chatmagic.client import config
-from chatmagic.session.environment import PlainPython
+from chatmagic.session.environment import Environment, of_process
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from chatmagic.session.environment import Environment
 
 _current: Session | None = None
 _lock = threading.RLock()
@@ -25,7 +23,7 @@ def current_session() -> Session:
     global _current  # noqa: PLW0603 - one per process is the point
     with _lock:
         if _current is None:
-            _current = Session(environment=config.find_kernel and config.find_kernel())
+            _current = Session(environment=of_process())
         return _current
 
 
@@ -50,7 +48,7 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
     with _lock:
         config.find_kernel = find
         if _current is not None:
-            _current.environment = PlainPython() if find is None else find()
+            _current.environment = of_process()
 
 
 def _by_current(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Protocol
 
 from chatmagic.cassette.cassette import CASSETTE, AnswerSource, CassetteSetup, from_environment
 from chatmagic.client import config
@@ -19,10 +18,10 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.text import one_line
 
 
-class Environment(Protocol):
+class Environment:
     """Surroundings of a session: read anew at each ask, so that what is set in between counts.
 
-    A plain Python process has :class:`PlainPython`, a kernel
+    These are those of a plain Python process: its variables, and nothing else. A kernel has
     :class:`chatmagic.jupyter.kernel.Kernel`.
     """
 
@@ -32,6 +31,9 @@ class Environment(Protocol):
         Raises:
             ChatError: no address is known, or what is set cannot be used.
         """
+        endpoint = config.resolve_for_client()
+        model, usage = config.model_of_environment(), endpoint.stream_usage
+        return ServiceSetup(endpoint, extra_body=request_fields(None, model, stream_usage=usage))
 
     def cassette(self) -> CassetteSetup | None:
         """Return the cassette that is chosen; ``None`` for none.
@@ -39,6 +41,7 @@ class Environment(Protocol):
         Raises:
             InputError: what is set does not go together.
         """
+        return from_environment()
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell and the identity of its execution, if known.
@@ -46,6 +49,7 @@ class Environment(Protocol):
         Raises:
             InputError: the cell may not ask.
         """
+        return None, None
 
     def layout(self, owner: str | None) -> Layout | None:
         """Return the order of the cells on the page of a cell; ``None`` where no page reports it.
@@ -53,6 +57,8 @@ class Environment(Protocol):
         Args:
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
+        del owner
+        return None
 
     def named(self, name: str) -> object:
         """Return what a name of the user's namespace stands for.
@@ -63,15 +69,22 @@ class Environment(Protocol):
         Raises:
             InputError: there is no such name.
         """
+        raise InputError(
+            f"The schema {one_line(name)} is not known here. Nothing was sent.",
+            hint="Give the schema itself: ask(…, schema=…).",
+        )
 
     def is_watched(self) -> bool:
         """Return whether a person sees what is printed, as it is printed."""
+        return sys.stderr is not None and sys.stderr.isatty()
 
     def budget(self) -> str | None:
         """Return the budget that is set here, as it was typed; ``None`` for none."""
+        return None
 
     def notify(self, line: str) -> None:
         """Show a line to the user, beside the reply."""
+        warnings.warn(line, stacklevel=2)
 
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, if it is not running; return its address and a key.
@@ -79,62 +92,12 @@ class Environment(Protocol):
         Raises:
             ConnectError: there is no kernel.
         """
-
-
-class PlainPython:
-    """The environment of a process without a kernel: its variables, and nothing else."""
-
-    def service(self) -> ServiceSetup:
-        """Return where the variables say to ask; see :class:`Environment`."""
-        endpoint = config.resolve_for_client()
-        return ServiceSetup(
-            endpoint,
-            extra_body=request_fields(
-                None, config.model_of_environment(), stream_usage=endpoint.stream_usage
-            ),
-        )
-
-    def cassette(self) -> CassetteSetup | None:
-        """Return the cassette that the variables name; ``None`` for none."""
-        return from_environment()
-
-    def cell(self) -> tuple[str | None, str | None]:
-        """Return twice ``None``, as there is no cell."""
-        return None, None
-
-    def layout(self, owner: str | None) -> Layout | None:
-        """Return ``None``, as there is no page."""
-        del owner
-        return None
-
-    def named(self, name: str) -> object:
-        """Raise an error, as there is no namespace."""
-        raise InputError(
-            f"The schema {one_line(name)} is not known here. Nothing was sent.",
-            hint="Give the schema itself: ask(…, schema=…).",
-        )
-
-    def is_watched(self) -> bool:
-        """Return whether messages go to a terminal."""
-        return sys.stderr is not None and sys.stderr.isatty()
-
-    def budget(self) -> str | None:
-        """Return ``None``, as there are no settings."""
-        return None
-
-    def notify(self, line: str) -> None:
-        """Warn with the line."""
-        warnings.warn(line, stacklevel=2)
-
-    def start_emulator(self) -> tuple[str, Secret]:
-        """Return the address and a key of this process's emulator, where a kernel has one."""
         return config.local_emulator()
 
 
 def of_process() -> Environment:
-    """Return the kernel's environment; without a kernel plain Python."""
-    find_kernel = config.find_kernel
-    return PlainPython() if find_kernel is None else find_kernel()
+    """Return the kernel's environment; without a kernel that of plain Python."""
+    return (config.find_kernel or Environment)()
 
 
 def setup_for(

@@ -76,7 +76,7 @@ from chatmagic.protocol.auth import refuse_keys
 from chatmagic.protocol.wire import Request
 from chatmagic.session import forms
 from chatmagic.session import map as many
-from chatmagic.session.environment import ClientPool, Environment, PlainPython, setup_for
+from chatmagic.session.environment import ClientPool, Environment, setup_for
 from chatmagic.session.events import (
     Answer,
     Ask,
@@ -154,7 +154,7 @@ class Session:
         """Start an empty conversation; nothing is sent."""
         self.conversation = Conversation()
         self.cassette = ActiveCassette()
-        self.environment: Environment = environment or PlainPython()
+        self.environment = environment or Environment()
         """Where the session runs; another one counts from the next ask on."""
         self.clients = ClientPool(client)
         self.took: int | None = None

@@ -45,7 +45,7 @@ from chatmagic.errors import (
 )
 from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
 from chatmagic.session import current
-from chatmagic.session.environment import PlainPython
+from chatmagic.session.environment import Environment
 from chatmagic.session.events import Answer, Ask, Paced, View
 from chatmagic.session.session import Session
 from chatmagic.text import one_line, to_terminal
@@ -82,7 +82,7 @@ def words_for_shell(words: str) -> str:
     return re.sub(_CONFIGURED, r"c.\1 in ipython_config.py", words)
 
 
-class ShellEnvironment(ConfiguredEnvironment, PlainPython):
+class ShellEnvironment(ConfiguredEnvironment, Environment):
     """Environment of a question from a shell.
 
     Raises:

@@ -15,7 +15,7 @@ from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import ConnectError, NotRecordedError
 from chatmagic.protocol.auth import Secret
 from chatmagic.session import current
-from chatmagic.session.environment import PlainPython, setup_for
+from chatmagic.session.environment import Environment, setup_for
 from chatmagic.session.session import Session
 
 
@@ -24,7 +24,7 @@ def test_plain_python_has_its_variables_and_no_cell(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No cell is known, no page tells an order, and no emulator can be started."""
-    plain = PlainPython()
+    plain = Environment()
     assert plain.service().endpoint.base_url == emulator.url
     assert (plain.cell(), plain.layout("a"), plain.cassette()) == ((None, None), None, None)
     with pytest.raises(ConnectError, match="%load_ext chatmagic"):
@@ -60,14 +60,14 @@ def test_the_process_has_one_environment_for_its_session_and_its_clients(
     current.use_environment(lambda: given)
     assert before is current.current_session()
     assert before.environment is given
-    assert isinstance(session.environment, PlainPython)
+    assert isinstance(session.environment, Environment)
     assert session.environment is not given
     with Client("emulator") as client:
         assert client.endpoint.base_url == emulator.url
         with pytest.raises(NotRecordedError, match="a test replays"):
             client.complete([{"role": "user", "content": "hi"}])
     current.use_environment(None)
-    assert type(before.environment) is PlainPython
+    assert type(before.environment) is Environment
     assert emulator.requests == []
 
 

@@ -46,7 +46,7 @@ from chatmagic.errors import (
 )
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.budget import Budget
-from chatmagic.session.environment import PlainPython
+from chatmagic.session.environment import Environment
 from chatmagic.session.events import Ask, Began, Changed, Event, Fragment
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
@@ -673,7 +673,7 @@ def test_a_new_session_knows_nothing_and_runs_in_plain_python() -> None:
     first, second = Session(), Session()
     assert len(first.conversation) == 0
     assert (first.took, first.ledger.token_rate, first.clients.latest) == (None, None, None)
-    assert isinstance(first.environment, PlainPython)
+    assert isinstance(first.environment, Environment)
     assert first.lock.is_free()
     assert second.lock.is_free()
 

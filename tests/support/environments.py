@@ -18,10 +18,10 @@ from chatmagic.client.keys import KeyStore
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.protocol.auth import Secret
-from chatmagic.session.environment import PlainPython
+from chatmagic.session.environment import Environment
 
 
-class GivenEnvironment(PlainPython):
+class GivenEnvironment(Environment):
     """An environment that answers as it is told, and as plain Python where it is not.
 
     Args:
