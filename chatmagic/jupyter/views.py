@@ -21,7 +21,7 @@ from chatmagic.archive import output
 from chatmagic.errors import GOES_ON
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
-from chatmagic.session.events import Answer, Ask, Event, Paced, View, failure
+from chatmagic.session.events import Ask, Event, Outcome, Paced, View, failure
 from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
 
 WAITING: Final = "… waiting for the reply"
@@ -31,9 +31,9 @@ NOTE_STYLE: Final = f"{QUIET} margin: 0 0 0.4em;"
 class Once(View):
     """View of a reply that has ended, drawn once: for machines, and for ``stream = off``."""
 
-    def ended(self, answer: Answer) -> None:
+    def ended(self, outcome: Outcome) -> None:
         """Show the reply."""
-        data, metadata = output.of_turn(answer.reply, answer.record)
+        data, metadata = output.of_turn(outcome.reply, outcome.record)
         display(data, metadata=metadata, raw=True)
 
 
@@ -79,11 +79,11 @@ class Live(View):
         words = " ".join(filter(None, failure(error)))
         self._show(f"<p>{escape(words)}</p>", words)
 
-    def ended(self, answer: Answer) -> None:
+    def ended(self, outcome: Outcome) -> None:
         """Show the last state."""
         self._drawing.draw(self._ask)
         self._drawing.leave(self._hear)
-        data, metadata = output.of_turn(answer.reply, answer.record)
+        data, metadata = output.of_turn(outcome.reply, outcome.record)
         if self._handle is None:
             self._handle = DisplayHandle()
             self._handle.display(data, metadata=metadata, raw=True)
@@ -167,14 +167,14 @@ class Printed(View):
             self._marked = False
             _print(f"\r{' ' * len(WAITING)}\r")
 
-    def ended(self, answer: Answer) -> None:
+    def ended(self, outcome: Outcome) -> None:
         """Print the lines under a reply, and the reply itself where nothing of it was printed."""
         self._unmark()
-        reply = answer.reply
+        reply = outcome.reply
         # What came after an interrupt is kept, too.
         self._take(reply.text[self._count :])
         self._paced.flush()
-        lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
+        lines = [*output.state_lines(reply), output.credit_line(reply, outcome.record)]
         if reply.finish_reason == "length" and not self._in_page:
             lines.append(GOES_ON)  # what is printed into a page is saved
         below = "\n".join(f"({line})" for line in lines if line)

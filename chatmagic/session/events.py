@@ -1,4 +1,4 @@
-"""Asks, their answers, and the events of an ask for views and followers."""
+"""Asks, their outcomes, and the events of an ask for views and followers."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Ask(RequestFacts):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Outcome:
     """Outcome of an ask.
 
     Args:
@@ -190,14 +190,14 @@ class Ended:
     """Event: the ask has ended, with a reply or a part of one, or with neither."""
 
     ask: Ask
-    answer: Answer | None
+    outcome: Outcome | None
     error: BaseException | None
 
     @property
     def words(self) -> str:
         """How it ended, for a status region."""
-        if self.error is None and self.answer is not None:
-            return f"Complete, {counted(len(self.answer.reply.text.split()), 'word')}."
+        if self.error is None and self.outcome is not None:
+            return f"Complete, {counted(len(self.outcome.reply.text.split()), 'word')}."
         return " ".join(filter(None, failure(self.error)))
 
 
@@ -239,7 +239,7 @@ class View:
     def fragment(self, text: str) -> None:
         """A fragment came."""
 
-    def ended(self, answer: Answer) -> None:
+    def ended(self, outcome: Outcome) -> None:
         """There is a reply, whole or in part."""
 
     def failed(self) -> None:

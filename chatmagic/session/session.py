@@ -78,7 +78,6 @@ from chatmagic.session import forms
 from chatmagic.session import map as many
 from chatmagic.session.environment import ClientPool, Environment, setup_for
 from chatmagic.session.events import (
-    Answer,
     Ask,
     Began,
     Changed,
@@ -87,6 +86,7 @@ from chatmagic.session.events import (
     Followers,
     Fragment,
     Listener,
+    Outcome,
     Sent,
     View,
 )
@@ -403,7 +403,7 @@ class Session:
             block=block,
         )
 
-    def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Answer:
+    def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Outcome:
         """Do one ask from beginning to end, telling a view and the followers how it goes.
 
         Args:
@@ -610,11 +610,11 @@ class AskRun:
         """Its request in the ledger; ``None`` where none was sent."""
         self.problem: BaseException | None = None
         """What ended the reply early."""
-        self.answer: Answer | None = None
+        self.outcome: Outcome | None = None
         """The reply that is kept."""
 
-    def run(self, view: View) -> Answer:
-        """Do the ask in a worker, and return its answer; an interrupt stops it.
+    def run(self, view: View) -> Outcome:
+        """Do the ask in a worker, and return its outcome; an interrupt stops it.
 
         Raises:
             ChatError: see :meth:`chatmagic.session.session.Session.ask`.
@@ -623,15 +623,15 @@ class AskRun:
         followers = self.session.followers
         try:
             worker: Worker[None] = Worker(partial(self._work, view), self.halt.stop)
-            answer = self._end(view, worker.wait())
+            outcome = self._end(view, worker.wait())
         except BaseException as error:
-            followers.tell(Ended(self.asked, self.answer, error))
+            followers.tell(Ended(self.asked, self.outcome, error))
             raise
-        followers.tell(Ended(self.asked, answer, None))
-        return answer
+        followers.tell(Ended(self.asked, outcome, None))
+        return outcome
 
-    def _end(self, view: View, raised: BaseException | None) -> Answer:
-        """Show the end of the ask; return its answer, or raise what ended it early.
+    def _end(self, view: View, raised: BaseException | None) -> Outcome:
+        """Show the end of the ask; return its outcome, or raise what ended it early.
 
         Args:
             view: what shows the ask.
@@ -648,20 +648,20 @@ class AskRun:
             self._show_end(view)
         if isinstance(raised, KeyboardInterrupt):
             if not isinstance(self.problem, ChatInterrupted):
-                self.problem = interrupted(None if self.answer is None else self.answer.kept)
+                self.problem = interrupted(None if self.outcome is None else self.outcome.kept)
         elif raised is not None:
             self.problem = raised
         if isinstance(self.problem, TooLongError) and not self.window.turns:
             self.problem.hint = (self.problem.hint or "").replace(LESS_HINT, SHORTER_HINT)
         if self.problem is not None:
             raise self.problem from None
-        return cast("Answer", self.answer)
+        return cast("Outcome", self.outcome)
 
     def _show_end(self, view: View) -> None:
-        if self.answer is None:
+        if self.outcome is None:
             view.failed()
         else:
-            view.ended(self.answer)
+            view.ended(self.outcome)
 
     def _work(self, view: View, worker: Worker[None]) -> None:
         """Do all of the ask, in a worker, while its thread of the conversation has no other."""
@@ -982,7 +982,7 @@ class AskRun:
         whole = None if ask.part is None else kept.reply
         if ask.history:
             session.conversation.add(kept, order=self.order)
-        self.answer = Answer(turn.reply, record, whole)
+        self.outcome = Outcome(turn.reply, record, whole)
 
     def _turn(self, reply: Reply) -> Turn:
         """Return the turn that the ask makes: the question, what it carried, and what came."""
@@ -1017,19 +1017,19 @@ class AskRun:
 
     def _parse(self) -> None:
         """Give the answer the value of its JSON, or note why there is none; its turn is kept."""
-        if self.problem is not None or self.answer is None or self.ask.format != "json":
+        if self.problem is not None or self.outcome is None or self.ask.format != "json":
             return
         try:
-            reply = forms.parsed(self.answer.kept, self.ask.form, kept=self.ask.history)
+            reply = forms.parsed(self.outcome.kept, self.ask.form, kept=self.ask.history)
         except ReplyFormatError as problem:
             if self.took_schema:
                 problem.hint = f"{problem.hint} {forms.TOOK_SCHEMA}"
             self.problem = problem
             return
-        if self.answer.whole is None:
-            self.answer = replace(self.answer, reply=reply)
+        if self.outcome.whole is None:
+            self.outcome = replace(self.outcome, reply=reply)
         else:
-            self.answer = replace(self.answer, whole=reply)
+            self.outcome = replace(self.outcome, whole=reply)
 
 
 @dataclass(frozen=True, slots=True)

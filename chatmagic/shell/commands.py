@@ -46,7 +46,7 @@ from chatmagic.errors import (
 from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
 from chatmagic.session import current
 from chatmagic.session.environment import Environment
-from chatmagic.session.events import Answer, Ask, Paced, View
+from chatmagic.session.events import Ask, Outcome, Paced, View
 from chatmagic.session.session import Session
 from chatmagic.text import one_line, to_terminal
 
@@ -394,15 +394,15 @@ class ShellView(View):
         """Write what came."""
         self._paced.flush()
 
-    def ended(self, answer: Answer) -> None:
+    def ended(self, outcome: Outcome) -> None:
         """End the reply's last line, and say what is known of it."""
-        reply = answer.reply
+        reply = outcome.reply
         # What came after an interrupt is kept, too.
         self._paced.put(to_terminal(reply.text[self._count :]))
         self._paced.flush()
         if not (reply.text or "\n").endswith("\n"):
             self._write("\n")
-        lines = [*output.state_lines(reply), output.credit_line(reply, answer.record)]
+        lines = [*output.state_lines(reply), output.credit_line(reply, outcome.record)]
         if not self.is_broken:
             for line in filter(None, lines):
                 say(line)

@@ -16,7 +16,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import ThreadStart
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Message
-from chatmagic.session.events import Answer, Ask, Event, Fragment, View
+from chatmagic.session.events import Ask, Event, Fragment, Outcome, View
 from chatmagic.session.session import Session
 
 THREADS: Final = 8
@@ -133,7 +133,7 @@ class Waits(View):
         """The request is about to be sent."""
         self.told.append("began")
 
-    def ended(self, answer: Answer) -> None:  # noqa: ARG002 - the protocol's
+    def ended(self, answer: Outcome) -> None:  # noqa: ARG002 - the protocol's
         """There is a reply."""
         self.told.append("ended")
 

@@ -97,9 +97,9 @@ def in_a_panel(monkeypatch: pytest.MonkeyPatch) -> Ask:
         end = ends.get(timeout=PATIENCE)
         if end.error is not None:
             raise end.error
-        assert end.answer is not None
-        assert view.log()[-1]["reply"]["text"] == end.answer.reply.text
-        return end.answer.reply
+        assert end.outcome is not None
+        assert view.log()[-1]["reply"]["text"] == end.outcome.reply.text
+        return end.outcome.reply
 
     return ask
 

@@ -22,7 +22,7 @@ from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffErr
 from chatmagic.models import Origin
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk
-from chatmagic.session.events import Answer, Ask, View
+from chatmagic.session.events import Ask, Outcome, View
 from chatmagic.session.session import Session
 
 FATES = [
@@ -108,7 +108,7 @@ class Viewer(View):
     def __init__(self, *, stops: bool) -> None:
         """Have been told nothing."""
         self.text = ""
-        self.ends: list[Answer | None] = []
+        self.ends: list[Outcome | None] = []
         self.stops = stops
 
     def waiting(self, holder: str) -> None:
@@ -124,7 +124,7 @@ class Viewer(View):
         if self.stops:
             raise KeyboardInterrupt
 
-    def ended(self, answer: Answer) -> None:
+    def ended(self, answer: Outcome) -> None:
         """There is a reply."""
         self.ends.append(answer)
 
@@ -249,7 +249,7 @@ class Machine(RuleBasedStateMachine):
             return error
         return None
 
-    def check(self, answer: Answer, carried: list[Said], text: str) -> None:
+    def check(self, answer: Outcome, carried: list[Said], text: str) -> None:
         """Compare an answer and its record with what came and what was carried."""
         whole = self.service.fate in WHOLE
         stopped = self.service.fate.startswith("stopped")

@@ -23,7 +23,7 @@ from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import views
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
-from chatmagic.session.events import Answer, Ask, Began, Fragment
+from chatmagic.session.events import Ask, Began, Fragment, Outcome
 
 PATIENCE = 60.0
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -74,9 +74,9 @@ class Cell(views.Live):
         self.loop.hear(Fragment(self.ask, text))
 
 
-def answer(reply: Reply = REPLY) -> Answer:
+def answer(reply: Reply = REPLY) -> Outcome:
     """Give what a session gives a view in the end."""
-    return Answer(
+    return Outcome(
         reply,
         Record(
             prompt="why?",

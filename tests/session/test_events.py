@@ -19,13 +19,13 @@ from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.models import Reply
 from chatmagic.session import events
 from chatmagic.session.events import (
-    Answer,
     Ask,
     Began,
     Changed,
     Ended,
     Event,
     Fragment,
+    Outcome,
     Paced,
     failure,
 )
@@ -84,7 +84,7 @@ def test_failures_are_told_without_what_acts() -> None:
 )
 def test_how_an_ask_ended(reply: Reply | None, error: BaseException | None, words: str) -> None:
     """In a sentence or two, for who listens."""
-    answer = None if reply is None else Answer(reply, cast("Record", None))
+    answer = None if reply is None else Outcome(reply, cast("Record", None))
     assert Ended(Ask("why?"), answer, error).words == words
 
 

@@ -28,7 +28,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.errors import LESS_HINT, ConnectError, InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.response_errors import ADDRESS_HINT
-from chatmagic.session.events import Answer
+from chatmagic.session.events import Outcome
 from chatmagic.session.forms import KEPT
 from chatmagic.shell.commands import (
     NotSavedError,
@@ -444,10 +444,10 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
     assert json.loads(file.read_text())["turns"]
 
 
-def whole(text: str, **facts: object) -> Answer:
+def whole(text: str, **facts: object) -> Outcome:
     """Give a reply with its record."""
     turn = Turn("a", reply=Reply(text, **facts))  # type: ignore[arg-type]
-    return Answer(turn.reply, turn.to_record("0" * 64))
+    return Outcome(turn.reply, turn.to_record("0" * 64))
 
 
 @pytest.mark.parametrize(

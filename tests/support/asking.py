@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chatmagic.session.events import Answer, View
+from chatmagic.session.events import Outcome, View
 from chatmagic.session.session import Session
 
 PATIENCE = 60.0
@@ -40,7 +40,7 @@ class Seen(View):
         self.told.append(("fragment", text))
         self.at_fragment(text)
 
-    def ended(self, answer: Answer) -> None:
+    def ended(self, answer: Outcome) -> None:
         """There is a reply."""
         self.told.append(("ended", answer))
         self.at_end()

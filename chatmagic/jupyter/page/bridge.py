@@ -151,8 +151,8 @@ class Painting:
         shown = self._shown.pop(live, None) or ShownReply()
         self._keep(live, shown)  # the newest of those that have ended
         shown.drawn, shown.ended, shown.ended_at = None, ended, time.monotonic()
-        if ended.answer is not None:
-            data, _ = output.of_turn(ended.answer.reply, ended.answer.record)
+        if ended.outcome is not None:
+            data, _ = output.of_turn(ended.outcome.reply, ended.outcome.record)
             self.digests.append(hashlib.sha256(data["text/html"].encode()).hexdigest())
             self._send({"kind": "known", "digests": [self.digests[-1]]})
         if shown.is_told:
@@ -169,8 +169,8 @@ class Painting:
             return
         ended = shown.ended
         data, metadata = {"text/html": f"<p>{escape(ended.words)}</p>"}, dict[str, Any]()
-        if ended.answer is not None:
-            data, metadata = output.of_turn(ended.answer.reply, ended.answer.record)
+        if ended.outcome is not None:
+            data, metadata = output.of_turn(ended.outcome.reply, ended.outcome.record)
         self._send(
             {
                 "kind": "settled",

@@ -37,7 +37,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import messages, panel_content
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.jupyter.transcript import PANEL_ABSENT, redone, saved, undone
-from chatmagic.session.events import Answer, Ask, Began, Changed, Ended, Event, View, failure
+from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Outcome, View, failure
 from chatmagic.session.session import Session
 from chatmagic.text import without_lone_surrogates
 
@@ -137,7 +137,7 @@ class PendingAsks(dict[int, PendingAsk]):
     def put_aside(
         self,
         pending: PendingAsk,
-        answer: Answer | None,
+        outcome: Outcome | None,
         error: BaseException | None,
         conversation: Conversation,
     ) -> None:
@@ -145,11 +145,11 @@ class PendingAsks(dict[int, PendingAsk]):
 
         Args:
             pending: the ask.
-            answer: its reply, whole or in part.
+            outcome: its reply, whole or in part.
             error: what ended it early.
             conversation: as it is now.
         """
-        kept = answer is not None and pending.ask.history
+        kept = outcome is not None and pending.ask.history
         what, hint = (NOT_KEPT, "") if error is None else failure(error)
         turns = conversation.turns
         typed = "" if kept else pending.ask.as_typed
@@ -161,8 +161,8 @@ class PendingAsks(dict[int, PendingAsk]):
             "took": None,
             "reply": (
                 None
-                if answer is None or kept
-                else panel_content.reply(answer.reply, pending.ask.format)
+                if outcome is None or kept
+                else panel_content.reply(outcome.reply, pending.ask.format)
             ),
             "problem": {"what": what, "hint": hint, "failed": error is not None},
             "replies": [],
@@ -425,17 +425,17 @@ class Hub:
             self._send_to_all(event.message)
 
     def _end(self, event: Ended) -> None:
-        ask, answer, error = event.ask, event.answer, event.error
+        ask, outcome, error = event.ask, event.outcome, event.error
         pending = self.pending.of(ask)
         if pending is None:
-            if answer is None:
+            if outcome is None:
                 return  # it failed before it began, and says so where it was asked
             pending = self.pending.add(ask)
         del self.pending[pending.key]
         is_failure = error is not None and not isinstance(error, KeyboardInterrupt)
-        if is_failure or (answer is not None and not ask.history):
-            self.pending.put_aside(pending, answer, error, self.conversation())
-        fine, answered = error is None, answer is not None
+        if is_failure or (outcome is not None and not ask.history):
+            self.pending.put_aside(pending, outcome, error, self.conversation())
+        fine, answered = error is None, outcome is not None
         ended = _ended(pending, event.words, fine=fine, answered=answered)
         self.publish(ended if self._is_here(pending) else None)
 

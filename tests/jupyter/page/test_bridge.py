@@ -31,7 +31,7 @@ from chatmagic.models import Reply
 from chatmagic.render.sanitize import FREQUENT
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
-from chatmagic.session.events import Answer, Ask, Began, Ended, Event, Fragment, View
+from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, Outcome, View
 
 PATIENCE = 60.0
 TAKEN_BACK = module.MARKS["taken back"]
@@ -606,10 +606,10 @@ class Clock:
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
 
-def answered(text: str) -> Answer:
+def answered(text: str) -> Outcome:
     """Return a reply that has ended."""
     turn = Turn(prompt="p", reply=Reply(text))
-    return Answer(turn.reply, turn.to_record("0" * 64))
+    return Outcome(turn.reply, turn.to_record("0" * 64))
 
 
 def report(*, opened: bool, owner: str | None = None) -> PageReport:
@@ -661,7 +661,7 @@ def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
     lives: list[object] = []
     for number in range(18):
         turn = Turn(prompt="p", reply=Reply(f"Words {number}."))
-        answer = Answer(turn.reply, turn.to_record("0" * 64))
+        answer = Outcome(turn.reply, turn.to_record("0" * 64))
         page.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
         page.told("Words")
         page.painting.settle(page.reply.ask.live)
