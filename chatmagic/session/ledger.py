@@ -181,9 +181,10 @@ class Meter:
         fallen: by how much the figure fell since then.
         figures: how many answers since then told it.
         answers: how many replies came.
-        unpriced: how many requests are charged with 1, as no cost is known yet.
-        advance: credits that were charged for answers without a figure; the next one's fall
-            holds them, too.
+        falls: by how much the figures fell in all.
+        unknown: how many requests there are whose cost no figure tells.
+        awaited: how many there are whose cost the next figure tells.
+        is_emulator: whether an emulator answers, which takes no credits of anybody.
         lately: what each of the last ten requests took whose cost is known, and how sure that is.
     """
 
@@ -192,8 +193,10 @@ class Meter:
     fallen: int = 0
     figures: int = 0
     answers: int = 0
-    unpriced: int = 0
-    advance: int = 0
+    falls: int = 0
+    unknown: int = 0
+    awaited: int = 0
+    is_emulator: bool = False
     lately: deque[tuple[int, Sure]] = field(default_factory=lambda: deque(maxlen=LATELY))
 
     @property
@@ -218,6 +221,12 @@ class Meter:
     def dearest(self) -> int | None:
         """Most credits that one took lately, at least 1; ``None`` is unknown."""
         return max(1, *self.costs) if self.lately else None
+
+    @property
+    def used(self) -> int:
+        """Credits that a budget counts: the falls, and the estimate for the other requests."""
+        estimated = (self.unknown + self.awaited) * (self.dearest or 1)
+        return 0 if self.is_emulator else self.falls + estimated
 
     def about(self, requests: int) -> int | None:
         """Return about how many credits requests take, by the mean; ``None`` is unknown.
@@ -253,52 +262,42 @@ class Meter:
             self.batch = self.fallen = self.figures = 0
         self.batch += 1
 
-    def end(self, row: LedgerRow, seen: Figures | None, account: object) -> tuple[LedgerRow, int]:
-        """Enter the cost of a request that has ended.
+    def end(self, row: LedgerRow, seen: Figures | None, account: object) -> LedgerRow:
+        """Return the row of a request that has ended, with its cost as far as that is known.
 
         Args:
             row: the request.
             seen: its answer's figures; ``None`` for none.
             account: what tells its account from others.
-
-        Returns:
-            The row with what the request took, and the credits that a budget is charged with.
         """
-        is_alone, dearest = self.batch == 1, self.dearest
         after = None if seen is None else seen.credits.remaining
         last = self.latest.get(account)
         if seen is None or after is None:
-            # The next figure of the account tells what it took; the estimate stands for it.
-            if last is None:
-                self.unpriced += dearest is None
-            else:
-                self.advance += dearest or 1
-            return row, dearest or 1
-        before = None if last is None else last.credits.remaining
+            self.unknown += last is None
+            self.awaited += last is not None
+            return row
+        is_alone, before = self.batch == 1, None if last is None else last.credits.remaining
         is_lower = before is not None and after <= before
         is_comparable = last is not None and last.period == seen.period
         if before is None or not is_comparable or (is_alone and not is_lower):
-            self.latest[account], self.fallen, self.figures, self.advance = seen, 0, 0, 0
-            self.unpriced += dearest is None
-            return replace(row, after=after), dearest or 1
+            self.latest[account], self.fallen, self.figures = seen, 0, 0
+            self.unknown, self.awaited = self.unknown + self.awaited + 1, 0
+            return replace(row, after=after)
         # Of answers that were overtaken the fall is 0: the sum of all falls is right.
-        took = before - after if is_lower else 0
+        took, awaited = 0, self.awaited
         if is_lower:
-            self.latest[account] = seen
+            took, self.latest[account], self.awaited = before - after, seen, 0
+        self.falls += took
         self.fallen, self.figures = self.fallen + took, self.figures + 1
         row = replace(row, before=before, after=after, took=took, sure="several")
-        charge = max(took - self.advance, 0)
-        if is_alone and self.advance:
-            self.advance = 0
-            return row, charge
+        if is_alone and awaited:
+            return row
         # Rounded up: what has ended has taken no more than the whole fall.
         each = took if is_alone else -(-self.fallen // self.figures)
-        charge += self.unpriced * max(each - 1, 0)
-        self.advance = self.unpriced = 0
         row = replace(row, each=each, sure="alone" if is_alone else "several")
         if row.entry != "models":  # no question
             self.lately.append((each, row.sure))
-        return row, charge
+        return row
 
 
 class Ledger:
@@ -316,7 +315,7 @@ class Ledger:
         """Tokens of the latest request whose service told them; ``None`` before the first."""
         self._count = 0
         self._meters: dict[str, Meter] = {}
-        self._credits = self._turns = 0
+        self._turns = 0
         self._held: set[Reservation] = set()
         self._environment = environment
         self._lock = threading.Lock()
@@ -395,7 +394,8 @@ class Ledger:
         held = [each for each in self.under_way if each.counts]
         if budget.unit == "turns":
             return self._turns + len(held)
-        return self._credits + sum(each.amount for each in held)
+        ended = sum(meter.used for name, meter in self._meters.items() if name != EMULATOR)
+        return ended + sum(each.amount for each in held)
 
     def budget_words(self) -> list[str]:
         """Return how much of each budget is used, a line each.
@@ -491,12 +491,10 @@ class Ledger:
             if reservation is None or reservation not in self._held:
                 return
             reply = reply or Reply("")
-            was_sent = reservation.was_sent(problem)
-            charge = self._enter(reservation, reply, problem) if was_sent else 0
+            if reservation.was_sent(problem):
+                self._enter(reservation, reply, problem)
+                self._turns += reservation.counts and reply.origin != EMULATOR
             self._held.discard(reservation)
-            if was_sent and reservation.counts and reply.origin != EMULATOR:
-                self._credits += charge
-                self._turns += 1
             if reservation.counts:
                 self._note_budgets()
 
@@ -522,14 +520,15 @@ class Ledger:
             size = sum(len(message.content) for message in request.messages)
             self.token_rate = TokenRate(size, reply.usage.prompt_tokens)
 
-    def _enter(self, reservation: Reservation, reply: Reply, problem: BaseException | None) -> int:
-        """Enter a request that was sent; return the credits that it is charged with."""
+    def _enter(self, reservation: Reservation, reply: Reply, problem: BaseException | None) -> None:
+        """Enter a request that was sent."""
         meter = self.meter(reservation.service)
         seen: Credits | None = getattr(problem, "credits", None) or reply.credits
         text, usage = reply.text, reply.usage or Usage()
         is_question = reservation.entry != "models"
         is_reply = bool(text) or (problem is None and reply.state == "complete")
         meter.answers += is_reply and is_question
+        meter.is_emulator = meter.is_emulator or reply.origin == EMULATOR
         self._count += 1
         row = LedgerRow(
             number=self._count,
@@ -544,15 +543,13 @@ class Ledger:
             total_tokens=usage.total_tokens,
             error=None if problem is None else type(problem).__name__,
         )
-        charge = 0
         is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
         # What was refused, and what is no question, took nothing where its answer tells none.
         if seen is not None or (is_question and not is_refused):
             figures = None if seen is None else Figures(seen, datetime.now(UTC))
-            row, charge = meter.end(row, figures, reservation.endpoint.account)
+            row = meter.end(row, figures, reservation.endpoint.account)
         reservation.row = row
         self.rows.append(row)
-        return charge
 
     def _note_budgets(self) -> None:
         """Note the budgets of which 80 % are used now, each once."""

@@ -57,37 +57,59 @@ def seen(remaining: int | None, resets_at: datetime = RESET) -> Figures:
 
 
 def run(meter: Meter, *figures: Figures | None) -> list[tuple[int | None, str, int]]:
-    """End a request for each figure, one after the other; return what each took."""
+    """End a request for each figure, one after the other.
+
+    Returns:
+        For each what it took, how sure that is, and the credits that a budget counts by then.
+    """
     costs: list[tuple[int | None, str, int]] = []
     for figure in figures:
         meter.begin(alone=True)
-        row, charge = meter.end(ROW, figure, None)
-        costs.append((row.took, row.sure, charge))
+        row = meter.end(ROW, figure, None)
+        costs.append((row.took, row.sure, meter.used))
     return costs
 
 
-def test_a_request_took_what_the_figures_fell() -> None:
-    """The first has nothing to compare with, and is charged when a cost is known."""
-    assert run(Meter(), seen(97), seen(94), seen(90)) == [
-        (None, "unknown", 1),
-        (3, "alone", 3 + 2),
-        (4, "alone", 4),
-    ]
+LATER = RESET + timedelta(1)
 
 
-def test_a_reset_or_a_rise_begins_anew() -> None:
-    """What was taken across it is not known; the estimate is charged."""
-    later, meter = datetime(2026, 1, 3, tzinfo=UTC), Meter()
-    run(meter, seen(97), seen(94))
-    costs = run(meter, seen(999, later), seen(996, later), seen(998, later))
-    assert costs == [(None, "unknown", 3), (3, "alone", 3), (None, "unknown", 3)]
-
-
-def test_an_answer_without_figures_is_charged_once() -> None:
-    """The next answer's fall holds it, too, and is nobody's alone."""
-    costs = run(Meter(), seen(97), seen(94), None, seen(88))
-    assert costs[2:] == [(None, "unknown", 3), (6, "several", 3)]
-    assert run(Meter(), None, seen(None)) == [(None, "unknown", 1)] * 2
+@pytest.mark.parametrize(
+    ("figures", "costs"),
+    [
+        # The first has nothing to compare with: the estimate counts, once there is one.
+        (
+            [seen(97), seen(94), seen(90)],
+            [(None, "unknown", 1), (3, "alone", 3 + 3), (4, "alone", 7 + 4)],
+        ),
+        # What was taken across a reset, or a rise, is not known.
+        (
+            [seen(97), seen(94), seen(999, LATER), seen(996, LATER), seen(998, LATER)],
+            [
+                (None, "unknown", 1),
+                (3, "alone", 3 + 3),
+                (None, "unknown", 3 + 6),
+                (3, "alone", 6 + 6),
+                (None, "unknown", 6 + 9),
+            ],
+        ),
+        # The fall behind an answer without figures holds what that took, and is nobody's alone.
+        (
+            [seen(97), seen(94), None, seen(88)],
+            [
+                (None, "unknown", 1),
+                (3, "alone", 3 + 3),
+                (None, "unknown", 3 + 6),
+                (6, "several", 9 + 3),
+            ],
+        ),
+        ([None, seen(None)], [(None, "unknown", 1), (None, "unknown", 2)]),
+    ],
+)
+def test_a_request_took_what_the_figures_fell(
+    figures: list[Figures | None], costs: list[tuple[int | None, str, int]]
+) -> None:
+    """Where they can be compared; otherwise the estimate counts."""
+    assert run(Meter(), *figures) == costs
 
 
 def test_each_account_has_figures_of_its_own() -> None:
@@ -96,19 +118,19 @@ def test_each_account_has_figures_of_its_own() -> None:
     assert meter.credits is None
     for account, figures, cost in [
         ("a", seen(97), (None, "unknown", 1)),
-        ("b", seen(43), (None, "unknown", 1)),
-        ("a", seen(94), (3, "alone", 3 + 2 * 2)),
-        ("b", later, (3, "alone", 3)),
+        ("b", seen(43), (None, "unknown", 2)),
+        ("a", seen(94), (3, "alone", 3 + 2 * 3)),
+        ("b", later, (3, "alone", 6 + 2 * 3)),
     ]:
         meter.begin(alone=True)
-        row, charge = meter.end(ROW, figures, account)
-        assert (row.took, row.sure, charge) == cost
+        row = meter.end(ROW, figures, account)
+        assert (row.took, row.sure, meter.used) == cost
     assert meter.credits == later.credits
 
 
 def test_the_latest_figures_are_the_lowest_until_the_reset() -> None:
     """An answer that others have overtaken adds no credits."""
-    meter, reset = Meter(), seen(50, RESET + timedelta(1))
+    meter, reset = Meter(), seen(50, LATER)
     for alone, figures in [(True, seen(9)), (True, seen(3)), (False, seen(6)), (False, reset)]:
         meter.begin(alone=alone)
         meter.end(ROW, figures, None)
@@ -141,10 +163,10 @@ def test_several_at_once_are_summed_and_never_too_cheap(
 ) -> None:
     """In whatever order answers come: the sum is the account's, each at least the cost."""
     luck = Random(seed)  # noqa: S311 - a seeded run
-    meter, left = Meter(), 10**6
+    meter, left, asked = Meter(), 10**6, requests + 1
     run(meter, seen(left))
     under_way: list[int] = []
-    took, charged = 0, 1
+    took = 0
     while requests or under_way:
         if requests and len(under_way) < workers and luck.random() < 0.6:
             requests -= 1
@@ -152,11 +174,11 @@ def test_several_at_once_are_summed_and_never_too_cheap(
             meter.begin(alone=not under_way)
             under_way.append(left)
         elif under_way:
-            row, charge = meter.end(ROW, seen(under_way.pop(luck.randrange(len(under_way)))), None)
-            took, charged = took + (row.took or 0), charged + charge
+            row = meter.end(ROW, seen(under_way.pop(luck.randrange(len(under_way)))), None)
+            took += row.took or 0
             assert (row.each or 0) >= cost or row.sure == "alone"
-    assert took == 10**6 - left
-    assert charged >= took + cost
+    assert took == meter.falls == 10**6 - left
+    assert meter.used >= asked * cost
 
 
 def test_a_list_of_models_is_no_question() -> None:
@@ -164,7 +186,7 @@ def test_a_list_of_models_is_no_question() -> None:
     meter = Meter()
     run(meter, seen(97), seen(94))
     meter.begin(alone=True)
-    row, _ = meter.end(replace(ROW, entry="models"), seen(94), None)
+    row = meter.end(replace(ROW, entry="models"), seen(94), None)
     assert (row.took, meter.costs) == (0, [3])
 
 
