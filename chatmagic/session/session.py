@@ -7,14 +7,13 @@ conversation.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, cast
 
 from chatmagic import _json
 from chatmagic._json import digest, shared_fields
@@ -601,13 +600,9 @@ class AskRun:
         self.digest = ""
         self.lookup: Lookup | None = None
         """What the cassette says of the request."""
-        self.took_schema = False
-        """Whether the question's schema is that of a turn above."""
-        self.sent_to: Endpoint | None = None
-        """Where the request goes; ``None`` where the cassette answers it."""
         self.stream: ReplyStream
         self.reservation: Reservation | None = None
-        """Its request in the ledger; ``None`` where none was sent."""
+        """Its request in the ledger; ``None`` where the cassette answers it."""
         self.problem: BaseException | None = None
         """What ended the reply early."""
         self.outcome: Outcome | None = None
@@ -665,15 +660,16 @@ class AskRun:
 
     def _work(self, view: View, worker: Worker[None]) -> None:
         """Do all of the ask, in a worker, while its thread of the conversation has no other."""
-        session = self.session
-
-        def waiting(holder: str) -> None:
-            worker.tell(partial(view.waiting, holder))
-
+        session, ask = self.session, self.ask
         try:
-            self.ask.refuse_empty()
-            threads = partial(session.threads_of, self.ask)
-            with session.lock.held(self.ask.asker, worker.caller, self.halt, waiting, threads):
+            ask.refuse_empty()
+            with session.lock.held(
+                ask.asker,
+                worker.caller,
+                self.halt,
+                waiting=lambda holder: worker.tell(partial(view.waiting, holder)),
+                threads=partial(session.threads_of, ask),
+            ):
                 with session.state_lock:
                     notes = self._prepare()
                 worker.tell_first(partial(view.began, notes))
@@ -711,7 +707,24 @@ class AskRun:
             to = Reservation(endpoint, self.ask.entry, self.ask.owner, self.digest)
             session.ledger.refuse(to)
             endpoint.refuse_no_key()
-        return Preview.of(self, endpoint, session.ledger.token_rate)
+        ask, request, window = self.ask, self.request, self.window
+        texts = [request.encode().decode(), *(message.content for message in request.messages)]
+        refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
+        sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
+        along = [] if window.thread == MAIN else [f"it is asked in the thread {window.thread}"]
+        if window.hidden_above:
+            along.append(f"{counted(window.hidden_above, 'hidden turn')} left out")
+        if len(window.turns) < window.total:
+            along.append(f"the last {len(window.turns):,} of {window.total:,} turns go along")
+        return Preview(
+            request,
+            tuple(parts_of(sizes, window.instructions, ask)),
+            endpoint,
+            None if setup is None else setup.config,
+            tuple((self.service and self.service.extra_headers) or ()),
+            session.ledger.token_rate,
+            (*along, *ask.notes, *_merged(ask)),
+        )
 
     # --- Before it is sent -------------------------------------------------------------------
 
@@ -740,32 +753,24 @@ class AskRun:
 
     def _compose(self, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
-        aside = self._follow_page(conversation)
-        above: tuple[Turn, ...] = ()
+        aside = None
+        self.order = self.ask.order
+        if (layout := self.session.layout_of(self.ask)) is not None:
+            self.order, aside = layout.order, conversation.follow(layout)
         if self.ask.history:
             self.window = self.ask.window_in(conversation, self.order, last=self.ask.last)
-            above = replace(self.window, last=None).turns
-        self._ask_for_form(above)
+        self._ask_for_form()
         self._make_request()
         return aside
 
-    def _follow_page(self, conversation: Conversation) -> Change | None:
-        """Put the turns in the order of the page's cells, by which the ask goes."""
-        self.order = self.ask.order
-        if (layout := self.session.layout_of(self.ask)) is None:
-            return None
-        self.order = layout.order
-        return conversation.follow(layout)
-
-    def _ask_for_form(self, above: tuple[Turn, ...]) -> None:
+    def _ask_for_form(self) -> None:
         """Put what asks for the form of the reply in front of the prompt."""
-        ask = self.ask
+        ask, above = self.ask, replace(self.window, last=None).turns
         parameters = Parameters(**shared_fields(ask, Parameters))
         value, name, schema = forms.asked_for(
             parameters, ask.form, above, self.window.turns, self.session.environment.named
         )
         if value is not None and (ask.again is None or ask.entry == "panel"):
-            self.took_schema = name is not None and ask.schema is None
             self.ask = replace(
                 ask,
                 prompt=template.in_front([value], ask.prompt),
@@ -875,20 +880,18 @@ class AskRun:
                     client.endpoint.key,
                 ),
             )
-        self.sent_to = None if source == "cassette" else client.endpoint
+        self.reservation = None
+        if source != "cassette":
+            place = client.endpoint, self.ask.entry, self.ask.owner
+            self.reservation = Reservation(*place, self.digest)
         self.stream = stream = client.send(self.request, self.halt, through)
 
     def _receive(self, worker: Worker[None], view: View) -> None:
         """Read the reply to its end, or to what ends it early; keep what came."""
         self._read(worker, view)
-        if self._may_be_shortened() and not self.stream.reply.text:
-            with self._sending_again():
-                self._shorten()
-                with self.session.state_lock:
-                    self._make_request()
-                    self._look_up()
-                self._send()
-                self._read(worker, view)
+        is_too_long = isinstance(self.problem, TooLongError) and not self.stream.reply.text
+        if is_too_long and self.ask.fit and self.window.turns:
+            self._send_shorter(worker, view)
         if self.problem is not None and not self.stream.reply.text:
             raise self.problem
         with self.session.state_lock:
@@ -897,10 +900,9 @@ class AskRun:
     def _read(self, worker: Worker[None], view: View) -> None:
         """Send the request within the budgets, and hand its reply on; note what ended it early."""
         session, stream, ledger = self.session, self.stream, self.session.ledger
-        self.reservation = self.problem = None
+        self.problem = None
         try:
-            if (to := self.sent_to) is not None:
-                self.reservation = Reservation(to, self.ask.entry, self.ask.owner, self.digest)
+            if self.reservation is not None:
                 ledger.begin(self.reservation)
             worker.tell(view.sent)
             session.followers.tell(Sent(self.asked))
@@ -921,10 +923,26 @@ class AskRun:
 
     # --- A request that is too long ----------------------------------------------------------
 
-    def _may_be_shortened(self) -> bool:
-        """Return whether the service refused the request for its length, and it may go shorter."""
-        may = self.ask.fit and not self.left_out and bool(self.window.turns)
-        return may and isinstance(self.problem, TooLongError)
+    def _send_shorter(self, worker: Worker[None], view: View) -> None:
+        """Send it once more; say with what goes wrong that it was sent before."""
+        was_sent = self.reservation is not None
+        self._shorten()
+        try:
+            with self.session.state_lock:
+                self._make_request()
+                self._look_up()
+            self._send()
+            self._read(worker, view)
+        except ChatError as error:
+            self.problem = error
+        problem = self.problem
+        if not was_sent or not isinstance(problem, ChatError):
+            return
+        if _UNSENT in problem.message:
+            problem.message = problem.message.replace(_UNSENT, _NOT_SENT_AGAIN)
+        else:
+            again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
+            problem.hint = " ".join(filter(None, [again, problem.hint]))
 
     def _shorten(self) -> None:
         """Leave out the oldest turns, at least one, so that half of the request's text is left."""
@@ -935,26 +953,6 @@ class AskRun:
             left -= sum(len(message.content) for message in turns[self.left_out].messages)
             self.left_out += 1
         self.window = replace(self.window, last=len(turns) - self.left_out)
-
-    @contextlib.contextmanager
-    def _sending_again(self) -> Iterator[None]:
-        """Say with what goes wrong that the request was sent before, and what is sent again."""
-        was_sent = self.sent_to is not None
-        try:
-            yield
-        except ChatError as error:
-            self.problem = error
-            raise
-        finally:
-            if isinstance(self.problem, ChatError) and was_sent:
-                self._say_sent_before(self.problem)
-
-    def _say_sent_before(self, problem: ChatError) -> None:
-        if _UNSENT in problem.message:
-            problem.message = problem.message.replace(_UNSENT, _NOT_SENT_AGAIN)
-            return
-        again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
-        problem.hint = " ".join(filter(None, [again, problem.hint]))
 
     # --- Keeping what came -------------------------------------------------------------------
 
@@ -1022,7 +1020,7 @@ class AskRun:
         try:
             reply = forms.parsed(self.outcome.kept, self.ask.form, kept=self.ask.history)
         except ReplyFormatError as problem:
-            if self.took_schema:
+            if self.asked.schema is None and self.ask.schema is not None:
                 problem.hint = f"{problem.hint} {forms.TOOK_SCHEMA}"
             self.problem = problem
             return
@@ -1052,38 +1050,7 @@ class Preview:
     cassette: CassetteConfig | None
     extra_headers: tuple[str, ...]
     rate: TokenRate | None
-    notes: tuple[str, ...] = field(default=())
-
-    @classmethod
-    def of(cls, run: AskRun, endpoint: Endpoint | None, rate: TokenRate | None) -> Self:
-        """Return the preview of an ask whose request is made.
-
-        Args:
-            run: the ask.
-            endpoint: where it would go.
-            rate: what the tokens are estimated by.
-
-        Raises:
-            InputError: it holds the API key, which is never shown.
-        """
-        request, window = run.request, run.window
-        texts = [request.encode().decode(), *(message.content for message in request.messages)]
-        refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
-        sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
-        along = [] if window.thread == MAIN else [f"it is asked in the thread {window.thread}"]
-        if window.hidden_above:
-            along.append(f"{counted(window.hidden_above, 'hidden turn')} left out")
-        if len(window.turns) < window.total:
-            along.append(f"the last {len(window.turns):,} of {window.total:,} turns go along")
-        return cls(
-            request,
-            tuple(parts_of(sizes, window.instructions, run.ask)),
-            endpoint,
-            None if run.cassette is None else run.cassette.config,
-            tuple((run.service and run.service.extra_headers) or ()),
-            rate,
-            (*along, *run.ask.notes, *_merged(run.ask)),
-        )
+    notes: tuple[str, ...]
 
 
 def interrupted(reply: Reply | None) -> ChatInterrupted:
