@@ -163,7 +163,7 @@ def _is_telling(end: str, *, is_line: bool) -> bool:
 
 def _begun_again(first: str, second: str) -> int:
     """Return the size of the unfinished last line or word of a first part, if the second has it."""
-    line = first.rpartition("\n")[2]
+    above, _, line = first.rpartition("\n")
     if line and not line.strip():
         return len(line) if _is_indented_again(first, second) else 0
     # A space behind a word ends it.
@@ -172,7 +172,10 @@ def _begun_again(first: str, second: str) -> int:
     letters = re.split(r"\W", run)[-1]
     words = (line, line.lstrip(), run, "" if letters.isdigit() else letters)
     word = next((each for each in words if each and second.startswith(each)), "")
-    return 0 if _is_divided(word, second, line) else len(word)
+    # A row goes on where it has, with what came, no more columns than the row above.
+    columns = (line + second.partition("\n")[0]).count("|")
+    is_rest = "|" in word and columns <= above.rpartition("\n")[2].count("|")
+    return 0 if is_rest or _is_divided(word, second, line) else len(word)
 
 
 def _is_divided(marker: str, second: str, line: str) -> bool:
@@ -208,9 +211,9 @@ def _is_new_row(first: str, second: str) -> bool:
     """
     *_, above, line = ["", *first.rstrip(" ").rsplit("\n", 2)]
     columns = line.count("|") if line.startswith("|") and line.endswith("|") else 0
-    is_below = above.startswith("|") and columns >= above.count("|")
-    below = r"\|(?!\n|\Z)" if is_below else r"\| *:?--"
-    return columns > 1 and re.match(below, second) is not None
+    if above.startswith("|"):
+        return columns >= above.count("|") and re.match(r"\|(?!\n|\Z)", second) is not None
+    return columns > 1 and re.match(r"\| *:?--", second) is not None
 
 
 def _header_size(first: str, second: str) -> int:

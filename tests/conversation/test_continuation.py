@@ -46,7 +46,7 @@ REPLIES = {
         "    def get(self):\n        return self.x\n```\n\nThat is all."
     ),
     "table": (
-        "The cities:\n\n| City | Country | People |\n|------|:-------:|-------:|\n"
+        "The cities:\n\n| City | Country | People |\n|---|---|:---:|\n"
         "| Lima | Peru | 10,151,000 |\n| Cusco | Peru | 428,450 |\n\nAll of them are large."
     ),
     "list": (
