@@ -10,7 +10,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ from pages import cell, output, save
 from project import ROOT
 from saved_notebooks import NOON, page, record
 
-from chatmagic._json import chain_of, digest, timestamp, turn_digest
+from chatmagic._json import chain_of, digest, timestamp
 from chatmagic.cassette.file import (
-    VERSION,
     CassetteFile,
     Interaction,
     from_notebook,
@@ -51,14 +49,6 @@ def test_what_is_known_of_a_request() -> None:
     assert one.parameters == sent
     assert one.request == request.digest() == replace(request, extra={"seed": 1}).digest()
     assert Interaction.asked(replace(request, extra={"model": 3})).asked_model is None
-
-
-def test_a_reply_makes_a_turn_and_an_error_none() -> None:
-    """A turn is named by the digest of its prompt and its reply."""
-    reply = Interaction(request="d", parameters={}, prompt="two", text="2")
-    assert (reply.is_reply, reply.turn) == (True, turn_digest("two", "2")[:16])
-    failed = Interaction(request="d", parameters={}, prompt="two", error={"error": "no"})
-    assert (failed.is_reply, failed.turn) == (False, None)
 
 
 HEADERS = (("Content-Type", "text/event-stream"), ("Date", "Thu, 01 Jan 2026 12:00:00 GMT"))
@@ -91,14 +81,9 @@ TEXT = to_text([FIRST, SECOND, LONE])
 LINES = TEXT.split("\n")[:-1]
 
 
-def test_what_is_written_is_read() -> None:
-    """Every fact comes back, and the text is stable."""
-    assert from_text(TEXT, "talk.jsonl") == (FIRST, SECOND, LONE)
-    assert to_text(from_text(TEXT, "talk.jsonl")) == TEXT
-
-
 def test_the_text_is_made_for_people() -> None:
     """Every line is one JSON object, a line of a text is a line, and a turn stands once."""
+    assert from_text(TEXT, "talk.jsonl") == (FIRST, SECOND, LONE)
     assert all(isinstance(json.loads(line), dict) for line in LINES)
     assert '{"reply": "by the **count**.\\n"}' in LINES
     assert '{"you": "Be brief."}' in LINES
@@ -110,31 +95,37 @@ def test_the_text_is_made_for_people() -> None:
 
 PROSE = st.text(st.characters() | st.sampled_from("\n\r\u2028\x85\ud800\udc00"), max_size=30)
 
+SAID = st.sampled_from("ab") | PROSE
+
 
 @given(
     st.lists(
         st.tuples(
-            st.lists(st.tuples(PROSE, PROSE), max_size=3),
-            PROSE,
-            PROSE,
+            st.integers(0, 5),
+            SAID,
+            SAID,
             st.dictionaries(st.sampled_from(["model", "seed"]), PROSE | st.integers(), max_size=2),
         ),
-        max_size=4,
-    )
+        max_size=6,
+    ),
+    st.data(),
 )
-def test_any_text_comes_back_exactly(asked: list[Any]) -> None:
-    """Whatever was said, by whomever, in whatever order."""
-    exchanges = []
-    for before, prompt, text, extra in asked:
-        turns = [(Message("user", a), Message("assistant", b)) for a, b in before]
-        messages = (*chain.from_iterable(turns), Message("user", prompt))
-        sent = Request.from_json(json.loads(Request(messages, extra=extra).encode()))
+def test_any_talks_come_back_exactly(asked: list[Any], data: st.DataObject) -> None:
+    """Whatever was said, whichever goes on from which, in any order, and with some of them gone."""
+    exchanges: list[Interaction] = []
+    talks: list[tuple[Message, ...]] = [()]
+    for onward, prompt, text, extra in asked:
+        question = (*talks[onward % len(talks)], Message("user", prompt))
+        sent = Request.from_json(json.loads(Request(question, extra=extra).encode()))
         reply = text.encode("utf-8", "replace").decode()
         exchanges.append(Interaction.asked(sent, text=reply))
-    written = to_text(exchanges)
-    assert from_text(written, "talk.jsonl") == tuple(exchanges)
+        talks.append((*sent.messages, Message("assistant", reply)))
+    held = data.draw(st.permutations(exchanges))
+    held = held[: data.draw(st.integers(0, len(held)))]
+    written = to_text(held)
+    assert from_text(written, "talk.jsonl") == tuple(held)
     assert all(line.startswith("{") for line in written.split("\n")[:-1])
-    assert from_text(written.replace("\n", "\r\n"), "talk.jsonl") == tuple(exchanges)
+    assert from_text(written.replace("\n", "\r\n"), "talk.jsonl") == tuple(held)
 
 
 @pytest.mark.parametrize("number", range(1, len(LINES)))
@@ -160,70 +151,6 @@ def test_a_long_talk_grows_by_what_is_said() -> None:
     short, long = to_text(talk(40)), to_text(talk(80))
     assert len(long) < 2.1 * len(short)
     assert from_text(long, "talk.jsonl") == tuple(talk(80))
-
-
-def windowed(count: int, last: int) -> list[Interaction]:
-    """Give a talk in which each request carries its newest turns alone."""
-    held: list[Interaction] = []
-    for number in range(count):
-        turns = [
-            message
-            for one in held[-last:]
-            for message in (Message("user", one.prompt), Message("assistant", one.text or ""))
-        ]
-        request = Request((*turns, Message("user", f"question {number}")))
-        held.append(Interaction.asked(request, text=f"reply {number}"))
-    return held
-
-
-def test_a_window_of_a_talk_is_named_turn_by_turn() -> None:
-    """What no exchange of the file begins with is listed, so that ``--last`` grows no further."""
-    few, many = (to_text(windowed(count, 3)) for count in (20, 40))
-    assert len(many) < 2.1 * len(few)
-    held = windowed(40, 3)
-    asked = [json.loads(line) for line in many.split("\n") if '"request": ' in line]
-    assert asked[9]["before"] == [item.turn for item in held[6:9]]
-    assert from_text(many, "talk.jsonl") == tuple(held)
-
-
-def test_what_the_file_lacks_is_listed_behind_what_it_has() -> None:
-    """A turn that was cut off is in no cassette; those before it are."""
-    held = talk(4)
-    other = replace(held[3], before=(*held[3].before, "f" * 16), request="0" * 64)
-    text = to_text([*held, other])
-    asked = json.loads(text.split("\n")[-4])
-    assert (asked["before"], "after" in asked) == (["f" * 16], True)
-    assert from_text(text, "talk.jsonl") == (*held, other)
-
-
-def test_equal_turns_in_other_places_are_told_apart() -> None:
-    """What is the same from the second turn on did not carry the same first one."""
-    held = talk(3)
-    others = [
-        replace(item, request=f"{n}" * 64, before=("f" * 16, *item.before[1:])) if n else item
-        for n, item in enumerate(talk(3))
-    ]
-    for items in ([*held, *others[1:]], [*others, *held[1:]]):
-        assert from_text(to_text(items), "talk.jsonl") == tuple(items)
-
-
-def test_half_a_character_is_kept() -> None:
-    """It has no UTF-8; JSON has an escape for it."""
-    half = replace(FIRST, prompt="a\ud800", text="\udc00")
-    assert from_text(to_text([half]), "talk.jsonl") == (half,)
-
-
-def test_the_order_in_the_file_is_any() -> None:
-    """A cell that goes on from another may stand above it."""
-    held = talk(5)[::-1]
-    assert from_text(to_text(held), "talk.jsonl") == tuple(held)
-
-
-@pytest.mark.parametrize("gone", range(5))
-def test_whoever_is_pruned_leaves_the_others_whole(gone: int) -> None:
-    """What only that one held is written in full; the others are read as they were."""
-    held = [one for n, one in enumerate(talk(5)) if n != gone]
-    assert from_text(to_text(held), "talk.jsonl") == tuple(held)
 
 
 def test_a_turn_that_is_gone_leaves_the_others_readable() -> None:
@@ -533,16 +460,6 @@ def test_a_killed_kernel_leaves_a_whole_file(
     assert b"\0" not in path.read_bytes()
 
 
-def test_without_a_lock_it_is_saved_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on Windows."""
-    monkeypatch.setattr(sys, "platform", "win32")
-    put(CassetteFile(tmp_path / "talk.jsonl"), one("a"))
-    lines = (tmp_path / "talk.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(lines[0]) == {"chatmagic": "cassette", "version": VERSION}
-
-
 CAME = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -583,23 +500,15 @@ def test_turns_are_named_as_in_a_cassette(tmp_path: Path) -> None:
     assert [item.before for item in held] == [(), names[:1], names[1:]]
 
 
-def test_a_changed_reply_is_refused(tmp_path: Path) -> None:
-    """One word is enough, and nothing of the notebook is replayed."""
-    cells = [page("a", "one two"), page("b"), page("c", "three")]
-    for number in (0, 2):
-        cells[number]["outputs"][0]["data"]["text/plain"] = ["one too"]
-        with pytest.raises(InputError, match="nothing is replayed") as caught:
-            from_notebook(save(tmp_path / "n.ipynb", cells))
-    assert "cells 1 and 3 no longer hold" in str(caught.value)
-
-
-@pytest.mark.parametrize("forged", [{"prompt": "x"}, {"seal": None}, {"took": 7}])
-def test_a_changed_record_is_refused_for_replay(tmp_path: Path, forged: dict[str, Any]) -> None:
-    """A reply whose record nobody wrote so is not replayed; the cell is named."""
-    cells = [page("a"), page("b")]
-    cells[1]["outputs"][0]["metadata"]["chatmagic"].update(forged)
-    with pytest.raises(InputError, match="cell 2 no longer holds what was recorded and sealed"):
+def test_a_changed_reply_or_record_is_refused(tmp_path: Path) -> None:
+    """One word is enough, and nothing of the notebook is replayed; the cells are named."""
+    cells = [page("a", "one two"), *(page("b") for _ in range(3)), page("c", "three")]
+    cells[0]["outputs"][0]["data"]["text/plain"] = ["one too"]
+    for number, forged in enumerate(({"prompt": "x"}, {"seal": None}, {"took": 7}), 1):
+        cells[number]["outputs"][0]["metadata"]["chatmagic"].update(forged)
+    with pytest.raises(InputError, match="nothing is replayed") as caught:
         from_notebook(save(tmp_path / "n.ipynb", cells))
+    assert "cells 1, 2, 3 and 4 no longer hold what was recorded and sealed" in str(caught.value)
 
 
 def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
