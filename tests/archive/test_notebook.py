@@ -104,7 +104,9 @@ def test_malformed_parts_are_left_out_with_a_line() -> None:
     ],
 )
 def test_cells_that_ask_and_show_nothing_are_told(source: str) -> None:
-    """Their outputs may have been stripped."""
+    """Their outputs may have been stripped; other cells are not told."""
+    others = ("%chat", "%chat_undo", "%%chat_instructions\nx", "# %chat x")
+    assert read([cell(other) for other in others]).missing == ""
     found = read([cell(source), text_cell("%chat x"), cell(source)])
     assert found.missing.startswith("cells 1 and 3 ask and have no output: ")
     assert read([cell(source)]).missing.startswith("cell 1 asks and has no output: ")
@@ -114,12 +116,6 @@ def test_when_cells_ran_is_told() -> None:
     """Front ends may leave it in a cell's metadata."""
     timed = {**cell("x"), "metadata": {"execution": {"iopub.status.busy": "2026"}}}
     assert read([cell("x"), timed]).timed == [2]
-
-
-@pytest.mark.parametrize("source", ["%chat", "%chat_undo", "%%chat_instructions\nx", "# %chat x"])
-def test_other_cells_are_not(source: str) -> None:
-    """Only those that ask."""
-    assert read([cell(source)]).missing == ""
 
 
 @given(json_values, st.data())

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import copy
-import json
 from dataclasses import replace
 from typing import Any
-from unittest.mock import Mock
 
-import pytest
 from pages import cell, output
 from saved_notebooks import page, read, record
 from talks import ask, instructions_of, prompts
 
-from chatmagic._json import chain_digest
-from chatmagic.archive import conversation_json, notebook, restore
-from chatmagic.archive.restore import CarriedTurns, Replay
-from chatmagic.conversation import turn as carried_turns
+from chatmagic.archive import notebook, restore
+from chatmagic.archive.restore import CarriedTurns
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
@@ -169,13 +164,6 @@ def test_a_reply_that_is_gone_leaves_its_turn_out() -> None:
     assert len(told.conversation) == 0
 
 
-def test_a_record_from_before_turns_were_named() -> None:
-    """Without the turn's own digest it is worked out."""
-    first = record("a", "1")
-    talk = restored(page("a", "1", turn=None), page("b", carried=(first.turn,)))
-    assert talk.stale_turns() == ()
-
-
 def test_undo_redo_and_reset_are_gone_through() -> None:
     """In the order of the cells; a turn that was not kept is no part of it."""
 
@@ -311,43 +299,6 @@ def ask_recorded(talk: Conversation, prompt: str, last: int | None = None) -> Tu
     return talk.add(replace(turn, record=record)).came[0]
 
 
-def again(talk: Conversation) -> Conversation:
-    """Return a conversation as it is saved and loaded."""
-    return conversation_json.load(json.loads(json.dumps(conversation_json.dump(talk))))
-
-
-def carried(talk: Conversation) -> list[tuple[int, ...]]:
-    """Return what each turn of a conversation carried."""
-    return [tuple(turn.carried) for turn in talk]
-
-
-def test_what_was_carried_is_carried_when_loaded() -> None:
-    """With threads, forks, hidden turns, and requests that carried few."""
-    talk = Conversation()
-    for prompt in "abc":
-        ask_recorded(talk, prompt)
-    talk.add(Hiding(number=2, digest=talk.turns[1].digest, turn=2, owner="h", execution="h"))
-    ask_recorded(talk, "d")
-    ask_recorded(talk, "e", last=1)
-    talk.add(ThreadStart("side", 2, owner="t", execution="t"))
-    ask_recorded(talk, "f")
-    ask_recorded(talk, "g")
-    loaded = again(talk)
-    assert carried(loaded) == carried(talk)
-    assert carried(loaded)[3:] == [(1, 3), (4,), (1,), (1, 6)]
-    assert conversation_json.dump(loaded) == conversation_json.dump(talk)
-    assert loaded.stale_turns() == ()
-
-
-def test_loaded_turns_share_their_lists() -> None:
-    """Those of the numbers and those of the digests: each list stands in memory once."""
-    talk = Conversation()
-    for number in range(20):
-        ask_recorded(talk, str(number))
-    *_, before, last = again(talk).turns
-    assert last.carried.parent is before.carried
-
-
 def test_what_no_digest_tells_is_one_0() -> None:
     """As of a turn that was saved without those that stood above it."""
     talk = Conversation()
@@ -359,29 +310,3 @@ def test_what_no_digest_tells_is_one_0() -> None:
     both = CarriedTurns([first, third])
     turn = both.carrying(third, Carried.from_turns([(1, first.digest)]))
     assert turn.carried == (1, 0)
-
-
-def test_each_chain_digest_is_worked_out_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the first turn was asked again, too: all below it carried what stands there no more."""
-    talk = Conversation()
-    for prompt in ("a", *map(str, range(60)), "b"):
-        turn = Turn(
-            prompt, reply=Reply(""), owner="a" if prompt in "ab" else None, execution=prompt
-        )
-        turn = replace(turn, carried=talk.window(turn.owner, prompt).carried)
-        talk.add(replace(turn, record=turn.to_record("0" * 64)))
-    saved = json.loads(json.dumps(conversation_json.dump(talk)))
-    turns = [
-        replace(turn, record=record)
-        for turn, record in zip(
-            talk, conversation_json.records_of(talk, keep_values=False).values(), strict=True
-        )
-    ]
-    counted = Mock(side_effect=chain_digest)
-    monkeypatch.setattr(carried_turns, "chain_digest", counted)
-    assert len(conversation_json.load(saved).stale_turns()) == 60
-    replay = Replay(turns)
-    for turn in turns:
-        replay.add(turn)
-    assert len(replay.conversation.stale_turns()) == 60
-    assert counted.call_count < 10 * len(turns)

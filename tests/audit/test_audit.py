@@ -21,7 +21,6 @@ from shells import FIXED, KEY, Shell, alone
 from chatmagic.archive import notebook, restore
 from chatmagic.archive import output as turn_output
 from chatmagic.audit import audit
-from chatmagic.conversation.record import sealed
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
@@ -131,30 +130,6 @@ def test_what_is_unknown_or_early_is_told(audited: Audited) -> None:
     assert "cell 4 asks and has no output" in told
     assert code == 1
     assert "No turn of a conversation." in audited([])[1]
-
-
-def test_what_is_not_as_it_was_sealed_is_told(audited: Audited) -> None:
-    """A forged prompt, a record without a seal, and seals made again over another look."""
-    forged, bare = page(), page("q", parameters={"history": False})
-    drawn, written = page("x"), page("x")
-    forged["outputs"][0]["metadata"]["chatmagic"]["prompt"] = "p!"
-    forged["source"] = "%%chat\np!"
-    del bare["outputs"][0]["metadata"]["chatmagic"]["seal"]
-    for made, kind in ((drawn, "text/html"), (written, "text/markdown")):
-        shown = made["outputs"][0]
-        shown["data"][kind] = ["<b>hostile</b>"]
-        shown["metadata"]["chatmagic"] = sealed(
-            {name: item for name, item in shown["metadata"]["chatmagic"].items() if name != "seal"},
-            {kind: "".join(lines) for kind, lines in shown["data"].items()},
-        )
-    for made, said in (
-        (forged, f"! cell 1: {notebook.CHANGED}."),
-        (bare, f"! cell 1: {notebook.CHANGED}."),
-        (drawn, "! cell 1: its HTML or Markdown differs from what its reply is rendered as."),
-        (written, "! cell 1: its HTML or Markdown differs from what its reply is rendered as."),
-    ):
-        code, told = audited([made])
-        assert (code, [line for line in told.splitlines() if line[0] == "!"]) == (1, [said])
 
 
 def test_what_other_versions_rendered_is_not_rendered_again(
@@ -296,9 +271,6 @@ def test_a_reply_whose_record_is_gone_is_told(audited: Audited) -> None:
     """So that a forger does not get by with taking it out; a reply that Python shows has none."""
     gone = page()
     gone["outputs"][0]["metadata"] = {}
-    code, told = audited([page("a"), gone])
-    assert code == 1
-    assert "! cell 2: its reply has no record" in told
     for asking in ("r = %chat -q a\ndisplay(r)", "r = chatmagic.ask('a')\ndisplay(r)"):
         shown = {**gone, "source": asking}
         assert audited([page("a"), shown])[0] == 0
@@ -311,17 +283,6 @@ def test_a_reply_whose_record_is_gone_is_told(audited: Audited) -> None:
         code, told = audited([page("a"), beside])
         assert code == 1
         assert "! cell 2: its reply has no record" in told
-
-
-def test_a_second_reply_of_a_cell_that_asks_once_is_told(audited: Audited) -> None:
-    """Whichever it was, it was put there by hand; a loop may have many."""
-    doubled = page(parameters={"history": False})
-    doubled["outputs"] *= 2
-    code, told = audited([doubled])
-    assert code == 1
-    assert f"! cell 1: {NONE}" in told
-    looped = {**doubled, "source": "for n in (1, 2):\n    %chat --no-history p"}
-    assert audited([looped])[0] == 0
 
 
 def test_a_cell_that_shows_nothing_of_what_it_asks_is_told(audited: Audited) -> None:
@@ -385,17 +346,6 @@ def test_what_steers_is_compared_with_its_source(
         assert (code, "! cell 2: its source does not" in told) == (is_told, is_told), source
 
 
-def test_what_ends_with_a_reset_is_looked_at(audited: Audited) -> None:
-    """The order is judged as it was when a cell asked, whatever was taken back below."""
-    first = Turn(prompt="p", reply=Reply("r")).digest
-    for kind in ("reset", "undo"):
-        end = cell(f"%chat_{kind}", [steered(kind)])
-        for carried, order in (((first,), "yes"), ((), "NO")):
-            cells = [page(), page("q", carried=carried), end]
-            code, told = audited(cells)
-            assert (code, told.splitlines()[3].split()[-1]) == (order == "NO", order)
-
-
 def test_the_same_reply_in_two_files_is_one_remark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -454,16 +404,6 @@ def test_a_quiet_cell_that_prints_is_no_fault(between: str, audited: Audited) ->
     assert told.splitlines()[3].split()[-1] == "-"
     cells = [page(), cell("print('b')", printed["outputs"]), page("c", carried=(first, quiet))]
     assert audited(cells)[0] == 1
-
-
-def test_the_model_asked_and_the_model_told(audited: Audited) -> None:
-    """Both are named where they differ."""
-    cells = [page("a", asked_model="m"), page("b", asked_model="big", parameters={"last": 0})]
-    code, told = audited(cells)
-    assert code == 0
-    assert [line.split()[2:5] for line in told.splitlines()[2:4]] == [
-        ["m", "1", "+"], ["big", "->", "m"],
-    ]  # fmt: skip
 
 
 # --- cassettes ------------------------------------------------------------------------------

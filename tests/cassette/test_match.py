@@ -131,15 +131,6 @@ def test_a_loop_of_equal_requests_records_each() -> None:
     assert texts(matcher) == ["0", "1", "2", "no"]
 
 
-@pytest.mark.parametrize("owner", ["x", None])
-def test_a_loop_is_answered_by_the_next_kernel(owner: str | None) -> None:
-    """In the same order, with a cell and without."""
-    matcher = Matcher([])
-    assert [recorded(matcher, by("a", owner), str(n)) for n in range(3)] == [True] * 3
-    again = Matcher(matcher.interactions)
-    assert [recorded(again, by("a", owner), "no") for _ in range(3)] == [False] * 3
-
-
 def test_a_changed_cell_adds() -> None:
     """At the end; each prompt still answers its request. The first ask of a run says so."""
     matcher = Matcher([one("a", "1", "x"), one("b", "2", "y")])
@@ -414,16 +405,6 @@ def test_long_texts_are_shown_where_they_differ() -> None:
     assert "asked “…re it are the same. one\\x1b[31m\\nway All" in said
     assert len(said) < 200
     assert "\n" not in said
-
-
-def test_a_difference_is_shown_in_a_table() -> None:
-    """Rows without spaces, and a text that goes on."""
-    rows = "\n".join(f"{number},{number * number}" for number in range(40))
-    said = difference(asked(rows), asked(rows.replace("33,1089", "33,1088")))
-    assert "33,1089" in said
-    assert "33,1088" in said
-    rest = "-" * 60
-    assert f"asked “a{rest[:47]}…”" in difference(asked(f"a{rest}"), asked(f"b{rest}"))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,6 @@ from chatmagic.cassette.transports import (
     RecordingTransport,
     ReplayTransport,
 )
-from chatmagic.client import stream as stream_module
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import ReplyStream
@@ -131,24 +130,6 @@ def test_a_reply_that_came_whole_is_recorded_though_its_connection_broke() -> No
     assert error is None
     assert one is not None
     assert one.text == "Hi"
-
-
-def test_a_reply_whose_stream_is_held_open_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It came whole, though nobody said so; its connection is closed."""
-    monkeypatch.setattr(stream_module, "GRACE_SECONDS", 0.05)
-    gone = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=EVENTS), event("Hi", finish_reason="stop"))
-        assert peer.gone()
-        gone.set()
-
-    one, error = recorded(script)
-    wait_for(gone)
-    assert error is None
-    assert one is not None
-    assert (one.text, one.finish_reason) == ("Hi", "stop")
 
 
 TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\u2028\x85"), max_size=40)
