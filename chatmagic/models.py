@@ -73,8 +73,8 @@ MOST_TOKENS: Final = 10**15
 
 def _count(value: object) -> int | None:
     """Return a token count; ``None`` for what is none, and for what no request can have."""
-    count = whole_number(value)
-    return None if count is None or count > MOST_TOKENS else count
+    count = value if type(value) is int else whole_number(value)
+    return None if count is None or not 0 <= count <= MOST_TOKENS else count
 
 
 @dataclass(frozen=True, slots=True)

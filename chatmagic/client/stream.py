@@ -58,7 +58,6 @@ from chatmagic.protocol.wire import (
     Request,
     first_choice,
     json_documents,
-    plain_content,
 )
 from chatmagic.text import one_line
 
@@ -407,10 +406,6 @@ class ResponseReader:
             self._foreign = self._foreign or event.text
             return ""
         value = event.value
-        if isinstance(value, dict) and "choices" in value:
-            self._complaint = None
-            if content := plain_content(value, self._builder.model):
-                return self._builder.append(content, value.get("usage"))
         if (body := _error_in(event)) is not None:
             raise self._error_in_reply(body)
         return "".join(map(self._item, value if isinstance(value, list) else [value]))

@@ -212,11 +212,6 @@ def _part(part: object) -> str:
     return _json.text_or_none(part.get("text")) or ""
 
 
-def _tells_a_count(usage: object) -> bool:
-    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    return type(count) is int and count >= 0
-
-
 def first_choice(choices: object) -> Mapping[str, Any]:
     """Return the choice with index 0 or without one; an empty one where there is none.
 
@@ -227,35 +222,6 @@ def first_choice(choices: object) -> Mapping[str, Any]:
         if isinstance(item, dict) and not ((index := item.get("index")) and whole_number(index)):
             return item
     return {}
-
-
-def plain_content(value: Mapping[str, Any], model: str | None) -> str:
-    """Return the content of a chunk that tells at most its usage beside; empty for any other.
-
-    Args:
-        value: the chunk's JSON, with ``choices``.
-        model: the name of the model that was told before.
-    """
-    choices = value["choices"]
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        return ""
-    told, of_choice = value.get, choices[0].get
-    delta = of_choice("delta")
-    more = (
-        told("error")
-        or told("errors")
-        or told("object") == "error"
-        or told("model") not in (None, model)
-        or of_choice("error")
-        or of_choice("usage")
-        or of_choice("finish_reason")
-        or of_choice("index")
-        or of_choice("message")
-    )
-    if more or not isinstance(delta, dict) or delta.get("refusal"):
-        return ""
-    content = delta.get("content")
-    return content if isinstance(content, str) else ""
 
 
 _EXPLANATIONS: Final = ("message", "detail", "error_description", "title")
@@ -337,15 +303,13 @@ class ErrorBody:
             value = value[0]
         if not isinstance(value, dict):
             return None
-        choice = first_choice(value.get("choices"))
-        if choice.get("error") and not value.get("error"):
-            value = {"error": choice["error"]}
-        named = value.get("error") or value.get("object") == "error"
-        if not named and "choices" in value and not value.get("errors"):
-            return None
+        if value.get("error") or value.get("object") == "error":
+            return cls.from_json(value)
+        if "choices" in value:
+            inner = first_choice(value["choices"]).get("error")
+            return cls.from_json({"error": inner}) if inner else None
         error = cls.from_json(value)
-        named = named or ("choices" not in value and value.get("errors"))
-        return error if named or (error is not None and error.is_rate_limit) else None
+        return error if error is not None and (value.get("errors") or error.is_rate_limit) else None
 
     @property
     def is_rate_limit(self) -> bool:
@@ -398,9 +362,7 @@ def _as_written(value: object) -> str:
 JSON_DECODER: Final = json.JSONDecoder(strict=False)
 """Reads a value where it stands; raises :exc:`ValueError` and :exc:`RecursionError`."""
 
-_WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
-# Of a letter that is written out, and of a number.
-_HALVES: Final = r"u[0-9a-fA-F]{0,4}|\.|[eE][+-]?"
+_LONGEST_WORD: Final = len("-Infinity")
 
 
 class JsonDocuments(NamedTuple):
@@ -434,23 +396,16 @@ def json_documents(text: str, end_marks: tuple[str, ...] = ()) -> JsonDocuments:
             values += value if isinstance(value, list) and value else [value]
             at = between.match(text, at).end()  # type: ignore[union-attr] # it always matches
     except json.JSONDecodeError as error:
-        return JsonDocuments(values, "cut" if _is_cut(error) else "broken")
+        # Where a word, a number or an escape is cut, the mistake is near the end.
+        rest = text[error.pos :]
+        is_end = len(rest) < _LONGEST_WORD and not rest.endswith(("]", "}"))
+        is_cut = is_end or error.msg.startswith("Unterminated")
+        return JsonDocuments(values, "cut" if is_cut else "broken")
     except (ValueError, RecursionError):
         return JsonDocuments(values, "broken")
     return JsonDocuments(values)
 
 
-def _is_cut(error: json.JSONDecodeError) -> bool:
-    rest = error.doc[error.pos :]
-    return (
-        error.msg.startswith("Unterminated")
-        or any(word.startswith(rest) for word in _WORDS)
-        or re.fullmatch(_HALVES, rest) is not None
-    )
-
-
-JOINED_AT: Final = 1_000_000
-"""Characters that are put to the text at once: a long reply is not held twice."""
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
@@ -468,10 +423,7 @@ class ReplyBuilder:
         self.origin: Origin = "live"
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
-        self._usage: object = None
-        self._text = ""
         self._pieces: list[str] = []
-        self._waiting = 0
         self._held = ""
         self._in_deltas = False
 
@@ -479,8 +431,7 @@ class ReplyBuilder:
     def facts(self) -> BodyFacts:
         """What has come beside the text; of each fact the latest value counts."""
         refusal = "".join(self._refusal) or None  # it comes in fragments, as the text does
-        usage = Usage.from_json(self._usage) or self._facts.get("usage")
-        return BodyFacts(**{**self._facts, "refusal": refusal, "usage": usage})
+        return BodyFacts(**{**self._facts, "refusal": refusal})
 
     @property
     def finish_reason(self) -> str | None:
@@ -488,20 +439,15 @@ class ReplyBuilder:
         return self._facts.get("finish_reason")
 
     @property
-    def model(self) -> str | None:
-        """The model's name as far as it was told."""
-        return self._facts.get("model")
-
-    @property
     def begun(self) -> bool:
         """Whether anything has come that only a reply holds."""
-        return bool(self._text or self._pieces or replace(self.facts, model=None) != BodyFacts())
+        return bool(self.text or replace(self.facts, model=None) != BodyFacts())
 
     @property
     def text(self) -> str:
         """The text as far as it has come."""
-        self._join()
-        return self._text
+        self._pieces[:] = ["".join(self._pieces)]
+        return self._pieces[0]
 
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in.
@@ -519,8 +465,6 @@ class ReplyBuilder:
         for name in _FACTS:
             if fact := getattr(chunk, name):
                 self._facts[name] = fact
-        if chunk.usage:
-            self._usage = None
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
         if chunk.whole and self._in_deltas:
@@ -530,19 +474,15 @@ class ReplyBuilder:
             self._in_deltas = not chunk.whole
         return self._put_together(chunk.content)
 
-    def append(self, content: str, usage: object = None) -> str:
+    def append(self, content: str) -> str:
         """Take in a delta that tells, but for its content, what the chunk before it told.
 
         Args:
             content: its content, which is not empty.
-            usage: JSON of the usage that it tells beside, if any.
 
         Returns:
             As :meth:`add`.
         """
-        # Some servers tell it with each chunk: one that tells a count is read when it is asked for.
-        if usage and (_tells_a_count(usage) or Usage.from_json(usage)):
-            self._usage = usage
         self._in_deltas = True
         return self._put_together(content)
 
@@ -564,22 +504,7 @@ class ReplyBuilder:
     def _keep(self, text: str) -> str:
         if text:
             self._pieces.append(text)
-            self._waiting += len(text)
-            if self._waiting >= JOINED_AT:
-                self._join()
         return text
-
-    def _join(self) -> None:
-        """Put the pieces to the text before them, which grows where it is if it can."""
-        whole, joined = self._text, "".join(self._pieces)
-        try:
-            self._pieces.clear()
-            self._waiting = 0
-            # Held by the local name alone, the text is not copied, only lengthened.
-            self._text = ""
-        finally:
-            whole += joined
-            self._text = whole
 
     def reply(self, state: State) -> Reply:
         """Return the reply as far as it has come.

@@ -367,7 +367,6 @@ def test_the_short_ways_of_plain_chunks_read_the_same(
     short = outcome(answer, pieces_of(body, places))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sse, "alike", lambda *_: None)
-        patch.setattr(stream, "plain_content", lambda *_: "")
         assert outcome(answer, [body]) == short
 
 
