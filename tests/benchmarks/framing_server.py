@@ -1,8 +1,7 @@
 """A server in a process of its own, which streams a long reply in the framing that is asked for.
 
-The request's last message says how: ``FRAMING FRAGMENTS RATE``. The rate is in fragments a
-second; 0 is as fast as they are read. The chunks are as OpenAI's servers send them, and each
-holds the time when it was sent, where there is a rate.
+The request's last message says how: ``FRAMING FRAGMENTS``. The chunks are as OpenAI's servers
+send them.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ import contextlib
 import itertools
 import json
 import socket
-import ssl
 import subprocess
 import sys
 import threading
-import time
 import zlib
 from collections.abc import Iterator
 from functools import lru_cache
@@ -26,7 +23,7 @@ TOGETHER: Final = 50
 """Events in one chunk, where a chunk has many."""
 
 
-def event(content: str, number: int = 0, **more: object) -> bytes:
+def event(content: str, number: int = 0) -> bytes:
     """Return an event with a fragment of the reply, and a number in another field."""
     choice = {"index": 0, "delta": {"content": content}, "logprobs": None, "finish_reason": None}
     value = {
@@ -37,7 +34,6 @@ def event(content: str, number: int = 0, **more: object) -> bytes:
         "service_tier": "default",
         "system_fingerprint": "fp_44709d6fcb",
         "choices": [choice],
-        **more,
     }
     return f"data: {json.dumps(value, separators=(',', ':'))}\n\n".encode()
 
@@ -51,14 +47,9 @@ def chunk(piece: bytes) -> bytes:
 def pieces(framing: str, fragments: int) -> tuple[str, list[bytes]]:
     """Return a body's headers, and the body in the pieces that are written one by one."""
     words = itertools.islice(itertools.cycle(WORDS), fragments)
-    events = [
-        event(f" {word}", usage={"prompt_tokens": 9, "completion_tokens": at})
-        if framing == "usage"
-        else event(f" {word}", at * (framing == "changing"))
-        for at, word in enumerate(words)
-    ]
+    events = [event(f" {word}", at * (framing == "changing")) for at, word in enumerate(words)]
     events.append(b"data: [DONE]\n\n")
-    if framing in ("chunked", "changing", "usage"):
+    if framing in ("chunked", "changing"):
         return "Transfer-Encoding: chunked", [*map(chunk, events), b"0\r\n\r\n"]
     if framing == "many":
         groups = (events[at : at + TOGETHER] for at in range(0, len(events), TOGETHER))
@@ -84,18 +75,16 @@ class Connection:
     def serve(self) -> None:
         """Answer until the client has closed."""
         while ask := self._ask():
-            framing, fragments, rate = ask
-            headers, body = pieces(framing, 0 if rate else fragments)
+            framing, fragments = ask
+            headers, body = pieces(framing, fragments)
             head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{headers}\r\n\r\n"
             self._sock.sendall(head.encode())
-            if rate:
-                self._pace(fragments, rate)
             for piece in body:
                 self._sock.sendall(piece)
             if framing == "close":
                 return
 
-    def _ask(self) -> tuple[str, int, int] | None:
+    def _ask(self) -> tuple[str, int] | None:
         """Read a request; ``None`` when there is no other."""
         while (end := self._came.find(b"\r\n\r\n")) < 0:
             if not (piece := self._sock.recv(65_536)):
@@ -106,45 +95,29 @@ class Connection:
         while len(self._came) < length:
             self._came += self._sock.recv(65_536)
         body, self._came = self._came[:length], self._came[length:]
-        framing, fragments, rate = json.loads(body)["messages"][-1]["content"].split()
-        return framing, int(fragments), int(rate)
-
-    def _pace(self, fragments: int, rate: int) -> None:
-        """Send fragments one by one, each of which is the time when it was sent."""
-        start = time.monotonic()
-        for number in range(fragments):
-            time.sleep(max(0.0, start + number / rate - time.monotonic()))
-            self._sock.sendall(chunk(event(f"{time.monotonic():.7f} ")))
+        framing, fragments = json.loads(body)["messages"][-1]["content"].split()
+        return framing, int(fragments)
 
 
 def main() -> None:
-    """Serve on a port that is printed; with a certificate where one is named."""
+    """Serve on a port that is printed."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-    context = None
-    if len(sys.argv) > 1:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(sys.argv[1])
     print(listener.getsockname()[1], flush=True)  # noqa: T201 - read by the process that started it
     while True:
         sock, _ = listener.accept()
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=_serve, args=[sock, context], daemon=True).start()
+        threading.Thread(target=_serve, args=[sock], daemon=True).start()
 
 
-def _serve(sock: socket.socket, context: ssl.SSLContext | None) -> None:
+def _serve(sock: socket.socket) -> None:
     with contextlib.suppress(OSError), sock:
-        Connection(sock if context is None else context.wrap_socket(sock, server_side=True)).serve()
+        Connection(sock).serve()
 
 
 @contextlib.contextmanager
-def running(certificate: str = "") -> Iterator[int]:
-    """Give the port of such a server, which runs as long as the block.
-
-    Args:
-        certificate: path of a PEM file with a key and its certificate; empty for no TLS.
-    """
-    command = [sys.executable, __file__, *filter(None, [certificate])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def running() -> Iterator[int]:
+    """Give the port of such a server, which runs as long as the block."""
+    with subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield int(process.stdout.readline())

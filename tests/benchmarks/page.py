@@ -3,9 +3,7 @@
 A loopback server sends prose, lists, tables, code and formulas at a steady pace, in fragments of
 five characters: 3,000 in 6 s, and 30,000 in 60 s. The page notes when it has drawn the output
 anew, its long tasks (the browser's word for what blocks the main thread for 50 ms and more),
-and what the kernel says to it. The same is then done with plain prose, with two views of the
-notebook, and in one whose cell is scrolled away and back while the reply comes. Each figure is
-divided by its limit.
+and what the kernel says to it. Each figure is divided by its limit.
 """
 
 from __future__ import annotations
@@ -65,11 +63,9 @@ To know more, read on in the next part, which says the same in the same words.
 Nothing that is said here depends on what was said before, so a reader who is in a hurry may skip
 it; the figures at the end are about the page that shows these words, and not about the words.
 """
-PLAIN: Final = PART.partition("```\n\n")[2]
-"""The same without anything but paragraphs; each part has the same words."""
 WATCH: Final = """
   const noted = window.noted = {
-    drawn: [], tasks: [0], ours: [0], seen: 0, messages: 0, bytes: 0, all: 0,
+    drawn: [], tasks: [0], ours: [0], seen: 0, messages: 0, bytes: 0,
   };
   const observe = (kind, take) => new PerformanceObserver(list => list.getEntries().forEach(take))
     .observe({type: kind});
@@ -93,22 +89,20 @@ WATCH: Final = """
   }).observe(output, {childList: true, subtree: true});
   panel.sessionContext.session.kernel.iopubMessage.connect((_, {header, content}) => {
     if (!/display_data$|^comm_msg$/.test(header.msg_type)) return;
-    noted.all += JSON.stringify(content).length;
     if (end) return;
     noted.messages += 1;
-    noted.bytes = noted.all;
+    noted.bytes += JSON.stringify(content).length;
   });
 """
-AWAY: Final = "const box = notebook.node.querySelector('.jp-WindowedPanel-outer'); box.scrollTop = "
 
 
 class Paced:
     """A service that sends so many fragments at a steady pace, and notes when it sent the end."""
 
-    def __init__(self, count: int, part: str = PART) -> None:
+    def __init__(self, count: int) -> None:
         """Cut the reply into fragments as a tokenizer would."""
         size = count * A_FRAGMENT
-        text = "".join(part.format(number=number) for number in range(2 + 2 * size // len(part)))
+        text = "".join(PART.format(number=number) for number in range(2 + 2 * size // len(PART)))
         text = f"{text[: size - len(LAST) - 2]}\n\n{LAST}"
         self.size = len(text)
         self.fragments = [text[at : at + A_FRAGMENT] for at in range(0, size, A_FRAGMENT)]
@@ -141,10 +135,7 @@ def rows() -> Iterator[Row]:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         front = open_front(stack, Path(folder), program)
         for count in (3_000, 30_000):
-            yield from measured(front, count, "left alone")
-            yield from measured(front, count, "of plain prose", part=PLAIN)
-        yield from measured(front, 3_000, "in two views", views=2)
-        yield from measured(front, 3_000, "scrolled away and back", scrolls=True)
+            yield from measured(front, count)
 
 
 def open_front(stack: ExitStack, folder: Path, program: str) -> rig.Front:
@@ -162,55 +153,28 @@ def open_front(stack: ExitStack, folder: Path, program: str) -> rig.Front:
     return rig.Front("lab", server, context)
 
 
-def measured(
-    front: rig.Front,
-    count: int,
-    how: str,
-    *,
-    part: str = PART,
-    views: int = 1,
-    scrolls: bool = False,
-) -> Iterator[Row]:
-    """Ask once for so many fragments, which is the kernel's first question.
-
-    Args:
-        front: the front end.
-        count: how many fragments the reply has.
-        how: what is done meanwhile, in words.
-        part: what the reply has again and again.
-        views: in how many views of the notebook the page shows it.
-        scrolls: whether the cell is scrolled out of sight once, and back.
-    """
-    service = Paced(count, part)
+def measured(front: rig.Front, count: int) -> Iterator[Row]:
+    """Ask once for so many fragments, which is the kernel's first question."""
+    service = Paced(count)
     with loopback.Server(service) as listening:
         setup = "%load_ext chatmagic\n%config ChatMagics.auth = 'none'\n"
-        lines = ["1", *["# a line\n" * 40] * 3]
-        book = front.open([f"{setup}%chat_connect {listening.origin}", *lines])
+        book = front.open([f"{setup}%chat_connect {listening.origin}", "1"])
         book.run(0)
-        for _ in range(views - 1):
-            book.command("docmanager:clone")
         book.js(WATCH, LAST)
         book.write(1, "%%chat --no-history\nGo on.")
         book.start(1)
-        if scrolls:
-            book.until("window.noted.drawn.length > 5")
-            book.js(f"{AWAY} 9e9")
-            book.until("window.noted.messages > 15")
-            book.js(f"{AWAY} 0")
         service.sent.wait()
         book.until("window.noted.seen > 0")
         book.ended(1)
         noted = book.js("return window.noted")
-        for row in _rows(service, noted, gaps=not scrolls):
-            yield row._replace(what=f"{row.what}; {count:,} fragments {how}")
+        for row in _rows(service, noted):
+            yield row._replace(what=f"{row.what}; {count:,} fragments")
         book.close()
 
 
-def _rows(service: Paced, noted: dict[str, Any], *, gaps: bool) -> Iterator[Row]:
-    if gaps:
-        drawn = noted["drawn"]
-        longest = max(after - before for before, after in itertools.pairwise(drawn))
-        yield _row("longest gap between two drawings", longest, 200, "ms")
+def _rows(service: Paced, noted: dict[str, Any]) -> Iterator[Row]:
+    longest = max(after - before for before, after in itertools.pairwise(noted["drawn"]))
+    yield _row("longest gap between two drawings", longest, 200, "ms")
     late = noted["seen"] - 1000 * service.ended
     yield _row("from the last fragment to the screen", late, 150, "ms")
     yield _row("longest piece of work of ours in the page", max(noted["ours"]), 50, "ms")
@@ -218,7 +182,6 @@ def _rows(service: Paced, noted: dict[str, Any], *, gaps: bool) -> Iterator[Row]
     seconds = service.ended - service.began
     yield _row("messages", noted["messages"] / seconds, 12, "a second")
     yield _row("bytes", noted["bytes"] / service.size, 8, "those of the text")
-    yield _row("bytes, the last state's too", noted["all"] / service.size, 8, "those of the text")
 
 
 def _row(what: str, figure: float, limit: float, unit: str, target: str = "≤ 1") -> Row:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import ssl
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
@@ -89,23 +88,10 @@ def requests_read1(url: str) -> Read:
     return read
 
 
-def requests_lines(url: str) -> Read:
-    """Return a reader of ``requests`` that takes its lines, as most examples do."""
-    session = requests.Session()
-
-    def read(ask: str, each: Each) -> None:
-        with session.post(url + PATH, json=body_of(ask), stream=True) as response:
-            for line in response.iter_lines():
-                if line.startswith(b"data: ") and not line.startswith(b"data: [DONE]"):
-                    each(content_of(line[6:]))
-
-    return read
-
-
-def httpx_sse_client(url: str, verify: ssl.SSLContext | bool = True) -> Read:
+def httpx_sse_client(url: str) -> Read:
     """Return a reader of ``httpx-sse``."""
     httpx, connect_sse = import_module("httpx"), import_module("httpx_sse").connect_sse
-    client = httpx.Client(verify=verify)
+    client = httpx.Client()
 
     def read(ask: str, each: Each) -> None:
         with connect_sse(client, "POST", url + PATH, json=body_of(ask)) as source:

@@ -1,11 +1,10 @@
-"""CPU that a fragment costs from socket to caller, and how much later it comes.
+"""CPU that a fragment costs from socket to caller, in each framing.
 
 Measured beside a raw socket with the least parser: what it reads is the limit.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
@@ -21,7 +20,6 @@ ROUNDS: Final = 5
 FRAMINGS: Final = {
     "chunked": "one event a chunk",
     "changing": "one event a chunk, each with another time",
-    "usage": "one event a chunk, each with its usage",
     "many": f"{framing_server.TOGETHER} events a chunk",
     "close": "until close",
     "length": "Content-Length",
@@ -30,19 +28,17 @@ FRAMINGS: Final = {
 
 
 def rows() -> Iterator[Row]:
-    """Take the figures of each framing at full speed, then those at a pace."""
+    """Take the figures of each framing at full speed."""
     with framing_server.running() as port:
         reading = _readers(port)
         for framing, words in FRAMINGS.items():
             taking = {n: r for n, r in reading.items() if framing != "gzip" or n != RAW}
-            ask = f"{framing} {FRAGMENTS} 0"
+            ask = f"{framing} {FRAGMENTS}"
             costs = by_turns({n: partial(_cost, r, ask) for n, r in taking.items()}, ROUNDS)
             base = RAW if RAW in taking else "read1"
             target = "below httpx-sse, openai, aiohttp; ≤ 3"
             what = f"CPU a fragment, {words}"
             yield Row(what, {n: 1e6 * c for n, c in costs.items()}, "µs", base, target)
-        for rate in (50, 600):
-            yield from _paced(reading, rate)
 
 
 def _readers(port: int) -> dict[str, Read]:
@@ -57,7 +53,6 @@ def _readers(port: int) -> dict[str, Read]:
         RAW: readers.raw_socket(port),
         "chatmagic": readers.chatmagic_client(url),
         "read1": readers.requests_read1(url),
-        "iter_lines": readers.requests_lines(url),
         **{n: peer(url) for n, peer in peers.items() if not absent & set(readers.PEERS[n])},
     }
 
@@ -68,26 +63,3 @@ def _cost(read: Read, ask: str) -> float:
     spent = cpu(lambda: read(ask, fragments.append))
     assert len(fragments) == FRAGMENTS
     return spent / FRAGMENTS
-
-
-def _paced(reading: dict[str, Read], rate: int) -> Iterator[Row]:
-    """Take CPU and delay at so many fragments a second, over two seconds each."""
-    ask = f"chunked {2 * rate} {rate}"
-    delays: dict[str, list[float]] = {name: [] for name in reading}
-
-    def cost(name: str) -> float:
-        late: list[float] = []
-        spent = cpu(
-            lambda: reading[name](ask, lambda sent: late.append(time.monotonic() - float(sent)))
-        )
-        delays[name] += late[5:]
-        return spent / len(late)
-
-    costs = by_turns({name: partial(cost, name) for name in reading}, 2)
-    what = f"CPU a fragment, one event a chunk, {rate} a second"
-    yield Row(what, {n: 1e6 * c for n, c in costs.items()}, "µs", RAW, "≤ 3")
-    for share, target in ((0.5, "≤ 0.1 ms added"), (0.99, "≤ 2 ms added")):
-        late = {n: 1e3 * sorted(d)[int(share * len(d))] for n, d in delays.items()}
-        added = late["chatmagic"] - late[RAW]
-        what = f"delay, p{share:.0%} at {rate} a second ({added:+.3f} ms)".replace("%", "")
-        yield Row(what, late, "ms", RAW, target)
