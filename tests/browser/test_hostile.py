@@ -312,7 +312,7 @@ def _changed(book: Book, saved: dict[str, Any]) -> Book:
 
 def _exported(path: Path, context: BrowserContext, trap: loopback.Server) -> None:
     """Look at what nbconvert makes of it; what its own template fetches is its own."""
-    exported, _ = HTMLExporter().from_filename(str(path))  # type: ignore[no-untyped-call]
+    exported, _ = HTMLExporter().from_filename(str(path))
     path.with_suffix(".html").write_text(exported, encoding="utf-8")
     page = context.new_page()
     page.route(re.compile("^https:"), lambda route: route.abort())

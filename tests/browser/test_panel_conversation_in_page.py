@@ -298,7 +298,7 @@ def test_a_panel_that_does_not_run_says_what_to_do(lab: Callable[..., Book]) -> 
     book.until(SAVED, "<strong>kept</strong>")
     saved = book.save()
     path = book.front.server.folder / book.path
-    exported, _ = HTMLExporter().from_filename(str(path))  # type: ignore[no-untyped-call]
+    exported, _ = HTMLExporter().from_filename(str(path))
     tab = book.page.context.new_page()
     tab.route("**/*", lambda route: route.abort())
     tab.set_content(exported, wait_until="domcontentloaded")

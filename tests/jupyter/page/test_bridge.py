@@ -471,7 +471,7 @@ def test_a_front_end_that_closes_the_comm_closes_it_for_itself(front: Front) -> 
     """One without our script does so; the kernel goes on listening to the others."""
     front.ask("a")
     manager = comm.get_comm_manager()
-    manager.comm_close(None, "", {"content": {"comm_id": front.comm.comm_id, "data": {}}})  # type: ignore[arg-type]
+    manager.comm_close(None, "", {"content": {"comm_id": front.comm.comm_id, "data": {}}})
     assert manager.get_comm(front.comm.comm_id) is front.comm
     front.say("a", opened=True)
     front.hears({"kind": "marks", "notebook": "n", "marks": {}})
