@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import compileall
 import gc
+import importlib
 import os
 import signal
 import ssl
@@ -69,7 +70,7 @@ MEASURING: Final = pytest.StashKey[Coverage]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the byte code that many programs will load, and measure each test once.
+    """Make the byte code that many programs will load, and measure what an import reaches.
 
     Where Python writes none, every kernel that a test starts would compile the package. And in
     a worker pytest-cov begins two measurements, the first of which would go on for ever.
@@ -77,18 +78,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "unmeasured: takes long, and reaches nothing by itself")
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "chatmagic", quiet=1)
+        for path in PURE:
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     elif (early := Coverage.current()) is not None:
         early.stop()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let ``--cov`` measure what is imported, and from here on each test that is of use to it.
-
-    Where ``-n 2`` starts two workers, each runs one file after the other: the longest come first.
-    """
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Have ``--cov`` measure nothing from here on but each test that is of use to it."""
     if (coverage := Coverage.current()) is not None:
         coverage.stop()
-        config.stash[MEASURING] = coverage
+        session.config.stash[MEASURING] = coverage
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where ``-n`` starts workers, each runs one file after the other: the longest come first."""
     if hasattr(config, "workerinput"):
         items.sort(key=_place)
     # Thousands of tests leave much that stays; to look through it all takes a tenth of their time.
