@@ -2,10 +2,9 @@
 
 Before a row is sent, there is room for its line: blanks behind the last one, which the line
 overwrites when its row has ended. So a disk that is full refuses a row before it is paid for, and a
-process which is killed has lost no row that ended before. A line is brought to the disk (``fsync``)
-once a second and at the end, so that a power cut takes the last second at most. A row that is asked
-again has another line; the last one counts. One job at a time has the file: another one is refused,
-where the system has locks.
+process which is killed has lost no row that ended before. Each line is brought to the disk
+(``fsync``). A row that is asked again has another line; the last one counts. One job at a time has
+the file: another one is refused, where the system has locks.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final, Self, cast
 
 from chatmagic._json import (
@@ -41,8 +39,6 @@ from chatmagic.text import without_lone_surrogates
 if sys.platform != "win32":
     import fcntl
 
-SYNCED_EVERY: Final = 1.0
-"""Seconds between two times at which what was written is brought to the disk."""
 BEGINNING: Final = b'{"key": "'
 """How each line begins, by which a file of rows is known."""
 ROOM: Final = 65_536
@@ -152,7 +148,6 @@ class JobFile:
         self._lock = threading.RLock()
         self._end = self._room = 0
         self._longest = ROOM // 2
-        self._synced = 0.0
         self._is_ours = False
 
     def open(self) -> Self:
@@ -165,17 +160,22 @@ class JobFile:
         Raises:
             InputError: it cannot be opened, another job has it, or it is another file.
         """
-        if self._replays:
-            self._read_only()
-            return self
+        mode, opener = ("r", None) if self._replays else ("r+", _created)
         try:
             # Not to append, as a line overwrites its room.
-            self._file = FileIO(self.path, "r+", opener=_created)
+            self._file = FileIO(self.path, mode, opener=opener)
         except (OSError, ValueError) as error:
-            raise self._refused("written", error) from None
-        self._lock_file(self._file)
+            if self._replays and isinstance(error, FileNotFoundError):
+                return self
+            done = "read" if self._replays else "written"
+            why = getattr(error, "strerror", None) or "this is not the name of a file"
+            raise InputError(
+                f"{self.path.name} cannot be {done}: {why}. Nothing was sent."
+            ) from None
+        if not self._replays:
+            self._lock_file(self._file)
         self._read(self._file)
-        self._is_ours = True
+        self._is_ours = not self._replays
         return self
 
     def is_answered(self, key: str) -> bool:
@@ -208,8 +208,7 @@ class JobFile:
         with self._lock:
             try:
                 self._write(line)
-                if monotonic() - self._synced > SYNCED_EVERY:
-                    self._sync(file)
+                os.fsync(file.fileno())
             except OSError as error:
                 with swallowed(OSError):
                     os.ftruncate(file.fileno(), self._end)
@@ -280,7 +279,7 @@ class JobFile:
                 yield None if at is None else RowReply.from_line(file.readline())
 
     def close(self) -> None:
-        """Bring the last lines to the disk, and close the file; may be repeated.
+        """Take away the room, and close the file; may be repeated.
 
         A file without any line is taken away.
         """
@@ -288,18 +287,9 @@ class JobFile:
             with swallowed(OSError):
                 if self._is_ours:
                     os.ftruncate(self._file.fileno(), self._end)
-                    self._sync(self._file)
                 if self._is_ours and not self._end:
                     self.path.unlink()
             self._file.close()
-
-    def _read_only(self) -> None:
-        try:
-            self._read(None)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise self._refused("read", error) from None
 
     def _lock_file(self, file: FileIO) -> None:
         if sys.platform == "win32":
@@ -315,13 +305,13 @@ class JobFile:
         except OSError as error:
             log_swallowed(error)  # a file system without locks
 
-    def _read(self, file: FileIO | None) -> None:
+    def _read(self, file: FileIO) -> None:
         """Note where each row's last line is; end or drop a last line that was not ended.
 
         A line that a power cut has torn costs its row alone.
 
         Args:
-            file: where that is done; ``None`` leaves the last line as it is.
+            file: where that is done, unless it is only read.
         """
         wrong, is_ended = 0, True
         with self.path.open("rb") as lines:
@@ -344,7 +334,7 @@ class JobFile:
                 "file is as it was.",
                 hint="Name another file=….",
             )
-        if file is not None:
+        if not self._replays:
             os.ftruncate(file.fileno(), self._end)
             if not is_ended:
                 self._write(b"\n")
@@ -356,14 +346,6 @@ class JobFile:
         self._failed.discard(key)
         if reply.error is not None and not self._replays:
             self._failed.add(key)
-
-    def _sync(self, file: FileIO) -> None:
-        os.fsync(file.fileno())
-        self._synced = monotonic()
-
-    def _refused(self, what: str, error: OSError | ValueError) -> InputError:
-        why = getattr(error, "strerror", None) or "this is not the name of a file"
-        return InputError(f"{self.path.name} cannot be {what}: {why}. Nothing was sent.")
 
 
 def _created(path: str, flags: int) -> int:

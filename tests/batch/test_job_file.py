@@ -12,7 +12,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from chatmagic.batch import job_file
 from chatmagic.batch.job_file import BEGINNING, JobFile, RowReply, replay_key
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Usage
@@ -187,21 +186,15 @@ def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:
     assert [each and each.text for each in file.replies(KEYS[2:3])] == ["yes"]
 
 
-def test_lines_are_brought_to_the_disk_once_a_second(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And at the end."""
-    synced: list[int] = []
-    now = 100.0
-    monkeypatch.setattr(job_file, "monotonic", lambda: now)
-    monkeypatch.setattr("os.fsync", synced.append)
+def test_each_line_is_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the next row is sent."""
+    sync = Mock()
     file = JobFile(tmp_path / "job.jsonl").open()
-    for number in range(5):
+    monkeypatch.setattr("os.fsync", sync)
+    for number in range(3):
         file.append(reply(number))
-        now += 0.4
-    assert len(synced) == 2
+        assert sync.call_count == number + 1
     file.close()
-    assert len(synced) == 3
 
 
 KEY = "ab" * 32
