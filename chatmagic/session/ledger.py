@@ -185,7 +185,7 @@ class Meter:
         unknown: how many requests there are whose cost no figure tells.
         awaited: how many there are whose cost the next figure tells.
         is_emulator: whether an emulator answers, which takes no credits of anybody.
-        lately: what each of the last ten requests took whose cost is known, and how sure that is.
+        costs: credits that each of the last ten requests took whose cost is known, oldest first.
     """
 
     latest: dict[object, Figures] = field(default_factory=dict)
@@ -197,7 +197,7 @@ class Meter:
     unknown: int = 0
     awaited: int = 0
     is_emulator: bool = False
-    lately: deque[tuple[int, Sure]] = field(default_factory=lambda: deque(maxlen=LATELY))
+    costs: deque[int] = field(default_factory=lambda: deque(maxlen=LATELY))
 
     @property
     def credits(self) -> Credits | None:
@@ -206,21 +206,9 @@ class Meter:
         return None if latest is None else latest.credits
 
     @property
-    def costs(self) -> list[int]:
-        """Credits that each of the last ten requests took whose cost is known, the latest first."""
-        costs: list[int] = []
-        latest_mean: int | None = None
-        for cost, sure in reversed(tuple(self.lately)):
-            # A later mean is nearer to the truth, and no earlier one was too low.
-            nearest = cost if sure == "alone" or latest_mean is None else min(cost, latest_mean)
-            latest_mean = nearest if sure == "several" else latest_mean
-            costs.append(nearest)
-        return costs
-
-    @property
     def dearest(self) -> int | None:
         """Most credits that one took lately, at least 1; ``None`` is unknown."""
-        return max(1, *self.costs) if self.lately else None
+        return max(1, *self.costs) if self.costs else None
 
     @property
     def used(self) -> int:
@@ -234,7 +222,7 @@ class Meter:
         Args:
             requests: how many they are.
         """
-        return math.ceil(requests * mean(costs)) if (costs := self.costs) else None
+        return math.ceil(requests * mean(self.costs)) if self.costs else None
 
     def turns_left(self, remaining: int) -> int | None:
         """Return about how many more such requests the credits allow, by the mean.
@@ -245,12 +233,12 @@ class Meter:
         Returns:
             ``None`` where no cost is known, and where all were 0.
         """
-        return int(remaining / mean(costs)) if any(costs := self.costs) else None
+        return int(remaining / mean(self.costs)) if any(self.costs) else None
 
     @property
     def tells_no_cost(self) -> bool:
         """Whether the answers so far do not tell the cost of a request."""
-        return self.answers >= (3 if self.latest else 1) and not self.lately
+        return self.answers >= (3 if self.latest else 1) and not self.costs
 
     def begin(self, *, alone: bool) -> None:
         """Count a request that begins.
@@ -296,7 +284,10 @@ class Meter:
         each = took if is_alone else -(-self.fallen // self.figures)
         row = replace(row, each=each, sure="alone" if is_alone else "several")
         if row.entry != "models":  # no question
-            self.lately.append((each, row.sure))
+            # A later mean of a batch is nearer to the truth, and no earlier one was too low.
+            for at in range(-min(self.figures - 1, len(self.costs)), 0):
+                self.costs[at] = min(self.costs[at], each)
+            self.costs.append(each)
         return row
 
 

@@ -78,6 +78,7 @@ class RowAsker:
             (),
             environment.named,
         )
+        self.environment = environment
         self.ledger = ledger
         self._ask = ask
         self._cell = environment.cell()[0]
@@ -102,8 +103,7 @@ class RowAsker:
     @property
     def job(self) -> str:
         """Digest by which a job is known that names no file; a replay knows no service."""
-        front = [value.text for value in self._front]
-        return digest([self._ask.prompt, front, self._ask.parameters])
+        return digest([self._ask.prompt, [v.text for v in self._front], self._ask.parameters])
 
     def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, ChatError | None]:
         """Return a row's request, and why it is not to be sent.
@@ -382,10 +382,7 @@ class Bar:
 
 
 def run(
-    environment: Environment,
-    ledger: Ledger,
-    clients: ClientPool,
-    ask: Ask,
+    asker: RowAsker,
     source: object,
     *,
     workers: int,
@@ -398,10 +395,7 @@ def run(
     """Quote a job, start it where that is agreed to, and return its result or its handle.
 
     Args:
-        environment: says where it is asked.
-        ledger: counts the requests.
-        clients: the session's.
-        ask: the template as its prompt, and the options of each question.
+        asker: makes and sends the requests.
         source: a table, a list, an iterable, or a collection in parts.
         workers: as :meth:`chatmagic.session.session.Session.map` has it, as all that follow.
         file: the job's file; ``None`` is one in the working folder.
@@ -416,8 +410,7 @@ def run(
     """
     if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
         raise InputError(f"workers is a number from 1 to {MOST_WORKERS}. Nothing was sent.")
-    rows, asker = Rows(source), RowAsker(environment, ledger, clients, ask)
-    replayed = asker.replayed
+    rows, environment, replayed = Rows(source), asker.environment, asker.replayed
     refuse_taken(source, parsed=asker.is_parsed)
     path = Path(file or f"map-{asker.job[:12]}.jsonl").expanduser().absolute()
     kept = JobFile(path, replays=replayed is not None)
@@ -425,7 +418,7 @@ def run(
     try:
         tasks = Tasks(rows, asker.compose, asker.address, kept.open(), keeps=keep)
         if replayed is None:
-            ledger.budgets()  # one that cannot be read is told before anything is sent
+            asker.ledger.budgets()  # one that cannot be read is told before anything is sent
             if not yes and tasks.listed != []:
                 _agree(quote(tasks, asker))
         asked = tasks if replayed is None else _refused(tasks, replayed.config.name)
@@ -433,7 +426,7 @@ def run(
         if kept.unread:
             what = counted(kept.unread, "line")
             notify(environment, f"{what} of {path.name} cannot be read: that row is asked again.")
-        handle = MapHandle(job, tasks, lambda: _result(environment, tasks, asker, job))
+        handle = MapHandle(job, tasks, lambda: _result(tasks, asker, job))
         if block:
             return handle.run(is_watched=environment.is_watched())
         handle.start()
@@ -446,17 +439,17 @@ def run(
         # Again, for an interrupt anywhere; the job itself closes it otherwise.
         if handle is None or not handle.is_running:
             kept.close()
-        ledger.tell()
+        asker.ledger.tell()
 
 
-def _result(environment: Environment, tasks: Tasks, asker: RowAsker, job: Job) -> Any:
+def _result(tasks: Tasks, asker: RowAsker, job: Job) -> Any:
     """Return the rows of a job that has ended with what came of them; say how many failed."""
     total, failed, path = tasks.total, job.progress.failed, tasks.file.path
     if failed:
         where = "column error" if is_table(tasks.rows.source) else "error of each"
         where = where if tasks.keeps else f"error in {path.name}"
         words = f"{total - failed:,} of {total:,} answered, {failed:,} failed: {where}."
-        notify(environment, words)
+        notify(asker.environment, words)
     if not tasks.keeps:
         return path
     replies = [_with_value(reply, asker) for reply in tasks.file.replies(tasks.keys)]
@@ -502,23 +495,17 @@ def quote(tasks: Tasks, asker: RowAsker) -> str:
         tasks: the rows to ask.
         asker: sends them.
     """
-    listed, file = tasks.listed, tasks.file.path.name
+    listed, to = tasks.listed, f"nswers go to {tasks.file.path.name}"
+    problems = [task.problem for task in listed or () if task.problem is not None]
     if listed is None:
-        words = (
-            "The rows are read as they are needed, so how many there are is not known. Answers go "
-            f"to {file}."
-        )
+        words = f"The rows are read as they are needed, so how many there are is not known. A{to}."
         each = _credits(asker.meter, 1)
         words += "" if each is None else f" A request took {each} lately."
-        problems = []
     else:
-        problems = [task.problem for task in listed if task.problem is not None]
         sent = [task.request for task in listed if task.problem is None]
         failed = f" ({tasks.failed:,} of them failed before and come first)" if tasks.failed else ""
-        words = (
-            f"{counted(tasks.rows.count or 0, 'row')}, {len(sent):,} to ask{failed}; answers go to "
-            f"{file}. {_size(sent, asker)}."
-        )
+        rows = counted(tasks.rows.count or 0, "row")
+        words = f"{rows}, {len(sent):,} to ask{failed}; a{to}. {_size(sent, asker)}."
     credits = asker.credits
     if credits is not None and credits.remaining is not None:
         words += f" {counted(credits.remaining, 'credit')} left; others may share them."

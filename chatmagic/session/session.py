@@ -48,7 +48,6 @@ from chatmagic.conversation.request_facts import (
     TokenRate,
     parts_of,
 )
-from chatmagic.conversation.schema_text import Schema
 from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import (
     Steering,
@@ -281,7 +280,6 @@ class Session:
             ChatInterrupted: a person stopped it; the same holds.
         """
         owner, execution = self.environment.cell()
-        name, form = _given(schema)
         ask = Ask(
             text,
             max_tokens=max_tokens,
@@ -293,9 +291,8 @@ class Session:
             thread=thread,
             hide=hide,
             format=format,
-            schema=name,
-            form=form,
             allow_secrets=allow_secrets,
+            **_given(schema),
             fit=fit,
             owner=owner,
             execution=execution,
@@ -375,7 +372,6 @@ class Session:
                 came is in the file.
             ChatInterrupted: a person stopped it; the same holds.
         """
-        name, form = _given(schema)
         ask = Ask(
             template,
             max_tokens=max_tokens,
@@ -384,22 +380,12 @@ class Session:
             stream=stream,
             history=False,
             format=format,
-            schema=name,
-            form=form,
             allow_secrets=allow_secrets,
+            **_given(schema),
         )
+        asker = many.RowAsker(self.environment, self.ledger, self.clients, ask)
         return many.run(
-            self.environment,
-            self.ledger,
-            self.clients,
-            ask,
-            rows,
-            workers=workers,
-            file=file,
-            wait=wait,
-            yes=yes,
-            keep=keep,
-            block=block,
+            asker, rows, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
         )
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Outcome:
@@ -553,12 +539,12 @@ class Session:
         self.clients.close()
 
 
-def _given(schema: object) -> tuple[str | None, Schema | None]:
-    """Return the name of a schema, and the schema; for none ``None`` twice."""
+def _given(schema: object) -> dict[str, Any]:
+    """Return the facts of an ask that a schema gives: its name, and the schema as it is read."""
     if schema is None:
-        return None, None
+        return {}
     name = forms.name_of(schema)
-    return name, forms.schema_of(schema, name)
+    return {"schema": name, "form": forms.schema_of(schema, name)}
 
 
 _UNSENT: Final = "Nothing was sent."

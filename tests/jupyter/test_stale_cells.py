@@ -45,7 +45,7 @@ def enter(session: Session, row: LedgerRow) -> None:
     """Enter a request into a session's ledger."""
     session.ledger.rows.append(row)
     if row.each is not None:
-        session.ledger.meter(row.service).lately.append((row.each, "alone"))
+        session.ledger.meter(row.service).costs.append(row.each)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_cost_is_unknown_after_answers_that_tell_none() -> None:
     ]:
         meter = Meter(dict(latest), answers=answers)
         assert meter.tells_no_cost == tells_no_cost
-        meter.lately.append((3, "alone"))
+        meter.costs.append(3)
         assert not meter.tells_no_cost
 
 
@@ -187,17 +187,19 @@ def test_a_list_of_models_is_no_question() -> None:
     run(meter, seen(97), seen(94))
     meter.begin(alone=True)
     row = meter.end(replace(ROW, entry="models"), seen(94), None)
-    assert (row.took, meter.costs) == (0, [3])
+    assert (row.took, [*meter.costs]) == (0, [3])
 
 
 def test_an_estimate_goes_by_the_last_ten_costs() -> None:
-    """Of several at once an earlier mean counts no more than the latest."""
+    """Of several at once an earlier mean counts no more than a later one."""
     meter = Meter()
-    run(meter, *(seen(900 - number) for number in range(20)), seen(800), None)
-    assert meter.costs == [81, *[1] * 9]
-    meter.lately.clear()
-    meter.lately.extend([(9, "several"), (4, "several"), (3, "several"), (2, "alone")])
-    assert meter.costs == [2, 3, 3, 3]
+    run(meter, *(seen(900 - number) for number in range(20)), seen(800), seen(800), None)
+    assert [*meter.costs] == [*[1] * 8, 81, 0]
+    for number in range(3):
+        meter.begin(alone=not number)
+    for left in (791, 790, 788):
+        meter.end(ROW, seen(left), None)
+    assert [*meter.costs] == [*[1] * 5, 81, 0, 4, 4, 4]
 
 
 @examples(cost=st.integers(1, 50), remaining=st.integers(0, 10_000), count=st.integers(1, 10))
@@ -210,7 +212,7 @@ def test_a_constant_cost_tells_the_turns_that_are_left(
 
 def with_costs(*costs: int) -> Meter:
     """Return a meter of requests that took so many credits."""
-    return Meter(lately=deque((cost, "alone") for cost in costs))
+    return Meter(costs=deque(costs))
 
 
 def test_few_costs_tell_little() -> None:

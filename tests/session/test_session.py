@@ -772,7 +772,7 @@ def test_it_is_in_the_ledger_and_no_question() -> None:
         assert session.models()[1] is None
         rows = [(row.entry, row.took) for row in session.ledger]
         assert rows == [("python", None), ("python", 10), ("models", 1), ("models", None)]
-        assert session.ledger.meter(server.origin).costs == [10]
+        assert [*session.ledger.meter(server.origin).costs] == [10]
         # Of the first question's cost the budgets learn by the second.
         budgets = [Budget.parse(text, "it") for text in ("50", "50 turns")]
         assert [session.ledger.used(budget) for budget in budgets] == [21, 4]
