@@ -82,7 +82,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import chain
 from typing import Final, Self
 
 from chatmagic.conversation.cell_order import Layout
@@ -99,7 +98,7 @@ from chatmagic.conversation.slots import (
     with_slot,
 )
 from chatmagic.conversation.staleness import Causes, marks
-from chatmagic.conversation.steering import Item, ThreadStart
+from chatmagic.conversation.steering import Item
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Place, Window
 from chatmagic.errors import InputError
@@ -121,7 +120,7 @@ class Conversation:
         """For each cell that has run, the digest of what would go along of it now."""
         self.label: Callable[[str], str] = _in_notebook
         """Returns a cell's name for people by its hash."""
-        self._whole: State | None = None
+        self._thread: str | None = None
         self._passed: tuple[tuple[Slot, ...], Place] = (), Place()
 
     @classmethod
@@ -158,8 +157,10 @@ class Conversation:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The live turns in their order."""
-        return tuple(self._below().turns)
+        """The live turns in their order; of one thread, with those that it begins with."""
+        place = self._below()
+        turns = place.turns if self._thread is None else place.lines.get(self._thread, ())
+        return tuple(turns)
 
     @property
     def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
@@ -212,28 +213,13 @@ class Conversation:
         return len(self._now.undone)
 
     def of_thread(self, name: str) -> Self:
-        """Return one thread as a conversation of its own, to read.
+        """Return the same with the turns of one thread alone, to read.
 
         Args:
             name: the thread's.
         """
-        numbers = {turn.number for turn in self._below().lines.get(name, ())}
-
-        def kept(item: Item) -> tuple[Item, ...]:
-            if not isinstance(item, Turn):
-                return () if isinstance(item, ThreadStart) else (item,)
-            if item.number not in numbers:
-                return ()
-            # What was asked by name in the thread that this one begins with is of this one here.
-            return (item if item.thread in {None, name} else replace(item, thread=name),)
-
-        begin = Slot(-1, None, (ThreadStart(name),))
-        slots = (
-            replace(slot, items=tuple(chain.from_iterable(map(kept, slot.items))))
-            for slot in self._now.slots
-        )
         thread = copy(self)
-        vars(thread).update(_whole=self._now, _now=replace(self._now, slots=(begin, *slots)))
+        thread._thread = name  # noqa: SLF001 - its own
         return thread
 
     @property
@@ -323,8 +309,7 @@ class Conversation:
         Args:
             layout: as :meth:`marks` has it.
         """
-        now = self._whole or self._now
-        now = now if layout is None else _followed(now, layout)[0]
+        now = self._now if layout is None else _followed(self._now, layout)[0]
         return Causes(now, self.cells, self.label)
 
     def stale_turns(self) -> tuple[Turn, ...]:

@@ -471,46 +471,20 @@ def _value(option: Option, flag: str, word: str | None) -> object:
         ) from None
 
 
-_IN_BODY: Final = re.compile(
-    "(?:top|min)-[pk]|seed|stop|n|(?:top-)?logprobs|logit-bias|(?:frequency|presence|repetition)"
-    "-penalty|reasoning-effort|response-format|user"
-)
-"""Fields of a request, known from other clients, which only ``extra_body`` sets."""
-_NOT_HERE: Final = {
-    **dict.fromkeys(
-        ("--system", "--system-prompt"),
-        "%%chat_instructions gives instructions to the questions below it.",
-    ),
-    **dict.fromkeys(
-        ("--image", "--file", "--attach", "--audio"),
-        "Text alone is sent, as the service's interface has it; {{ name }} puts a value in.",
-    ),
-}
-"""Options of other clients, and what does that here, or why nothing does."""
-
-
 def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     """Return the error for a flag that does not exist, with the nearest one or its setting."""
     typed = flag.casefold()
     shown = one_line(flag, _SHOWN)
-    field = typed.removeprefix("--").replace("_", "-")
-    if _IN_BODY.fullmatch(field):
-        name = field.replace("-", "_")
-        return InputError(
-            f"{shown} is not an option. {_UNSENT}",
-            hint=f'%config ChatMagics.extra_body = {{"{name}": VALUE}} sends it with each request.',
-        )
-    if typed in _NOT_HERE:
-        return InputError(f"{shown} is not an option. {_UNSENT}", hint=_NOT_HERE[typed])
     setting = typed.removeprefix("--").replace("-", "_")
-    if setting in settings:
-        return InputError(
-            f"{shown} is not an option: {setting} is a setting. {_UNSENT}",
-            hint=f"%config ChatMagics.{setting} = VALUE sets it.",
-        )
-    meant = nearest_flag(typed, list(BY_FLAG))
-    question = "." if meant is None else f": did you mean {meant}?"
-    return InputError(f"{shown} is not an option{question} {_UNSENT}", hint=_HINT)
+    if typed in {"--system", "--system-prompt"}:
+        words, hint = "", "%%chat_instructions gives instructions to the questions below it."
+    elif setting in settings:
+        words, hint = f": {setting} is a setting", f"%config ChatMagics.{setting} = VALUE sets it."
+    else:
+        meant = nearest_flag(typed, list(BY_FLAG))
+        words, hint = "" if meant is None else f": did you mean {meant}?", _HINT
+    end = "" if words.endswith("?") else "."
+    return InputError(f"{shown} is not an option{words}{end} {_UNSENT}", hint=hint)
 
 
 def refuse_thread_and_ask(source: str) -> None:

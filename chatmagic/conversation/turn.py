@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
@@ -192,15 +193,6 @@ class Carried:
                 return False
         return True
 
-    def __deepcopy__(self, _memo: object) -> Carried:
-        """Return itself: it does not change, and its parents may be deep."""
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how it is made from a list, as deep as its parents may be."""
-        rows = [(each.number, each.digest, each.total, each.chain) for each in self._backwards()]
-        return _from_rows, (rows[::-1],)
-
     def __hash__(self) -> int:
         """Return the hash of a tuple of the numbers."""
         return hash(tuple(self))
@@ -214,14 +206,7 @@ NOTHING = Carried()
 """No turns."""
 
 
-def _from_rows(rows: Iterable[tuple[int, str | None, int, str | None]]) -> Carried:
-    carried = NOTHING
-    for row in rows:
-        carried = Carried(carried, *row)
-    return carried
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Turn(RequestFacts):
     """One question and its reply.
 
@@ -238,10 +223,6 @@ class Turn(RequestFacts):
     carried: Carried = NOTHING
     instructions: Value | None = None
     record: Record | None = field(default=None, compare=False, repr=False)
-    # Worked out once: each later request asks for them.
-    _asked: Message | None = field(default=None, init=False, compare=False, repr=False)
-    _replied: Message | None = field(default=None, init=False, compare=False, repr=False)
-    _digest: str | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def first(self) -> int:
@@ -258,24 +239,15 @@ class Turn(RequestFacts):
         """``complete``, ``interrupted`` or ``cut off``."""
         return self.reply.state
 
-    @property
+    @cached_property
     def messages(self) -> tuple[Message, Message]:
         """The two messages by which a later request carries this turn (fact 2)."""
-        if self._asked is None or self._replied is None:
-            asked, replied = Message("user", self.prompt), Message("assistant", self.reply.text)
-            object.__setattr__(self, "_asked", asked)
-            object.__setattr__(self, "_replied", replied)
-            return asked, replied
-        return self._asked, self._replied
+        return Message("user", self.prompt), Message("assistant", self.reply.text)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The digest by which a later request's record names this turn."""
-        if self._digest is None:
-            digest = turn_digest(self.prompt, self.reply.text)
-            object.__setattr__(self, "_digest", digest)
-            return digest
-        return self._digest
+        return turn_digest(self.prompt, self.reply.text)
 
     @property
     def recorded_digest(self) -> str:

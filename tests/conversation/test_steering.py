@@ -314,16 +314,14 @@ def test_a_turn_is_in_the_thread_of_the_start_above_it() -> None:
 
 
 def test_it_can_be_read_alone() -> None:
-    """Its numbers, its stale turns and its instructions are as in the whole."""
+    """Its numbers and its stale turns are as in the whole."""
     talk = abc()
-    talk.add(Instructions.of("Be terse.", owner="i"))
     talk.add(SQL)
     for name in "de":
         ask(talk, name, name, "1")
     ask(talk, "D", "d", "2")
     alone = talk.of_thread("sql")
     assert prompts(alone) == ["D", "e"]
-    assert [held and held.text for held in instructions_of(alone)] == ["Be terse."] * 3
     assert (prompts(alone.stale_turns()), len(talk)) == (["e"], 5)
     assert alone.turns[1] in alone.stale_turns()
     assert prompts(talk.of_thread("none")) == []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import pickle
 import tracemalloc
 from dataclasses import replace
 
@@ -157,7 +155,4 @@ def test_a_long_life_takes_little_memory_and_ends() -> None:
     assert size < 50_000 * 250
     assert carried[-1] == tuple(range(1, 50_000))
     assert carried[-1].chain is not None
-    assert copy.deepcopy(carried[-1]) is carried[-1]
-    loaded = pickle.loads(pickle.dumps(carried[-1]))  # noqa: S301 - our own
-    assert (loaded, loaded.chain) == (carried[-1], carried[-1].chain)
     carried.clear()
