@@ -66,11 +66,19 @@ def run(folder: Path, *, port: int, browser: bool) -> int:
     for what, names in (("copied", copied), ("kept as they are", kept)):
         if names:
             print(f"  {what}: {', '.join(names)}")
-    port, token = _free_port(port), secrets.token_hex(24)
+    try:
+        with socket.create_server((_HOST, port)) as listener:
+            port = listener.getsockname()[1]
+    except OSError as error:
+        raise InputError(
+            f"JupyterLab cannot listen on port {port} ({error.strerror}).",
+            hint="Leave --port out for any that is free.",
+        ) from None
+    token = secrets.token_hex(24)
     command = lab_command(folder, port=port, browser=browser)
     address = f"http://{_HOST}:{port}/{_PATH}?token={token}"
-    print(f"JupyterLab is starting. In a moment the demo is at\n  {address}\nCtrl-C ends it.")
-    sys.stdout.flush()
+    said = f"JupyterLab is starting. In a moment the demo is at\n  {address}\nCtrl-C ends it."
+    print(said, flush=True)
     with tempfile.TemporaryDirectory(prefix="chatmagic-", ignore_cleanup_errors=True) as name:
         return _run_lab(command, Path(name), token)
 
@@ -195,12 +203,14 @@ def lab_environment(environment: Mapping[str, str], private: Path) -> dict[str, 
 
 def _run_lab(command: list[str], private: Path, token: str) -> int:
     """Run JupyterLab until it ends or a signal asks to end, and return the exit code."""
-    page = private / "config" / "labconfig" / "page_config.json"
-    page.parent.mkdir(parents=True)
-    page.write_text(json.dumps({"disabledExtensions": {_NEWS: True}}), encoding="utf-8")
-    # In a file, which goes before a user's own; what a command says every user can list.
-    server_config = private / "config" / "jupyter_server_config.json"
-    server_config.write_text(json.dumps({"IdentityProvider": {"token": token}}), encoding="utf-8")
+    # In files, which go before a user's own; what a command says every user can list.
+    for name, content in {
+        "labconfig/page_config.json": {"disabledExtensions": {_NEWS: True}},
+        "jupyter_server_config.json": {"IdentityProvider": {"token": token}},
+    }.items():
+        file = private / "config" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content), encoding="utf-8")
     log, caught = private / "log", list[int]()
     with log.open("wb") as out, on_signals(lambda number, _: caught.append(number)):
         # In a session of its own it gets no Ctrl-C, and ends when it is terminated here.
@@ -242,32 +252,14 @@ def end(
     server.wait()
 
 
-def _free_port(port: int) -> int:
-    """Return the port if it is free; for 0, any free one."""
-    with socket.socket() as listener:
-        if os.name != "nt":  # there it would take a port that is in use
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((_HOST, port))
-        except OSError as error:
-            raise InputError(
-                f"JupyterLab cannot listen on port {port} ({error.strerror}).",
-                hint="Leave --port out for any that is free.",
-            ) from None
-        free: int = listener.getsockname()[1]
-    return free
-
-
 @contextmanager
 def on_signals(handler: Handler) -> Iterator[None]:
     """Handle the signals that ask to end by ``handler``; afterwards as before."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    hangup = getattr(signal, "SIGHUP", None)
+    numbers = [signal.SIGINT, signal.SIGTERM]
     # Under nohup a closing terminal is ignored.
-    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
-        before[hangup] = signal.getsignal(hangup)
-    for number in before:
-        signal.signal(number, handler)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:

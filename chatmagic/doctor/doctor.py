@@ -10,6 +10,7 @@ import contextlib
 import os
 import platform
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -28,10 +29,9 @@ from chatmagic.cassette.cassette import MODES, Cassette, CassetteConfig
 from chatmagic.client import config, keys, network_errors
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.transport import AtRest, Exchange, HttpTransport, Transport
+from chatmagic.client.transport import AtRest, HttpTransport, Transport
 from chatmagic.errors import ChatError, NotRecordedError
 from chatmagic.models import Message
-from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import Secret, redacted
 from chatmagic.protocol.url import EMULATOR, is_loopback, origin, origin_or_none
 from chatmagic.protocol.wire import Request
@@ -75,8 +75,8 @@ class Line:
     todo: str = ""
 
 
-class Place(Protocol):
-    """Place that is looked at: what is set there."""
+class Surroundings(Protocol):
+    """Settings that are looked at, as a kernel or a shell has them."""
 
     @property
     def settings(self) -> Any:
@@ -111,9 +111,8 @@ class Answered:
         connection: what became of the connection; ``None`` is unknown.
         took: about how many credits it took; ``None`` is unknown.
         remaining: how many credits are left; ``None`` is unknown.
-        has_date: whether the answer told the service's time.
-        clock_off: how far the clock here is ahead at least (below 0: behind); ``None`` while it
-            may be right.
+        off: how far the clock here is ahead at least (below 0: behind); ``None`` where the answer
+            did not tell the time.
     """
 
     error: ChatError | None = None
@@ -124,8 +123,7 @@ class Answered:
     connection: AtRest | None = None
     took: int | None = None
     remaining: int | None = None
-    has_date: bool = False
-    clock_off: timedelta | None = None
+    off: timedelta | None = None
 
 
 @dataclass(slots=True)
@@ -133,7 +131,7 @@ class Examination:
     """What the looks have in common, and what shows their lines.
 
     Args:
-        place: what is set.
+        surroundings: settings that are looked at.
         session: its session, whose answers so far told the time.
         front_end: the line on what shows replies.
         show: takes each line of text: no known key is in it, nor the path of the user's home
@@ -141,21 +139,19 @@ class Examination:
         is_asking: whether the question is to be sent.
         is_shell: whether a question keeps its conversation in a file.
         address: the address, without a key; ``None`` while none is known.
-        faults: how many lines say what keeps a question from its answer.
-        remarks: how many lines say what is unwise or slow.
+        marks: how many lines have each mark.
         answered: what became of the question; ``None`` where none was put.
         errors: what was set aside before the first look.
     """
 
-    place: Place
+    surroundings: Surroundings
     session: Session
     front_end: Line
     show: Callable[[str], object]
     is_asking: bool = False
     is_shell: bool = False
     address: Endpoint | None = None
-    faults: int = 0
-    remarks: int = 0
+    marks: Counter[Mark] = field(default_factory=Counter)
     answered: Answered | None = None
     errors: Sequence[str] = field(default_factory=lambda: tuple(_log.LAST))
 
@@ -170,20 +166,19 @@ class Examination:
         Args:
             line: what was looked at and seen.
         """
-        self.faults += line.mark == "!!"
-        self.remarks += line.mark == "!"
+        self.marks[line.mark] += 1
         self.show(f"[{line.mark:>2}] {line.name}: {self._safe(line.seen)}")
         if line.todo:
             self.show(f"     -> {self._safe(line.todo)}")
 
     def _safe(self, words: str) -> str:
         # Before it is cut, which could leave a part of a key.
-        words, home = redacted(words, self.place.known_keys()), str(Path.home())
+        words, home = redacted(words, self.surroundings.known_keys()), str(Path.home())
         return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
 
 
 def examine(
-    place: Place,
+    surroundings: Surroundings,
     session: Session,
     front_end: Line,
     show: Callable[[str], object],
@@ -196,18 +191,18 @@ def examine(
     Connections are tried; no request is sent unless ``ask`` is set.
 
     Args:
-        place: what is set.
+        surroundings: settings that are looked at.
         session: its session.
         front_end: the line on what shows replies.
         show: as for :class:`Examination`.
         ask: whether one short question is sent, where what is seen lets it be answered.
         is_shell: whether a question keeps its conversation in a file.
     """
-    examination = Examination(place, session, front_end, show, ask, is_shell)
+    examination = Examination(surroundings, session, front_end, show, ask, is_shell)
     for look in LOOKS:
         for line in look(examination):
             examination.tell(line)
-    faults, remarks = examination.faults, examination.remarks
+    faults, remarks = examination.marks["!!"], examination.marks["!"]
     told = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
     told += f", {counted(remarks, 'thing')} to mind" if remarks else ""
     is_sent = examination.answered is not None and examination.answered.is_sent
@@ -235,7 +230,7 @@ def front_end(examination: Examination) -> Iterator[Line]:
 def address(examination: Examination) -> Iterator[Line]:
     """Yield the line on the address."""
     try:
-        at = examination.address = examination.place.address()
+        at = examination.address = examination.surroundings.address()
     except ChatError as error:
         yield _failed("address", error)
         return
@@ -256,7 +251,7 @@ def key(examination: Examination) -> Iterator[Line]:
         yield Line("?", "key", "without an address no key is looked for")
         return
     try:
-        endpoint = examination.place.endpoint()
+        endpoint = examination.surroundings.endpoint()
     except ChatError as error:
         yield _failed("key", error)
         return
@@ -269,24 +264,19 @@ def key(examination: Examination) -> Iterator[Line]:
 
 
 def _no_key(endpoint: Endpoint) -> Line:
+    words, without = "none for this address", endpoint.how_to_set_auth("none")
+    todo = f"%chat_login asks for one; for a server without keys: {without}."
     if endpoint.elsewhere is not None:
-        return Line(
-            "!!",
-            "key",
-            f"none for this address; the environment's key belongs to {endpoint.elsewhere}",
-            "Set CHATMAGIC_BASE_URL to the address that the key is for, or run %chat_login here.",
-        )
-    todo = (
-        f"%chat_login asks for one; for a server without keys: {endpoint.how_to_set_auth('none')}."
-    )
-    return Line("!!", "key", "none for this address", todo)
+        words += f"; the environment's key belongs to {endpoint.elsewhere}"
+        todo = "Set CHATMAGIC_BASE_URL to the address of the key, or run %chat_login here."
+    return Line("!!", "key", words, todo)
 
 
 def model(examination: Examination) -> Iterator[Line]:
     """Yield the line on the model, where an address is known."""
     server = None if examination.address is None else examination.address.server
     try:
-        named = examination.place.model()
+        named = examination.surroundings.model()
     except ChatError as error:
         yield _failed("model", error)
         return
@@ -325,7 +315,7 @@ def network(examination: Examination) -> Iterator[Line]:
     proxy = _proxy(at.base_url)
     yield Line("ok", "proxy", f"{proxy}, by the environment" if proxy else "none")
     # Without the key, which a connection does not need.
-    setup = ServiceSetup(at, examination.place.settings.timeout)
+    setup = ServiceSetup(at, examination.surroundings.settings.timeout)
     try:
         reached = HttpTransport(setup).connect(Halt())
     except ChatError as error:
@@ -357,22 +347,17 @@ def files(examination: Examination) -> Iterator[Line]:
         with tempfile.TemporaryFile(dir=there) as file:
             file.write(bytes(_LEAST))
     except OSError as error:
-        yield Line(
-            "!!" if examination.is_shell else "!",
-            "files",
-            f"nothing can be written to {state}: {error.strerror}",
-            "The shell keeps conversations in it: free it, or set XDG_STATE_HOME.",
-        )
+        words = f"nothing can be written to {state}: {error.strerror}"
+        todo = "The shell keeps conversations in it: free it, or set XDG_STATE_HOME."
+        yield Line("!!" if examination.is_shell else "!", "files", words, todo)
         return
     modes = _modes(state)
     wrong = [f"{path} ({mode:03o})" for path, mode in modes.items() if mode & _OPEN]
     if wrong:
         todo = "chmod 600 lets you alone read it."
         yield Line("!", "files", f"others can read {', '.join(wrong)}", todo)
-    elif modes:
-        yield Line("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
     else:
-        yield Line("ok", "files", "no private file of yours is there")
+        yield Line("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
 
 
 def _modes(state: Path) -> dict[Path, int]:
@@ -393,7 +378,7 @@ def cassette(examination: Examination) -> Iterator[Line]:
     """Yield the line on the cassette, which is read anew."""
     todo = f"The mode is one of {', '.join(MODES)}: CHATMAGIC_MODE, or %config ChatMagics.mode."
     try:
-        choice = examination.place.choice()
+        choice = examination.surroundings.choice()
         todo = "Put back a whole copy of the file, or choose another one."
         count = 0 if choice is None else len(Cassette(choice).interactions)
     except ChatError as error:
@@ -407,7 +392,7 @@ def cassette(examination: Examination) -> Iterator[Line]:
 
 
 def last_errors(examination: Examination) -> Iterator[Line]:
-    """Yield the line on what was set aside lately, by type and place."""
+    """Yield the line on what was set aside lately, by type and surroundings."""
     yield Line("ok", "set aside lately", "; ".join(examination.errors) or "no error")
 
 
@@ -415,7 +400,7 @@ def answer(examination: Examination) -> Iterator[Line]:
     """Yield the lines on the one question, where it is to be sent."""
     if not examination.is_asking:
         return
-    if examination.faults:
+    if examination.marks["!!"]:
         yield Line("?", "answer", "not asked: what is wrong above comes first")
         return
     try:
@@ -431,9 +416,8 @@ def answer(examination: Examination) -> Iterator[Line]:
     cost += "" if left is None else f", {left:,} are left"
     yield Line("ok", "answer", f"a whole reply came; {cost}")
     yield streaming(seen)
-    yield Line(
-        "ok" if seen.connection else "?", "connection kept", _CONNECTION_KEPT[seen.connection]
-    )
+    mark: Mark = "ok" if seen.connection else "?"
+    yield Line(mark, "connection kept", _CONNECTION_KEPT[seen.connection])
 
 
 def streaming(seen: Answered) -> Line:
@@ -444,12 +428,8 @@ def streaming(seen: Answered) -> Line:
     if seen.last - seen.first > SHARE * seen.first:
         return Line("ok", "streaming", f"{count} as they are made, up to {seen.last:.2f} s")
     if seen.first >= LONG_WAIT:
-        return Line(
-            "!",
-            "streaming",
-            f"{count} all at once, after {seen.first:.2f} s",
-            "A proxy on the way may hold replies back: its operator can turn buffering off.",
-        )
+        todo = "A proxy on the way may hold replies back: its operator can turn buffering off."
+        return Line("!", "streaming", f"{count} all at once, after {seen.first:.2f} s", todo)
     return Line("?", "streaming", f"{count} at once, too soon to tell: {seen.last:.2f} s")
 
 
@@ -488,15 +468,24 @@ def _ask(examination: Examination, halt: Halt) -> Answered:
     request = Request((Message("user", QUESTION),), max_tokens=MOST_TOKENS, extra=extra)
     cell = session.environment.cell()[0]
     reservation = Reservation(client.endpoint, "doctor", cell, request.digest())
-    seen, watched = Answered(), _Watched(tell)
-    stream = client.send(request, halt, watched.over)
+    seen, used = Answered(), list[Transport]()
+
+    def through(transport: Transport) -> Transport:
+        used.append(transport)
+        return transport
+
+    stream = client.send(request, halt, through)
     problem: BaseException | None = None
     try:
         session.ledger.begin(reservation)
-        watched.began = datetime.now(UTC), monotonic()
+        asked, began = datetime.now(UTC), monotonic()
         with stream:
+            arrived = datetime.now(UTC)
+            tell(Line("ok", "headers", f"after {monotonic() - began:.2f} s"))
+            if (written := stream.reply.date) is not None:
+                seen.off = clock_off(written, asked, arrived)
             for _ in stream:
-                seen.last = monotonic() - watched.began[1]
+                seen.last = monotonic() - began
                 if not seen.fragments:
                     seen.first = seen.last
                     tell(Line("ok", "first word", f"after {seen.first:.2f} s"))
@@ -511,84 +500,39 @@ def _ask(examination: Examination, halt: Halt) -> Answered:
     credits = stream.reply.credits
     seen.is_sent, seen.took = reservation.was_sent(problem), reservation.took
     seen.remaining = None if credits is None else credits.remaining
-    if watched.exchange is not None:
-        written = crediting.date(watched.exchange.headers)
-        seen.has_date = written is not None
-        seen.clock_off = clock_off(written, watched.began[0], watched.arrived)
-    if problem is None and isinstance(watched.inner, HttpTransport):
-        seen.connection = watched.inner.at_rest()
+    if problem is None and isinstance(used[0], HttpTransport):
+        seen.connection = used[0].at_rest()
     return seen
 
 
-class _Watched:
-    """Transport that lets another one send, and tells the answer's status as it comes."""
-
-    inner: Transport
-    began: tuple[datetime, float]
-    arrived: datetime
-    exchange: Exchange | None = None
-
-    def __init__(self, tell: Callable[[Line], None]) -> None:
-        self._tell = tell
-
-    def over(self, inner: Transport) -> Transport:
-        """Return it, over the transport that sends."""
-        self.inner = inner
-        return self
-
-    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
-        """Send a request; see :class:`chatmagic.client.transport.Transport`."""
-        self.exchange = self.inner.send(body, stream=stream, halt=halt)
-        self.arrived = datetime.now(UTC)
-        seconds = monotonic() - self.began[1]
-        self._tell(Line("ok", "headers", f"HTTP {self.exchange.status} after {seconds:.2f} s"))
-        return self.exchange
-
-    def close(self) -> None:
-        """Leave the other transport as it is."""
-
-
-def clock(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the clock; the emulator's stands still, so it is not compared."""
-    answered = examination.answered
-    if examination.is_emulator:
-        return
-    if answered is None:
-        todo = "--ask compares it with the time of an answer."
-        yield Line("?", "clock", "not compared: no question was asked", todo)
-    elif not answered.has_date:
-        yield Line("?", "clock", "not compared: no answer told the service's time")
-    elif answered.clock_off is None:
-        yield Line("ok", "clock", "right within a minute, by the service's time")
-    else:
-        yield _clock_line(answered.clock_off)
-
-
-def clock_off(written: datetime | None, asked: datetime, arrived: datetime) -> timedelta | None:
+def clock_off(written: datetime, asked: datetime, arrived: datetime) -> timedelta:
     """Return how far the clock here is ahead at least (below 0: behind).
 
     Args:
         written: the response's own ``Date``.
         asked: the time here when the request was sent, aware.
         arrived: the time here when the response's headers had come, aware.
-
-    Returns:
-        ``None`` while the clock may be right, which it may within a minute.
     """
-    if written is None or asked - _TOLERANCE <= written <= arrived + _TOLERANCE:
-        return None
-    return asked - written if written < asked else arrived - written
+    return min(max(written, asked), arrived) - written
 
 
-def _clock_line(off: timedelta) -> Line:
-    minutes = round(abs(off).total_seconds() / 60)
-    way = "ahead of" if off.total_seconds() > 0 else "behind"
-    return Line(
-        "!",
-        "clock",
-        f"about {counted(minutes, 'minute')} {way} the service's",
-        "Set this machine's clock: certificates and resets are judged by it.",
-    )
+def clock(examination: Examination) -> Iterator[Line]:
+    """Yield the line on the clock; the emulator's stands still, so it is not compared."""
+    if examination.is_emulator:
+        return
+    off = None if examination.answered is None else examination.answered.off
+    if examination.answered is None:
+        todo = "--ask compares it with the time of an answer."
+        yield Line("?", "clock", "not compared: no question was asked", todo)
+    elif off is None:
+        yield Line("?", "clock", "not compared: no answer told the service's time")
+    elif abs(off) <= _TOLERANCE:
+        yield Line("ok", "clock", "right within a minute, by the service's time")
+    else:
+        minutes = counted(round(abs(off) / _TOLERANCE), "minute")
+        words = f"about {minutes} {'ahead of' if off > timedelta() else 'behind'} the service's"
+        todo = "Set this machine's clock: certificates and resets are judged by it."
+        yield Line("!", "clock", words, todo)
 
 
 def _failed(name: str, error: ChatError, todo: str = "") -> Line:

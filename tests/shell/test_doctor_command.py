@@ -257,7 +257,7 @@ def test_what_came_so_far_is_shown_while_an_answer_hangs(
     is_shown = threading.Event()
 
     def show(line: str) -> None:
-        if "headers: HTTP 200" in line:
+        if "headers: after" in line:
             is_shown.set()
 
     monkeypatch.setattr("chatmagic.shell.commands._print_line", show)
