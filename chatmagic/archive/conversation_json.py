@@ -24,8 +24,6 @@ from chatmagic.conversation.window import Place, Window
 from chatmagic.text import fence, open_fence
 
 KIND: Final = "conversation"
-_ENTRIES: Final = {entry: entry for entry in get_args(Entry)}
-"""A file has its own copy of each."""
 
 
 def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
@@ -193,8 +191,7 @@ def _item(value: object) -> Item:
             turn = whole_number(value.get("turn")) or 0
             item = replace(item, turn=turn) if isinstance(item, TurnMark) else item
             return replace(item, owner=owner, execution=owner)
-    entry = _ENTRIES.get(entry) if isinstance(entry, str) else None
-    if not isinstance(owner, str | None) or entry is None:
+    if not isinstance(owner, str | None) or entry not in get_args(Entry):
         raise ValueError("a turn in it is damaged")
     if not isinstance(text, str):
         raise ValueError("a reply in it is damaged")

@@ -16,6 +16,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -233,12 +234,6 @@ def _compared(found: Audit, read: Notebook) -> dict[int, bool | None]:
     texts = "\n".join(text for _, text in read.texts)
     untold: dict[str, dict[int, object]] = defaultdict(dict)
     functions = [each for cell in read.cells for each in cell.plan.commands if not each.is_once]
-    asking = [cell for cell in read.cells if _left(cell, texts)]
-    is_bare = bool(asking) and not any(cell.has_outputs for cell in asking)
-    if is_bare:
-        found.problems.append(
-            "no cell that asks has an output: the notebook was never run, or it was stripped."
-        )
     for cell in read.cells:
         left, plan = _left(cell), cell.plan
         loose = [command for command in plan.commands if not command.is_once]
@@ -257,7 +252,7 @@ def _compared(found: Audit, read: Notebook) -> dict[int, bool | None]:
                 own = next((each for each in left if each.recorded == saved.kind), None)
                 found.wrong(cell.number, _difference(own, saved))
             left = [each for each in left if each is not own]
-        is_gone = any(each in left for each in _left(cell, texts)) and not is_bare
+        is_gone = any(each in left for each in _left(cell, texts))
         _judge_others(found, cell, is_gone=is_gone)
     if "ChatMagics" not in texts:
         _judge_settings(found, untold)
@@ -460,12 +455,10 @@ def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
         if interaction.is_reply and is_told and interaction in same:
             found.wrong(place, "it stands above once more")
         same.append(interaction)
-        date = crediting.date(interaction.headers)
         facts = ReplyFacts(
             **shared_fields(interaction, BodyFacts),
+            **crediting.reply_facts(interaction.headers, datetime.now(UTC)),
             took=interaction.took,
-            credits=None if date is None else crediting.from_headers(interaction.headers, date),
-            date=date,
             origin=interaction.origin,
         )
         failed = {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
@@ -613,9 +606,6 @@ _HEAD: Final = (
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    tokens = (row.prompt_tokens, row.completion_tokens)
-    counts = [f"{count:,}" for count in tokens if count is not None]
-    total = "?" if row.total_tokens is None else f"{row.total_tokens:,}"
     left, limit = row.credits_left, row.credits_limit
     figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
     ended = (row.finish_reason if row.state == "complete" else row.state) or "?"
@@ -624,7 +614,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.cell_number:,}",
         one_line(row.prompt or "", EXCERPT),
         one_line(_model(row), EXCERPT),
-        " + ".join(counts) if len(counts) == len(tokens) else total,
+        "?" if row.total_tokens is None else f"{row.total_tokens:,}",
         figures,
         "?" if row.took is None else f"{row.took:,}",
         one_line(ended, EXCERPT),

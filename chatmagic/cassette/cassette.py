@@ -27,8 +27,6 @@ from chatmagic.cassette.file import CassetteFile, Interaction, by_identity, from
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.client.endpoint import Endpoint, Timeout
-from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.turn import Turn
 from chatmagic.errors import ChatError, InputError, NotRecordedError
 from chatmagic.text import counted
 
@@ -242,19 +240,11 @@ class Cassette:
         """Whether answers are recorded."""
         return self.config.mode in _DOING
 
-    def look_up(
-        self,
-        query: Query,
-        *,
-        warnings: Sequence[str] = (),
-        is_emulator: Callable[[], bool] = bool,
-    ) -> Lookup:
+    def look_up(self, query: Query, is_emulator: Callable[[], bool]) -> Lookup:
         """Return the source of the answer to a request.
 
         Args:
             query: the request.
-            warnings: reasons why a rerun would send another request, a line each; they become
-                notes while recording.
             is_emulator: returns whether the configured service is the emulator.
 
         Raises:
@@ -268,7 +258,7 @@ class Cassette:
         if not is_refresh and (found := self._matcher.answer(query, recording=True)) is not None:
             self._answered += 1
             note = f"not sent: answered from {name}, where it is recorded"
-            return Lookup("cassette", query, (note, *warnings), found)
+            return Lookup("cassette", query, (note,), found)
         try:
             is_practice = is_emulator()
         except ChatError as error:
@@ -277,12 +267,12 @@ class Cassette:
             raise
         if is_practice and not self._matcher.admits(replace(query.asked, origin="emulator")):
             note = f"not recorded: {name} holds a service's replies, not the emulator's"
-            return Lookup("service", query, (note, *warnings))
+            return Lookup("service", query, (note,))
         doing = f"{_DOING[config.mode]} {name}"
         notes = [doing if self._recorded else f"{doing} from here on: {config.path}"]
         if not is_refresh and self._matcher.is_changed_cell(query):
             notes.append(f"what this cell asked before stays in {name} until {MAGIC} --prune")
-        return Lookup("service", query, (*notes, *warnings))
+        return Lookup("service", query, tuple(notes))
 
     def _replay(self, query: Query) -> Lookup:
         config, name = self.config, self.config.name
@@ -555,28 +545,3 @@ class ActiveCassette:
 
 def _count(number: int) -> str:
     return counted(number, "recorded exchange")
-
-
-# --- Reasons why a rerun from top to bottom sends other requests than recorded ------------------
-
-
-def rerun_warnings(
-    conversation: Conversation, carried: Sequence[Turn], below: Sequence[Turn]
-) -> list[str]:
-    """Return the reasons why a rerun will send another request than this one, a line each.
-
-    Args:
-        conversation: the conversation before the request.
-        carried: the turns that the request carries.
-        below: the turns of cells below that were asked before this request.
-    """
-    stale = set(map(id, conversation.stale_turns()))
-    kinds = {
-        "stale turn": [id(turn) in stale for turn in carried],
-        "incomplete turn": [turn.state != "complete" for turn in carried],
-        "panel turn": [turn.entry == "panel" for turn in carried],
-    }
-    reasons = [f"it carries {counted(sum(m), kind)}" for kind, m in kinds.items() if any(m)]
-    if below:
-        reasons.append(f"{counted(len(below), 'turn')} below it came first; run those cells again")
-    return [f"will not run again as it is: {reason}" for reason in reasons]

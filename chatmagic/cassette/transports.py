@@ -205,10 +205,7 @@ def recorded(
 
 def _kept(headers: Any, came_at: datetime) -> tuple[tuple[str, str], ...]:
     """Return the headers that are recorded; a missing ``Date`` is the time the answer came."""
-    kept: dict[str, str] = {}
-    for name, value in headers:
-        if name.lower() in KEPT_HEADERS:
-            kept[name] = f"{kept[name]}, {value}" if name in kept else value
+    kept = {name: value for name, value in headers if name.lower() in KEPT_HEADERS}
     if crediting.date(headers) is None:
         kept = {name: value for name, value in kept.items() if name.lower() != "date"}
         kept["Date"] = format_datetime(came_at, usegmt=True)

@@ -27,7 +27,6 @@ from chatmagic.cassette.cassette import (
     CassetteConfig,
     CassetteSetup,
     Lookup,
-    rerun_warnings,
 )
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
@@ -787,26 +786,13 @@ class AskRun:
         cassette = self.session.cassette.current
         if cassette is None:
             return
-        conversation = self.session.conversation
         ask, window = self.ask.as_sent(self.window)
         messages = (*window.messages, Message("user", ask.prompt))
         asked = Interaction.asked(
             self.request, messages, window.instructions, typed=ask.typed, owner=ask.owner
         )
-        again = ask.again is not None
-        place = ask.place_in(conversation, self.order) if again else window
-        above = {turn.number for turn in place.above}
-        below = [
-            turn
-            for turn in conversation.threads.get(place.thread, ())
-            if ask.owner is not None and turn.owner != ask.owner and turn.number not in above
-        ]
-        warnings = rerun_warnings(conversation, window.turns, below if ask.history else [])
-        self.lookup = cassette.look_up(
-            Query(asked, ask.execution, messages),
-            warnings=warnings,
-            is_emulator=lambda: self._endpoint().is_emulator,
-        )
+        query = Query(asked, ask.execution, messages)
+        self.lookup = cassette.look_up(query, lambda: self._endpoint().is_emulator)
 
     def _what_is_sent(self) -> list[str]:
         """Return what to say of the request, where it is not simply what stands above."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from dataclasses import replace
@@ -10,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassettes import FILE, Quiet, asked, held, mode, no_service, prompts
+from cassettes import FILE, asked, held, mode, no_service, prompts
 from logged import Emulator
 from shells import FIXED, KEY, Ran, Shell, forget
 
 import chatmagic
 from chatmagic.cassette.cassette import CassetteOptions, resolve
 from chatmagic.cassette.file import CassetteFile, to_text
-from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -26,7 +24,6 @@ from chatmagic.errors import (
     NotRecordedError,
 )
 from chatmagic.session.current import current_session
-from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -795,39 +792,3 @@ def test_what_does_not_go_together(
     """One clear line before anything is sent."""
     with pytest.raises(InputError, match=match):
         resolve(environment, magic)
-
-
-# --- What will not run again --------------------------------------------------------------------
-
-
-def test_what_will_not_run_again_is_named(
-    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stale, incomplete and panel turns, and cells below."""
-    session = mode(monkeypatch, "record")
-
-    def notes(text: str, owner: str | None = None, **known: Any) -> str:
-        view = Quiet()
-        with contextlib.suppress(ChatError):
-            session.run(Ask(text, owner=owner, entry=known.pop("entry", "cell"), **known), view)
-        return " / ".join(view.notes)
-
-    assert "not run again" not in notes("echo:one", "a")
-    assert "not run again" not in notes("echo:two", "b")
-    assert "not run again" not in notes("echo:hidden", "h", hide=True)
-    said = notes("echo:after", "i")
-    assert "sent without 1 hidden turn" in said
-    assert "not run again" not in said
-    session.change(Conversation.undo)
-    session.change(Conversation.undo)
-    assert "not run again" not in notes("echo:zero", "z", thread="other", order=["z", "a"])
-    assert "1 turn below it came first" in notes("echo:uno", "a", execution="2")
-    said = notes("echo:three", "c")
-    assert "it carries 1 stale turn" in said
-    emulator.settings = replace(FIXED, fault="cut", fault_after=1)
-    notes("echo:cut off here", "d")
-    emulator.settings = FIXED
-    notes("echo:panel", entry="panel")
-    said = notes("echo:more", entry="python")
-    assert "1 incomplete turn" in said
-    assert "1 panel turn" in said

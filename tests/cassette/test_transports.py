@@ -206,7 +206,7 @@ def test_an_answer_without_a_date_gets_the_time_it_came() -> None:
     twice = b"HTTP/1.1 200 OK\r\nX-RateLimit-Limit: 9\r\nX-RateLimit-Limit: 9"
     one, _ = recorded(once(sent.replace(b"HTTP/1.1 200 OK", twice)))
     assert one is not None
-    assert ("X-RateLimit-Limit", "9, 9") in one.headers
+    assert ("X-RateLimit-Limit", "9") in one.headers
     reply = again(one)
     assert reply.date is not None
     assert datetime.now(UTC) - reply.date < timedelta(minutes=5)
