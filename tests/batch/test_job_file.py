@@ -157,19 +157,6 @@ def test_another_jobs_file_is_not_taken_away(tmp_path: Path) -> None:
     assert (tmp_path / "job.jsonl").read_bytes() == reply(0).to_line()
 
 
-def test_one_that_cannot_be_opened(tmp_path: Path) -> None:
-    """Nothing was sent."""
-    with pytest.raises(InputError, match=r"cannot be written: No such file.* Nothing was sent"):
-        JobFile(tmp_path / "none" / "job.jsonl").open()
-
-
-def test_one_without_a_line_is_taken_away(tmp_path: Path) -> None:
-    """As where a person says no to the quote."""
-    path = tmp_path / "job.jsonl"
-    JobFile(path).open().close()
-    assert not path.exists()
-
-
 def test_a_full_disk_leaves_whole_lines(path: Path, file: JobFile) -> None:
     """The line that did not go in whole is taken back."""
     resource = pytest.importorskip("resource")
@@ -248,20 +235,7 @@ def test_half_a_surrogate_pair_is_marked() -> None:
     assert RowReply.from_line(line).text == "a\ufffd"
 
 
-@pytest.mark.parametrize("line", [b"[]\n", b"{}\n", b'{"key": "ab", "row": 0}\n', b'{"key": "a'])
-def test_anything_else_is_refused(line: bytes) -> None:
-    """By a ValueError, which the file turns into a message."""
-    with pytest.raises(ValueError, match=r"."):
-        RowReply.from_line(line)
-
-
 def test_a_list_of_many_can_be_read() -> None:
     """The repr shows the row, the text and the error."""
     assert repr(RowReply(row=0, key=KEY, text="a")) == "RowReply(row=0, text='a', error=None)"
     assert "value=[1]" in repr(RowReply(row=0, key=KEY, text="[1]", value=[1]))
-
-
-def test_a_reply_is_found_by_its_request() -> None:
-    """In a replay neither service nor model count; of equal requests each has its own."""
-    assert WHOLE.replay_key == replay_key(REQUEST, 1)
-    assert replay_key(REQUEST, 1) != replay_key(REQUEST, 2) != replay_key(KEY, 2)

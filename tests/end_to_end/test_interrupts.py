@@ -11,12 +11,10 @@ import ssl
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from random import Random
 from types import FrameType
 from typing import Any, Final, Self
 
@@ -513,44 +511,6 @@ def struck(path: str, press: Callable[[], object], thread: str, *, late: bool) -
         patched.setattr(path, striking)
         yield
     assert not strikes, f"{path} was not called"
-
-
-def at_random_moments(service: Service, count: int) -> Counter[str]:
-    """Interrupt asks of the main thread, each at a moment of its own; return how many left what.
-
-    Args:
-        service: what is asked.
-        count: how many are asked.
-    """
-    session, luck, left = current_session(), Random(1), Counter[str]()  # noqa: S311
-    service.pause = 0.004
-    for number in range(count):
-        session.conversation = Conversation()
-        served = service.served
-        timer = threading.Timer(luck.uniform(0, 0.025), _thread.interrupt_main)
-        caught: BaseException | None = None
-        try:
-            timer.start()
-            session.ask("hi")
-            timer.join()
-            time.sleep(0.001)
-        except KeyboardInterrupt as error:
-            caught = error
-        another_works(service, session, str(number))
-        turns = session.conversation.turns[:-1]
-        assert isinstance(caught, KeyboardInterrupt)
-        assert len(turns) <= service.served - served - 1 <= 1
-        for turn in turns:
-            assert TEXT.startswith(turn.reply.text)
-            assert (turn.state == "complete") <= (turn.reply.text == TEXT)
-        left[turns[0].state if turns else "nothing"] += 1
-    return left
-
-
-def test_at_random_moments(service: Service) -> None:
-    """Each leaves whole turns or parts that are marked, a free lock, and no reservation."""
-    left = at_random_moments(service, 60)
-    assert left.keys() == {"nothing", "interrupted", "complete"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import enum
-import subprocess
 import sys
 from dataclasses import dataclass, field, make_dataclass, replace
 from typing import Any
@@ -263,12 +262,3 @@ def test_without_pydantic_a_type_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "pydantic", None)
     with pytest.raises(InputError, match=r"pip install 'chatmagic\[schema\]'.*Nothing was sent"):
         schema_of(make_dataclass("Bare", ["x"]), "Bare")
-
-
-def test_no_library_is_imported() -> None:
-    """What reads a schema comes with the first one."""
-    code = (
-        "import sys, chatmagic.session.forms\n"
-        "sys.exit(not {'pydantic', 'jsonschema'}.isdisjoint(sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -202,14 +202,6 @@ def test_an_estimate_goes_by_the_last_ten_costs() -> None:
     assert [*meter.costs] == [*[1] * 5, 81, 0, 4, 4, 4]
 
 
-@examples(cost=st.integers(1, 50), remaining=st.integers(0, 10_000), count=st.integers(1, 10))
-def test_a_constant_cost_tells_the_turns_that_are_left(
-    cost: int, remaining: int, count: int
-) -> None:
-    """So many requests go into what remains, and no more."""
-    assert with_costs(*[cost] * count).turns_left(remaining) == remaining // cost
-
-
 def with_costs(*costs: int) -> Meter:
     """Return a meter of requests that took so many credits."""
     return Meter(costs=deque(costs))

@@ -33,8 +33,6 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
     RateLimitError,
-    ReplyFormatError,
-    ServiceError,
 )
 from chatmagic.models import Message, Reply
 from chatmagic.protocol.wire import Request
@@ -696,41 +694,6 @@ def asker(service: RowService, **options: Any) -> RowAsker:
     session = Session(client)
     parts = session.environment, session.ledger, session.clients
     return RowAsker(*parts, Ask("{{ it }}", **options))
-
-
-def test_each_request_is_a_row_of_the_ledger() -> None:
-    """With what it took; the session knows the credits and the tokens."""
-    made = asker(RowService(credits=9))
-    with made.connect() as client:
-        assert [made.ask(client, ASKED, Halt()).text for _ in range(2)] == ["FOUR", "FOUR"]
-    session = made
-    assert [(row.entry, row.each, row.error) for row in session.ledger.rows] == [
-        ("map", None, None),
-        ("map", 1, None),
-    ]
-    assert [*made.meter.costs] == [1]
-    assert made.cost() == 1
-    assert made.credits is not None
-    assert made.credits.remaining == 7
-    assert session.ledger.token_rate is not None
-    assert session.ledger.token_rate.tokens_of(8) == 4
-
-
-def test_one_that_fails_is_one_too() -> None:
-    """And one whose reply has another form has ended well: it was paid for."""
-    failing = asker(RowService(refuses=lambda _: 500))
-    with failing.connect() as client, pytest.raises(ServiceError):
-        failing.ask(client, ASKED, Halt())
-    assert [row.error for row in failing.ledger.rows] == ["ServiceError"]
-    assert (failing.cost(), [*failing.meter.costs]) == (1, [])
-
-    other = asker(RowService(), format="json")
-    with other.connect() as client, pytest.raises(ReplyFormatError):
-        other.ask(client, ASKED, Halt())
-    assert [row.error for row in other.ledger.rows] == [
-        "ServiceError",
-        None,
-    ]
 
 
 def test_a_transport_of_the_users_own_is_shared() -> None:

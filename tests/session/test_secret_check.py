@@ -18,7 +18,6 @@ from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
-from chatmagic.session import secret_check
 from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
@@ -145,31 +144,6 @@ def test_what_went_goes_again_wherever_it_stands(session: Session, emulator: Emu
     other = replace(again, reply=Reply(f"It is {VALUE}."), owner="other", execution="other")
     session.change(lambda conversation: conversation.add(other))
     assert "The reply of turn" in str(refused(session, Ask("echo:seven")))
-
-
-def test_a_request_that_carries_less_is_looked_at_whole(session: Session) -> None:
-    """What it carries was in no request, though that of before carried more."""
-    for prompt in ("echo:one", "echo:two"):
-        session.ask(prompt)
-    turn = replace(session.conversation.turns[0], number=0, reply=Reply(TOKEN))
-    session.change(lambda conversation: conversation.reset())
-    session.change(lambda conversation: conversation.add(turn))
-    assert "The reply of turn 1 holds" in str(refused(session, Ask("echo:three")))
-
-
-def test_each_message_is_scanned_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not the whole history at each ask."""
-    scanned: list[str] = []
-
-    def scan(text: str, variables: object) -> None:
-        del variables
-        scanned.append(text)
-
-    monkeypatch.setattr(secret_check, "secret_in", scan)
-    for prompt in ("echo:one", "echo:two", "echo:three"):
-        session.ask(prompt)
-    texts = [text for text in scanned if text != "{}"]
-    assert sorted(texts) == sorted(["echo:one", "one", "echo:two", "two", "echo:three"])
 
 
 def test_a_replay_refuses_nothing(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,6 @@ from chatmagic.archive import output
 from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup, Mode
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
-from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
@@ -46,8 +45,7 @@ from chatmagic.errors import (
 )
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.budget import Budget
-from chatmagic.session.environment import Environment
-from chatmagic.session.events import Ask, Began, Changed, Event, Fragment
+from chatmagic.session.events import Ask, Changed, Event, Fragment
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
 
@@ -209,67 +207,32 @@ def test_the_conversation_in_the_services_form(session: Session, emulator: Emula
     assert session.messages("other") == []
 
 
-def test_stop_before_the_first_fragment(session: Session, emulator: Emulator) -> None:
-    """Nothing has come, so nothing changes."""
-    session.ask("echo:before")
-    emulator.settings = replace(FIXED, fault="hold")
-
-    class Stopped(Seen):
-        def began(self, notes: Sequence[str]) -> None:
-            super().began(notes)
-            stop()
-
-    view = Stopped()
-    with pytest.raises(ChatInterrupted, match="as it was") as caught:
-        session.run(Ask("echo:never"), view)
-    assert caught.value.reply is None
-    assert view.names == ["began", "failed"]
-    assert prompts(session) == ["echo:before"]
-    emulator.settings = FIXED
-    assert session.ask("echo:after").text == "after"
-
-
-def test_stop_while_the_end_is_drawn(session: Session) -> None:
-    """The reply was complete and is kept; its last state is drawn all the same."""
-    strikes = iter([True, False])
+@pytest.mark.parametrize(
+    ("raised", "caught", "words", "names"),
+    [
+        (KeyboardInterrupt, ChatInterrupted, "after the reply's end", ["began", "ended", "ended"]),
+        (partial(OSError, "went away"), OSError, "went away", ["began", "ended"]),
+    ],
+)
+def test_a_view_that_fails_at_the_end(
+    session: Session,
+    raised: Callable[[], BaseException],
+    caught: type[BaseException],
+    words: str,
+    names: list[str],
+) -> None:
+    """The turn is kept; behind a Stop its last state is drawn all the same."""
+    strikes = [raised()]
 
     def strike() -> None:
-        if next(strikes):
-            stop()
+        if strikes:
+            raise strikes.pop()
 
     view = Seen(at_end=strike)
-    with pytest.raises(ChatInterrupted, match="after the reply's end") as caught:
+    with pytest.raises(caught, match=words):
         session.run(Ask("echo:whole"), view)
-    assert view.names == ["began", "ended", "ended"]
-    assert caught.value.reply is not None
-    assert caught.value.reply.state == "complete"
-    assert prompts(session) == ["echo:whole"]
-
-
-def test_a_view_that_fails_at_the_end(session: Session) -> None:
-    """The turn is kept, what was drawn stays, and the view's own error is passed on."""
-
-    def broken() -> None:
-        raise OSError("the page went away")
-
-    view = Seen(at_end=broken)
-    with pytest.raises(OSError, match="went away"):
-        session.run(Ask("echo:whole"), view)
-    assert view.names == ["began", "ended"]
-    assert prompts(session) == ["echo:whole"]
-
-
-def test_a_reply_that_is_cut_off(session: Session, emulator: Emulator) -> None:
-    """What came is kept, marked, and in the error."""
-    emulator.settings = replace(FIXED, fault="cut", fault_after=2)
-    view = Seen()
-    with pytest.raises(CutOffError) as caught:
-        session.run(Ask("echo:one two three"), view)
-    assert caught.value.reply is not None
-    assert (caught.value.reply.text, caught.value.reply.state) == ("one two ", "cut off")
-    assert view.names == ["began", "ended"]
-    assert [turn.state for turn in session.conversation] == ["cut off"]
-    assert len(emulator.requests) == 1
+    assert view.names == names
+    assert [turn.state for turn in session.conversation] == ["complete"]
 
 
 @pytest.mark.parametrize(
@@ -342,39 +305,6 @@ def test_the_record(session: Session) -> None:
     assert record.parameters == {"temperature": 0.5}
     assert (record.state, record.origin, record.took) == ("complete", "emulator", 1)
     assert KEY not in repr(answer) + repr(session.conversation.turns) + repr(session.endpoint)
-
-
-def test_a_turn_stands_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
-    """A cell between two others carries what is above it, and no more."""
-    session.run(Ask("echo:one", owner="a"), Seen())
-    session.run(Ask("echo:three", owner="c", order=("a", "c")), Seen())
-    session.run(Ask("echo:two", owner="b", order=("a", "b", "c")), Seen())
-    sent = [message["content"] for message in emulator.requests[-1].body["messages"]]
-    assert sent == ["echo:one", "one", "echo:two"]
-    assert [turn.owner for turn in session.conversation] == ["a", "b", "c"]
-
-
-def test_a_follower_can_stop_an_ask(session: Session, emulator: Emulator) -> None:
-    """From another thread, also an ask of Python; one that is over stops no other."""
-    # A reply that has come whole by then could not be stopped any more.
-    emulator.settings = replace(FIXED, fault="hold", fault_after=2)
-    halts: list[Halt] = []
-
-    def follow(event: Event) -> None:
-        if isinstance(event, Began):
-            halts.append(event.halt)
-
-    def stop(_: str) -> None:
-        stopper = threading.Thread(target=halts[0].stop)
-        stopper.start()
-        stopper.join(PATIENCE)
-
-    session.follow(follow)
-    with pytest.raises(ChatInterrupted, match="what came is kept"):
-        session.run(Ask("long"), Seen(at_fragment=stop))
-    assert session.conversation.turns[0].state == "interrupted"
-    emulator.settings = FIXED
-    assert session.run(Ask("echo:next"), Seen(at_fragment=stop)).reply.text == "next"
 
 
 def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emulator) -> None:
@@ -486,43 +416,37 @@ def test_the_conversation_follows_the_pages_when_it_is_shown(session: Session) -
     assert heard == [Changed()]
 
 
-def test_turns_of_the_panel_are_said_to_be_sent(session: Session) -> None:
-    """Run All will not ask them, so the cell that sends them says so."""
-    session.run(Ask("echo:one", entry="panel"), Seen())
+GONE = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))
+MERGED = "one\n\n%%chat\ntwo"
+AS_TEXT = "a line with %%chat is sent as text; split the cell if it is to run by itself"
+
+
+@pytest.mark.parametrize(
+    ("ask", "environment", "notes"),
+    [
+        (Ask("echo:next", owner="c"), None, ["with 1 turn from the panel"]),
+        (Ask("echo:next", entry="panel", last=1), None, ["sent the last 1 of 2 turns"]),
+        (Ask("echo:next"), GONE, ["set aside 1 turn of cells gone from the page", "with 1 turn"]),
+        (Ask("echo:alone", history=False), GONE, []),
+        (Ask(MERGED, entry="cell", history=False), None, [AS_TEXT]),
+        (Ask(MERGED, entry="panel", history=False), None, []),
+        (Ask(MERGED, entry="cell", notes=("df: 3 rows",), history=False), None, ["df:", AS_TEXT]),
+    ],
+)
+def test_what_is_particular_of_a_request_is_said(
+    session: Session, ask: Ask, environment: GivenEnvironment | None, notes: list[str]
+) -> None:
+    """A line for each: what goes along, what was set aside, and what was put in."""
+    session.run(Ask("echo:a", owner="a"), Seen())
+    session.run(Ask("echo:b", entry="panel"), Seen())
+    if environment is not None:
+        vars(environment)["service"] = session.environment.service
+        session.environment = environment
     seen = Seen()
-    session.run(Ask("echo:two", owner="a"), seen)
-    assert ("began", ["with 1 turn from the panel"]) in seen.told
-
-
-def test_a_command_within_a_prompt_is_said_to_be_text(session: Session, emulator: Emulator) -> None:
-    """Two cells that a page has merged ask one question; it is sent as it was typed."""
-    seen, ask = Seen(), Ask("one\n\n%%chat\ntwo", entry="cell")
     session.run(ask, seen)
-    said = "a line with %%chat is sent as text; split the cell if it is to run by itself"
-    assert ("began", [said]) in seen.told
-    assert emulator.requests[-1].body["messages"][-1]["content"] == ask.prompt
-    seen = Seen()
-    session.run(replace(ask, entry="panel"), seen)
-    assert not [note for note in seen.told[0][1] if "sent as text" in note]
-
-
-def test_what_went_into_the_prompt_is_said(session: Session) -> None:
-    """In the words of the asker's, before a command within the prompt."""
-    seen = Seen()
-    session.run(Ask("one\n%chat_undo", entry="cell", notes=("df: 3 rows",)), seen)
-    assert seen.told[0][1][0] == "df: 3 rows"
-
-
-def test_several_turns_set_aside_are_counted(session: Session) -> None:
-    """An ask without history leaves the conversation alone, and sets nothing aside."""
-    for name in "ab":
-        session.run(Ask(f"echo:{name}", owner=name), Seen())
-    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("ab")))
-    alone, seen = Seen(), Seen()
-    session.run(Ask("echo:alone", history=False), alone)
-    assert ("began", []) in alone.told
-    session.run(Ask("echo:next"), seen)
-    assert ("began", ["set aside 2 turns of cells gone from the page"]) in seen.told
+    told = seen.told[0][1]
+    assert len(told) == len(notes)
+    assert all(line.startswith(note) for line, note in zip(told, notes, strict=True))
 
 
 def _same(setup: CassetteSetup) -> CassetteSetup:
@@ -666,16 +590,6 @@ def test_what_was_sent_shorter_replays_strictly(tmp_path: Path) -> None:
     sent = ["aaaa", "aaaa bbbb", "bbbb", "aaaa bbbb cccc", "cccc"]
     # A recorded error is asked for again while recording.
     assert service.prompts == [*sent, "aaaa bbbb", "aaaa bbbb cccc"]
-
-
-def test_a_new_session_knows_nothing_and_runs_in_plain_python() -> None:
-    """Each has a conversation and a lock of its own."""
-    first, second = Session(), Session()
-    assert len(first.conversation) == 0
-    assert (first.took, first.ledger.token_rate, first.clients.latest) == (None, None, None)
-    assert isinstance(first.environment, Environment)
-    assert first.lock.is_free()
-    assert second.lock.is_free()
 
 
 def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import partial
 
 import pytest
-from asking import PATIENCE, Seen, prompts, stop
+from asking import Seen, prompts, stop
 from logged import Emulator
 from served import Played
 from short_service import ShortService
@@ -20,28 +19,6 @@ from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk
 from chatmagic.session.events import Ask, Event, Fragment, Sent
 from chatmagic.session.session import Session
-
-
-def test_one_at_a_time(session: Session, emulator: Emulator) -> None:
-    """A second thread waits, is told which thread has it, and then carries the first one's turn."""
-    inside, go_on = threading.Event(), threading.Event()
-
-    def hold(event: Event) -> None:
-        if isinstance(event, Fragment) and not go_on.is_set():
-            inside.set()
-            assert go_on.wait(PATIENCE)
-
-    session.follow(hold)
-    first = threading.Thread(target=session.run, args=(Ask("echo:first", asker="cell [3]"), Seen()))
-    second = Seen(at_wait=go_on.set)
-    first.start()
-    assert inside.wait(PATIENCE)
-    session.run(Ask("echo:second"), second)
-    first.join(PATIENCE)
-    assert second.told[0] == ("waiting", "cell [3]")
-    assert second.names == ["waiting", "began", "ended"]
-    assert prompts(session) == ["echo:first", "echo:second"]
-    assert len(emulator.requests[1].body["messages"]) == 3
 
 
 def test_what_a_callback_asks_waits_for_the_reply(session: Session) -> None:
