@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from commands import HERE, SPARED, asked, command, printed_address, until, with_signals
+from commands import SPARED, asked, command, printed_address, until, with_signals
 
 from chatmagic import cli, demo
 from chatmagic.errors import ChatError, InputError
@@ -120,12 +120,6 @@ def test_what_is_there_is_never_overwritten(lessons: Path, tmp_path: Path) -> No
     assert (folder / "02-more.ipynb").read_text() == "mine\n"
 
 
-def test_the_lessons_own_folder_can_be_used(lessons: Path) -> None:
-    """Copied onto themselves, lessons stay whole."""
-    assert demo.copy_lessons(lessons, lessons)[0] == []
-    assert (lessons / "02-more.ipynb").read_text() == "the lesson's\n"
-
-
 def test_a_copy_that_fails_leaves_nothing(
     lessons: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,13 +172,6 @@ def test_the_first_place_with_lessons_counts(lessons: Path, tmp_path: Path) -> N
         demo.find_lessons([other])
 
 
-def test_lessons_are_looked_for_beside_the_source_and_where_wheels_put_them() -> None:
-    """The source comes first, then the environment."""
-    places = demo.lesson_places()
-    assert places[0] == HERE.resolve() / "notebooks"
-    assert places[1] == Path(sys.prefix) / "share" / "chatmagic" / "notebooks"
-
-
 def test_no_key_comes_into_the_demo(tmp_path: Path) -> None:
     """What configures chatmagic stays outside; the rest of the environment comes along."""
     given = {
@@ -203,22 +190,6 @@ def test_no_key_comes_into_the_demo(tmp_path: Path) -> None:
     assert found["PATH"] == "/bin"
     assert found["JUPYTER_PREFER_ENV_PATH"] == "1"
     assert found["JUPYTER_CONFIG_PATH"].split(os.pathsep) == [str(tmp_path / "config"), "/etc/mine"]
-
-
-def test_lab_command_says_where_and_whether_to_open(tmp_path: Path) -> None:
-    """The folder, the port and the browser reach JupyterLab, which asks the network nothing."""
-    words = demo.lab_command(tmp_path, port=1234, browser=False)
-    assert words[0] == sys.executable
-    assert {
-        f"--ServerApp.root_dir={tmp_path}",
-        "--ServerApp.ip=127.0.0.1",
-        "--ServerApp.port=1234",
-        "--ServerApp.open_browser=False",
-        "--LabApp.default_url=/lab/tree/01-quickstart.ipynb",
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.extension_manager=readonly",
-    } <= set(words)
 
 
 def test_a_missing_jupyterlab_is_one_line(

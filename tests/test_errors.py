@@ -8,7 +8,6 @@ import inspect
 import pickle
 import re
 import sys
-import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -94,28 +93,6 @@ def test_an_error_knows_whose_fault_it_is_and_what_is_known(kind: type[Any]) -> 
         assert getattr(bare, name) == value
 
 
-def test_faults() -> None:
-    """What a person can mend is theirs; a failed server and a lost line are not."""
-    faults = {kind.__name__: kind.fault for kind in KINDS}
-    assert faults == {
-        "AuthenticationError": "you",
-        "ChatError": "service",
-        "ChatInterrupted": "you",
-        "BudgetError": "you",
-        "ConnectError": "network",
-        "CutOffError": "service",
-        "InputError": "you",
-        "NotRecordedError": "you",
-        "NotUnderstoodError": "service",
-        "RateLimitError": "you",
-        "ReplyFormatError": "service",
-        "RequestRejectedError": "you",
-        "RequestTimeoutError": "network",
-        "ServiceError": "service",
-        "TooLongError": "you",
-    }
-
-
 def pickled(protocol: int) -> Callable[[Any], Any]:
     """Give the way there and back by one protocol of pickle."""
     return lambda error: pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - our own bytes
@@ -151,12 +128,6 @@ def test_pickling_leaves_behind_what_was_chained(monkeypatch: pytest.MonkeyPatch
         restored = pickled(pickle.DEFAULT_PROTOCOL)(error)
     assert restored.__cause__ is None
     assert restored.__traceback__ is None
-
-
-def test_an_ordinary_traceback_ends_in_the_line() -> None:
-    """Where nobody renders it, the last line says the same."""
-    lines = traceback.format_exception_only(make(errors.ServiceError, **DATA))
-    assert lines == ["chatmagic.errors.ServiceError: It failed. Wait a little.\n"]
 
 
 @given(message=st.text(), hint=st.none() | st.text())

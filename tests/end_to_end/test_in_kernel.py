@@ -108,34 +108,6 @@ def test_a_machine_sees_it_once_and_the_same(fresh: Kernel, option: str) -> None
     assert left["data"]["text/html"].replace("999", "998") == right["data"]["text/html"]
 
 
-def test_a_console_sees_it_printed(fresh: Kernel) -> None:
-    """Without a cell's identity the reply is printed as it comes, once."""
-    ran = fresh.run("%chat echo: plain *text*\x1b[31m")
-    assert [output["type"] for output in ran.outputs] == ["stream"]
-    assert "plain *text*" in ran.text
-    assert "\x1b" not in ran.text
-    assert "credits left" in ran.text
-
-
-@pytest.mark.parametrize(
-    ("line", "prompt"),
-    [
-        ("%chat What is a p-value?", "What is a p-value?"),
-        ("r = %chat why?", "why?"),
-        ("%chat explain the -m flag of python", "explain the -m flag of python"),
-        ("%%chat how so?", "how so?"),
-    ],
-)
-def test_what_a_new_user_types_is_sent(
-    fresh: Kernel, service: Emulator, line: str, prompt: str
-) -> None:
-    """Question marks and dashes are part of the question."""
-    assert fresh.run(line, cell="a").status == "ok"
-    assert bodies(service) == [
-        {"messages": [{"role": "user", "content": prompt}], "stream": True},
-    ]
-
-
 def test_an_interrupt_keeps_what_came_and_closes_the_connection(
     fresh: Kernel, service: Emulator
 ) -> None:
@@ -166,55 +138,6 @@ def test_an_interrupt_keeps_what_came_and_closes_the_connection(
     fresh.run("%chat go on", cell="b")
     partial = bodies(service)[-1]["messages"][1]
     assert partial == {"role": "assistant", "content": reply["data"]["text/plain"]}
-
-
-def test_an_interrupt_before_the_first_fragment_leaves_nothing(
-    fresh: Kernel, service: Emulator
-) -> None:
-    """No text, no turn, no display; the cell fails in one line."""
-    service.settings = Settings(credits=1000, fault="hold", fault_after=-1)
-
-    def stop(message: dict[str, Any]) -> None:
-        if message["msg_type"] == "display_data":
-            _until(lambda: bool(service.requests))
-            fresh.interrupt()
-
-    ran = fresh.run("%%chat\nhello", cell="a", on_message=stop)
-    assert [output["type"] for output in ran.outputs] == ["error"]
-    assert "as it was" in ran.text
-    service.settings = Settings(credits=1000)
-    fresh.run("%chat hello", cell="b")
-    assert len(bodies(service)[-1]["messages"]) == 1
-
-
-def test_a_cell_that_fails_says_so_in_a_line(fresh: Kernel, service: Emulator) -> None:
-    """The cell is an error without a traceback of ours, and shows nothing else."""
-    service.settings = Settings(credits=0)
-    ran = fresh.run("%%chat\nhello", cell="a")
-    assert ran.status == "error"
-    assert [output["type"] for output in ran.outputs] == ["error"]
-    assert ran.outputs[0]["ename"] == "RateLimitError"
-    assert len(ran.outputs[0]["traceback"]) <= 2
-    assert "0 of 0 used" in ran.text
-
-
-def test_a_cut_off_reply_is_kept_and_fails(fresh: Kernel, service: Emulator) -> None:
-    """What came stays in the output, marked; the cell fails."""
-    service.settings = Settings(credits=1000, fault="cut", fault_after=3)
-    ran = fresh.run("%%chat\necho: one two three four five", cell="a")
-    assert [output["type"] for output in ran.outputs] == ["display_data", "error"]
-    assert ran.outputs[0]["metadata"]["chatmagic"]["state"] == "cut off"
-    assert ran.outputs[1]["ename"] == "CutOffError"
-
-
-def test_a_cell_run_again_replaces_its_turn(fresh: Kernel, service: Emulator) -> None:
-    """Its request carries what stands above; what stands below is kept, and stale."""
-    for cell, prompt in (("a", "echo: A"), ("b", "echo: B"), ("a", "echo: A again")):
-        fresh.run(f"%%chat\n{prompt}", cell=cell)
-    assert [len(body["messages"]) for body in bodies(service)] == [1, 3, 1]
-    history = fresh.run("%chat_history").text
-    assert history.index("A again") < history.index("echo: B")
-    assert "1 stale" in history
 
 
 def test_the_key_is_nowhere_to_be_read(fresh: Kernel, service: Emulator) -> None:

@@ -28,7 +28,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernels import forks
-from log_records import records_of
 from logged import Emulator
 from loopback import PATIENCE, Peer, Server, answer, document, event, head, playing, stream
 from nbclient import NotebookClient
@@ -355,28 +354,6 @@ def test_what_has_a_key_is_not_pickled_or_copied() -> None:
             with pytest.raises(TypeError) as caught:
                 pickle.dumps(thing)
             look(key, *told_by(caught.value))
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"base_url": "ftp://x"},
-        {"auth": "foo"},
-        {"timeout": -1},
-        {"extra_body": [1]},
-        {"api_key": "sk-4f9c1e77 in two words"},
-    ],
-)
-def test_a_client_that_cannot_be_made_tells_no_key(
-    arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not even a traceback with its locals: neither the argument nor the environment."""
-    monkeypatch.setenv("CHATMAGIC_API_KEY", KEYS["odd"])
-    key = arguments.get("api_key", KEYS["plain"])
-    with pytest.raises(InputError) as caught:
-        Client(**{"base_url": "http://127.0.0.1:9", "api_key": key, **arguments})
-    look(key, *told_by(caught.value))
-    look(KEYS["odd"], *told_by(caught.value))
 
 
 def test_a_notebook_holds_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -709,53 +686,26 @@ def test_a_cell_says_once_what_is_unwise(shell: Shell, monkeypatch: pytest.Monke
     ("arguments", "words"),
     [
         ({"extra_body": ["model"]}, r"^extra_body is a mapping .* not list\.$"),
-        ({"extra_body": "model"}, r"^extra_body is a mapping .* not str\.$"),
-        ({"api_key": 5}, r"^api_key holds no key"),
-        ({"api_key": ""}, r"^api_key holds no key"),
         ({"api_key": "sk-4f9c1e77\n"}, r"^api_key holds no key"),
         ({"api_key": "sk 4f9c1e77"}, r"^api_key holds no key"),
         ({"api_key": "sk-\u20ac4f9c1e77"}, r"^api_key holds no key"),
         ({"base_url": 5}, r"^The base address \(argument\) is text, not int\.$"),
-        ({"base_url": b"http://x"}, r"^The base address \(argument\) is text, not bytes\.$"),
         ({"base_url": "ftp://x"}, r"^The base address \(argument\) is not a URL"),
         ({"auth": "foo"}, r"^auth is one of bearer, x-api-key, query, none"),
-        ({"auth": 5}, r"^auth is one of bearer, x-api-key, query, none"),
-        ({"timeout": "x"}, r"^The time-out first_byte is a number of seconds above 0"),
         ({"timeout": -1}, r"^The time-out first_byte is a number of seconds above 0"),
-        ({"timeout": True}, r"^The time-out first_byte is a number of seconds above 0"),
-        ({"timeout": float("nan")}, r"^The time-out first_byte is a number of seconds above 0"),
         ({"timeout": float("inf")}, r"None waits for ever\.$"),
-        ({"timeout": 10**400}, r"None waits for ever\.$"),
     ],
 )
-def test_a_wrong_argument_is_one_line(arguments: dict[str, Any], words: str) -> None:
-    """It says which one, and what it has to be; a key is not repeated."""
-    given = {"base_url": "http://127.0.0.1:9", "api_key": "sk-4f9c1e77", **arguments}
+def test_a_wrong_argument_is_one_line(
+    arguments: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says which one, and what it has to be; not even a traceback with its locals has a key."""
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEYS["odd"])
     with pytest.raises(InputError, match=words) as caught:
-        Client(**given)
-    assert "4f9c1e77" not in str(caught.value)
+        Client(**{"base_url": "http://127.0.0.1:9", "api_key": "sk-4f9c1e77", **arguments})
     assert len(str(caught.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize("prompt", [5, None, b"hello", ["hello"]])
-def test_a_prompt_that_is_no_text_is_told(prompt: Any) -> None:
-    """It is not called empty."""
-    client = Client("http://127.0.0.1:9", "sk-4f9c1e77")
-    with client, pytest.raises(InputError, match=f"is text, not {type(prompt).__name__}"):
-        Session(client).ask(prompt)
-
-
-def test_a_wrong_setting_is_named(shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
-    """``%config`` says it in one line, and the setting stays as it was."""
-    shell.do("%config ChatMagics.timeout = 5")
-    for value in ("-1", "0", "float('nan')", "float('inf')"):
-        caplog.clear()
-        shell.run(f"%config ChatMagics.timeout = {value}")
-        (record,) = records_of(caplog, "root")
-        assert "ChatMagics.timeout: The time-out first_byte is a number" in record.getMessage()
-        assert "\n" not in record.getMessage()
-    assert shell.run("%config ChatMagics.timeout").result == 5
-    shell.do("%config ChatMagics.timeout = None")
+    for key in (KEYS["odd"], "4f9c1e77"):
+        look(key, *told_by(caught.value))
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "nonsense://x", "http://"])
@@ -767,20 +717,3 @@ def test_a_proxy_that_is_none_is_one_line(proxy: str, monkeypatch: pytest.Monkey
         client.complete(ASK)
     assert "HTTPS_PROXY" in str(caught.value)
     look(KEYS["plain"], *told_by(caught.value))
-
-
-def test_a_bundle_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of certificate authorities that is missing, or holds none, is told before sending."""
-    (tmp_path / "empty.pem").write_text("nothing")
-    with Server(lambda peer: peer.gone(), handshakes_fail=True) as server:
-        url = server.origin.replace("http:", "https:")
-        names = ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
-        for name in names:
-            for file in ("missing.pem", "empty.pem"):
-                with monkeypatch.context() as patch, Client(url, KEYS["plain"]) as client:
-                    for other in names:
-                        patch.delenv(other, raising=False)
-                    patch.setenv(name, str(tmp_path / file))
-                    with pytest.raises(ConnectError, match=f"^{name} names no file") as caught:
-                        client.complete(ASK)
-                    assert "Nothing was sent." in caught.value.message

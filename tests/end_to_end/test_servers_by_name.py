@@ -146,27 +146,6 @@ def test_it_is_known_wherever_an_address_is_set(
         assert "llama3.2:latest" in bare.do("%chat_connect ollama --models").printed
 
 
-def test_a_long_list_and_an_empty_one(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as can be read are shown; none is said."""
-    monkeypatch.setattr("chatmagic.jupyter.commands.connect.MOST_LISTED", 1)
-    bare.do('%config ChatMagics.auth = "none"')
-    lists = [document({"data": [{"id": "a"}, {"id": "b"}]}), document({"data": []})]
-    with Server(playing(*lists)) as server:
-        said = bare.do(f"%chat_connect {server.origin} --models").printed
-        assert f"2 models at {server.origin}:\n  a\n  … and 1 more.\n" in said
-        said = bare.do("%chat_connect --models").printed
-        assert f"No model at {server.origin}.\n" in said
-
-
-def test_no_list(bare: Shell) -> None:
-    """The emulator speaks the interface alone, which has none; where nothing is set, nor."""
-    assert "Not connected yet" in bare.fails("%chat_connect --models").traceback[0]
-    bare.do("%chat_connect emulator")
-    ran = bare.fails("%chat_connect --models")
-    assert "lists no models (HTTP 404)." in ran.traceback[0]
-    assert len(ran.traceback) == 2
-
-
 def test_a_replay_sends_nothing(bare: Shell, tmp_path: Path) -> None:
     """Nor does it need the server whose name stands in the notebook."""
     tape = tmp_path / "tape.jsonl"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,14 +15,8 @@ import requests
 from environments import resolved_in_client, resolved_in_kernel
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from served import in_ipython
 
-from chatmagic import _json, errors
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.client.stream import CreditTracker
-from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.template import fill
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Reply, Usage
 from chatmagic.protocol import credits as crediting
@@ -32,7 +25,6 @@ from chatmagic.protocol import url as address
 from chatmagic.protocol.auth import SECRET_LENGTH, Secret
 from chatmagic.protocol.response_errors import Answer, error_from_response
 from chatmagic.protocol.wire import Chunk, ErrorBody, ReplyBuilder, Request
-from chatmagic.render import gauge
 from chatmagic.text import one_line, without_lone_surrogates
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -150,51 +142,6 @@ def test_an_error_body_comes_back(body: ErrorBody) -> None:
     assert ErrorBody.from_json(crossed(body.to_json())) == body
 
 
-@given(
-    prompt=TEXTS,
-    values=st.lists(st.builds(Value, TEXTS, st.integers(0, 99), TEXTS), max_size=2).map(tuple),
-    carried=st.lists(TEXTS, max_size=2).map(tuple),
-    reply=REPLIES,
-    took=COUNTS,
-)
-def test_a_record_is_json(
-    prompt: str, values: tuple[Value, ...], carried: tuple[str, ...], reply: Reply, took: int | None
-) -> None:
-    """A record is the same after a notebook was saved, and holds nothing but what was told."""
-    record = Record(
-        prompt=prompt,
-        values=values,
-        state=reply.state,
-        owner=None,
-        carried=carried,
-        request=_json.digest(prompt),
-        reply=_json.digest(reply.text),
-        parameters={},
-        model=reply.model,
-        usage=reply.usage,
-        credits=reply.credits,
-        took=took,
-        finish_reason=reply.finish_reason,
-        date=reply.date,
-        origin="live",
-    ).to_json()
-    assert json.loads(json.dumps(record, allow_nan=False), strict=True) == crossed(record)
-    assert None not in record.values()
-    assert _json.timestamp(record.get("date")) == reply.date
-
-
-@given(value=JSON)
-def test_a_digest_knows_no_order(value: Any) -> None:
-    """The same fields in another order are the same value."""
-
-    def turned(item: Any) -> Any:
-        if isinstance(item, dict):
-            return {name: turned(item[name]) for name in reversed(item)}
-        return [turned(one) for one in item] if isinstance(item, list) else item
-
-    assert _json.digest({"x": turned(value)}) == _json.digest({"x": value})
-
-
 HALVES = st.text(st.sampled_from("a\ud83d\ude00"), max_size=12)
 
 
@@ -247,68 +194,7 @@ def test_the_order_and_letters_of_headers_count_for_nothing(
         assert figure is None or figure >= 0
 
 
-@given(
-    answers=st.lists(st.none() | CREDITS, max_size=5),
-    now=TIMES,
-    usage=st.none() | USAGES,
-    took=COUNTS,
-)
-def test_a_tracker_knows_what_was_told_last(
-    answers: list[Credits | None], now: datetime, usage: Usage | None, took: int | None
-) -> None:
-    """The latest figures count, and all can be shown."""
-    tracker = CreditTracker()
-    for seen in answers:
-        tracker.note_credits(seen)
-    state = tracker.state
-    told = [seen for seen in answers if seen is not None]
-    assert state.credits == (told[-1] if told else None)
-    line = gauge.line_words(state.credits, usage)
-    assert line.isprintable()
-    assert "None" not in line + gauge.large(state.credits, took, now=now)[1]
-    assert "None" not in gauge.line_html(state.credits, usage)
-    assert "None" not in gauge.large(state.credits, took, now=now)[0]
-
-
 # --- Errors -------------------------------------------------------------------------------
-
-KINDS = [
-    kind
-    for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, ChatError | errors.ChatInterrupted)
-]
-
-
-@given(
-    kind=st.sampled_from(KINDS),
-    message=TEXTS,
-    hint=st.none() | TEXTS,
-    status=st.none() | st.integers(100, 599),
-    figures=st.none() | CREDITS,
-    reply=st.none() | REPLIES,
-    protocol=st.integers(0, pickle.HIGHEST_PROTOCOL),
-)
-def test_any_error_survives_pickling(  # noqa: PLR0917 - hypothesis gives them by name
-    kind: type[ChatError],
-    message: str,
-    hint: str | None,
-    status: int | None,
-    figures: Credits | None,
-    reply: Reply | None,
-    protocol: int,
-) -> None:
-    """The whole tree, with whatever it carries, at every protocol."""
-    more: dict[str, Any] = {}
-    if kind is errors.RateLimitError:
-        more["retry_after"] = NOW
-    if kind is errors.RequestTimeoutError:
-        more["which"] = "total"
-    error = kind(message, hint=hint, status=status, credits=figures, reply=reply, **more)
-    restored = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - made here
-    assert type(restored) is kind
-    assert (str(restored), vars(restored)) == (str(error), vars(error))
-    assert in_ipython(restored) == in_ipython(error)
-    assert len(str(error).splitlines()) <= 1
 
 
 @given(
@@ -452,36 +338,3 @@ def test_any_settings_give_a_connection_or_an_error(
         for word in (environ.get("CHATMAGIC_API_KEY"), key):
             # Only a word that begins as the keys here do is nothing else too, such as the address.
             assert word is None or not word.startswith("sk") or word not in line
-
-
-# --- Prompts ------------------------------------------------------------------------------
-
-
-@given(
-    parts=st.lists(
-        st.text().filter(lambda text: not set(text) & set("{}")), min_size=1, max_size=6
-    ),
-    values=st.lists(TEXTS | st.sampled_from(["{{ x }}", "{{", "}}", "{"]), min_size=6, max_size=6),
-)
-@example(parts=["", ""], values=["\ud800"])
-def test_values_go_in_once_in_their_order(parts: list[str], values: list[str]) -> None:
-    """Each expression is asked for once, in order, and its value goes in as it can be sent."""
-    asked: list[str] = []
-
-    def evaluate(expression: str) -> str:
-        asked.append(expression)
-        return values[len(asked) - 1]
-
-    names = [f"name{number}" for number in range(len(parts) - 1)]
-    text = parts[0] + "".join(
-        f"{{{{ {name} }}}}{part}" for name, part in zip(names, parts[1:], strict=True)
-    )
-    sent, put_in = fill(text, evaluate)
-    assert asked == names
-    values = [without_lone_surrogates(value) for value in values]
-    assert sent == parts[0] + "".join(
-        value + part for value, part in zip(values, parts[1:], strict=False)
-    )
-    assert [(value.expression, value.size) for value in put_in] == [
-        (name, len(value)) for name, value in zip(names, values, strict=False)
-    ]
