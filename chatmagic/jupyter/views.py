@@ -116,7 +116,7 @@ class Live(View):
     def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""
         if isinstance(event, Drawn) and event.whole and event.ask is self._ask:
-            self._context.run(self._show, frame(self._notes + event.update))
+            self._context.run(self._show, frame(self._notes + event.html))
 
 
 class Printed(View):

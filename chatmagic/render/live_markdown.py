@@ -28,7 +28,6 @@ LONGEST: Final = 1_500
 """The most characters that are rendered again with each drawing, apart from one more line."""
 _LONGEST_CODE: Final = 800  # the same for a block of code, whose parts look like one block
 _SLICE: Final = 4_000  # characters that are parsed at once, so that each parse is short
-_NEWEST: Final = 20_000  # characters that are shown of a reply that is too large for a page
 _LONGEST_HEAD: Final = 200  # characters of the lines that a cut block repeats at its beginning
 _CERTAIN: Final = 32  # characters of a line after which it cannot become a list item
 
@@ -75,20 +74,12 @@ class Blocks(list[str]):
 
 
 class LiveText:
-    """Text under way, shown as it came.
+    """Text under way, shown as it came."""
 
-    Args:
-        blocks: the blocks on the screen, which stay; ``None`` for none.
-        most: the least number of the newest characters that are shown; ``None`` shows all.
-    """
-
-    def __init__(self, blocks: Blocks | None = None, most: int | None = None) -> None:
+    def __init__(self) -> None:
         """Begin without text."""
-        self.blocks = Blocks() if blocks is None else blocks
+        self.blocks = Blocks()
         self.side = "auto"
-        self._begin = len(self.blocks)
-        self._most = most
-        self._shown = 0
         self._rest = ""
 
     def feed(self, text: str) -> BlockChange:
@@ -97,18 +88,13 @@ class LiveText:
         Args:
             text: the text that has come since.
         """
-        self._rest += text if self._most is None else text[-self._most :]
+        self._rest += text
         finished, at = [], 0
         while len(self._rest) - at > LONGEST:
             end = self._rest.rfind("\n", at, at + LONGEST) + 1 or at + LONGEST
             finished.append(_plain(self._rest[at:end].removesuffix("\n")))
             at = end
-        self._shown += at
         self._rest = self._rest[at:]
-        if self._most is not None and self._shown > self._most:
-            # The blocks begin anew with the newest text, but not with each drawing.
-            self.blocks.finished = self._begin
-            finished, self._shown = finished[-1:], 0
         return self.blocks.show(finished, [_plain(self._rest)])
 
 
@@ -129,7 +115,7 @@ class LiveMarkdown:
         self._length = 0
         self._held = ""
         self._rest = opening
-        self._instead: LiveText | None = None
+        self._is_too_much = False
 
     def feed(self, text: str) -> BlockChange:
         """Add text, and return the change of the blocks.
@@ -137,15 +123,14 @@ class LiveMarkdown:
         Args:
             text: the text that has come since.
         """
-        if self._instead is not None:
-            return self._instead.feed(text)
+        if self._is_too_much:
+            return BlockChange(len(self.blocks), [])
         self._length += len(text)
         text = self._held + text
         # The second half of a line end or of a character may come with the next fragment.
         self._held = held[0] if (held := _HELD.search(text)) else ""
         text = visible(text.removesuffix(self._held)).replace("\r\n", "\n").replace("\r", "\n")
         if self._length >= markdown.MOST_MARKDOWN:
-            self._rest += text
             return self._give_up(f"it has more than {markdown.MOST_MARKDOWN:,} characters")
         finished: list[str] = []
         for at in range(0, len(text), _SLICE):
@@ -195,14 +180,10 @@ class LiveMarkdown:
         return blocks, markdown.block_count(tokens)
 
     def _give_up(self, why: str) -> BlockChange:
-        """Show only the newest text of a reply that is too large for a page, from now on."""
-        why += f"; while it streams its newest {_NEWEST:,} characters are shown"
-        note = sanitize.clean(markdown.note_of_plain(why))
-        self.blocks.finished = 0
-        self.blocks.show([note], ())
-        self._instead = LiveText(self.blocks, _NEWEST)
-        change = self._instead.feed(self._rest)
-        return BlockChange(0, [note, *change.blocks])
+        """Show nothing more of a reply that is too large for a page, as long as it comes."""
+        self._is_too_much = True
+        words = f"<p><em>The rest is shown when the reply has ended: {why}.</em></p>\n"
+        return self.blocks.show([sanitize.clean(words)], ())
 
 
 def _plain(text: str) -> str:

@@ -135,16 +135,8 @@ def as_text(text: str, why: str = "") -> str:
     html = f'<pre style="{PROSE}">{sanitize.typed(text)}</pre>'
     if why or len(text) > _LONG:
         html = scrolling(html, "Reply as plain text", style=sanitize.LONG_BOX)
-    return sanitize.reply_box((note_of_plain(why) if why else "") + html)
-
-
-def note_of_plain(why: str) -> str:
-    """Return the line that gives the reason why a reply is shown as plain text.
-
-    Args:
-        why: the reason, as the end of a sentence.
-    """
-    return f"<p><em>Shown as plain text: {why}.</em></p>\n"
+    note = f"<p><em>Shown as plain text: {why}.</em></p>\n" if why else ""
+    return sanitize.reply_box(note + html)
 
 
 def scrolling(html: str, label: str, side: str = "", style: str = sanitize.BOX) -> str:

@@ -43,7 +43,6 @@ class LiveReply:
     def __init__(self, format: str, opening: str = "") -> None:
         """Begin without text."""
         self._blocks: LiveText | LiveMarkdown = LiveMarkdown(opening and f"{opening}\n")
-        self._text: list[str] = []
         self._undecided: list[str] | None = None
         if format == "text":
             self._blocks = LiveText()
@@ -69,7 +68,6 @@ class LiveReply:
         Args:
             text: the text that has come since.
         """
-        self._text.append(text)
         if self._undecided is not None:
             self._undecided.append(text)
             end = "".join(self._undecided[-3:])  # a fence may come in three pieces
@@ -89,19 +87,6 @@ class LiveReply:
             mark: CSS classes by which a page finds the box.
         """
         return sanitize.live_box("".join(self.blocks), self.side, mark)
-
-    def plain_box(self, mark: str) -> str:
-        """Return the box of the reply with the whole text in one element, quick to lay out.
-
-        A page that replaces it at once does not lay it out at all.
-
-        Args:
-            mark: as for :meth:`box`.
-        """
-        text = sanitize.typed("".join(self._text))
-        return sanitize.live_box(
-            f'<pre style="{PROSE} content-visibility: auto;">{text}</pre>', self.side, mark
-        )
 
 
 def to_markdown(text: str, format: str) -> str:

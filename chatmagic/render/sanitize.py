@@ -108,19 +108,6 @@ UNMARKED: Final = "list-style-type: none;"
 TASKS: Final = {True: ("☑", "done"), False: ("☐", "not done")}
 """The sign and the words of a task: done, and not done."""
 
-_SCROLL: Final = '<div class="chatmagic-scroll" style="{}" tabindex="0" role="group" aria-label="'
-_PRE: Final = f'<pre style="{UNBROKEN}"><code'
-FREQUENT: Final = (
-    *map(_SCROLL.format, (BOX, CODE_BOX, CODE_GOES_ON)),
-    f'<div class="highlight">{_PRE} style="{BARE}">',
-    f"{_PRE}>",
-    ' referrerpolicy="no-referrer" target="_blank" rel="noopener noreferrer nofollow">',
-    f'<table style="{TABLE}"><thead>\n<tr>\n',
-    *(f'<{tag} style="{style}">' for tag in ("th", "td") for style in ALIGNED.values()),
-    *(f'<{tag} style="{style}">' for tag, style in HEADINGS.items()),
-)
-"""Pieces of HTML that many blocks contain; see :func:`packed`."""
-
 _TAGS: Final = frozenset(
     """a blockquote br code details div em h4 h5 h6 hr li ol p pre s span strong summary sup table
     tbody td th thead tr ul""".split()  # noqa: SIM905 - a word a line would be a page
@@ -208,20 +195,6 @@ def reply_box(html: str, side: str = "auto") -> str:
     """
     style = COLOURED if any(token in html for token in TOKENS.values()) else CLIP
     return clean(f'<div class="{REPLY}" dir="{side}" style="{style}">\n{html}</div>')
-
-
-def packed(html: str) -> str:
-    """Return shortened HTML: a mark replaces each piece of :data:`FREQUENT`.
-
-    The marks are the characters from U+0080 on, in the order of the pieces. Safe HTML has none of
-    these characters, so putting the pieces back gives the same HTML, whatever the reply is.
-
-    Args:
-        html: HTML from :func:`clean`.
-    """
-    for mark, piece in enumerate(FREQUENT, 0x80):
-        html = html.replace(piece, chr(mark))
-    return html
 
 
 def clean(html: str) -> str:

@@ -85,20 +85,19 @@ test("a notebook has one bridge", () => {
   second.stop();
 });
 
-test("a reply under way is painted, and stopped by an urgent message", (t) => {
+test("a reply under way is painted", (t) => {
   const [paint] = samples("to the bridge").filter(({ kind }) => kind === "paint");
   const box = document.createElement("div");
   const { querySelectorAll } = document;
   document.querySelectorAll = (selector) => (selector === `.chatmagic-live-${paint.live}` ? [box] : []);
   t.after(() => Object.assign(document, { querySelectorAll }));
   const { model, bridge, stop } = open();
-  model.receive({ ...paint, serial: 0, keep: 0, blocks: ["<p>A</p>\n", "<p>B</p>\n"], same: 0, last: false });
+  model.receive({ ...paint, serial: 0, keep: 0, blocks: ["<p>A</p>\n", "<p>B</p>\n"], last: false });
   assert.equal(box.textContent, "AB");
   model.receive({ ...paint, serial: 1 });
-  assert.equal(box.textContent, "AB and more.");
-  bridge.stopReply("a");
-  assert.ok(model.urged.every((message) => isListed("of the bridge", message)));
-  assert.deepEqual(model.urged, [{ kind: "stop", cell: "a" }]);
+  assert.equal(box.textContent, "AAnd more.");
+  assert.equal(bridge.askOf("a"), paint.live);
+  assert.equal(bridge.askOf("b"), undefined);
   stop();
 });
 
@@ -111,7 +110,7 @@ test("an output that shows a reply as under way is settled when nothing more com
   const list = htmls.map((html) => ({ output_type: "display_data", data: { "text/html": html } }));
   const get = (at) => ({ toJSON: () => list[at] });
   model.cells[0].outputs = { length: list.length, get, set: (at, output) => { list[at] = output; } };
-  const { stop } = open(model, { ...STATE, live: [] });
+  const { stop } = open(model, { ...STATE, asks: {} });
   const asked = () => model.take().filter(({ kind }) => kind === "lacks");
   model.receive({ kind: "paint", live: "ba9876543210", serial: 0, keep: 0, blocks: [] });
   pass(5000);
@@ -148,7 +147,7 @@ test("of a kernel that has ended, what came of its replies is left as partial", 
   let changed;
   const statusChanged = { connect: (listener) => { changed = listener; }, disconnect() { changed = undefined; } };
   model.widget_manager.context.sessionContext = { session: { id: "s", kernel }, statusChanged };
-  open(model, { ...STATE, live: [live, waiting] });
+  open(model, { ...STATE, asks: { [live]: "", [waiting]: "" } });
   model.receive({ kind: "paint", live, serial: 0, keep: 0, blocks: ["<p>One.</p>\n", "<p>T</p>\n"] });
   model.receive({ kind: "paint", live, serial: 1, keep: 1, blocks: ["<p>Two</p>\n"] });
   changed();

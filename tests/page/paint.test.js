@@ -45,18 +45,7 @@ test("the first blocks stay as they are, the others are replaced, in every view"
   paint(4, 1, ["B"]);
   const [{ serial, ...sample }] = samples("to the bridge").filter(({ kind }) => kind === "paint");
   painter.take({ ...sample, serial: 5 });
-  assert.equal(shown(), "A B and more.");
-  // The end of a block that this page never had is no block.
-  painter.take({ ...sample, serial: 9 });
-  assert.equal(shown(), "A B and more.");
-});
-
-test("a mark stands for a piece of HTML, and the length of what stays is without marks", () => {
-  painter.frequent = ["<p class='a'>", "!</p>"];
-  painter.take({ kind: "paint", live: LIVE, serial: 0, keep: 0, blocks: ["\x80A\x81\x9f"] });
-  painter.take({ kind: "paint", live: LIVE, serial: 1, keep: 0, blocks: ["B\x81"], same: 14 });
-  assert.equal(painter.replies.get(LIVE).blocks[0].html, "<p class='a'>AB!</p>");
-  assert.equal(shown(), "AB!");
+  assert.equal(shown(), "A And more.");
 });
 
 test("what the front end draws anew is painted again, from where it is", () => {
@@ -77,36 +66,6 @@ test("what the front end draws anew is painted again, from where it is", () => {
   assert.equal(shown(), "A B C DD");
 });
 
-test("what was painted is put back where the front end draws plain text, and only there", () => {
-  const area = document.createElement("div");
-  const other = document.createElement("div");
-  const drawn = (parent, node) => {
-    node.closest = () => parent;
-    parent.replaceChildren(node);
-    boxes = [node, ...boxes.slice(1)];
-    return node;
-  };
-  const plain = () => {
-    const node = box("", "A and B");
-    node.className = node.className.replace(" chatmagic-at-", "");
-    return node;
-  };
-  const before = drawn(area, box(0, "A"));
-  paint(0, 0, ["A"]);
-  paint(1, 1, ["B"]);
-  const nodes = before.children;
-  drawn(area, plain());
-  painter.look();
-  assert.deepEqual(boxes[0].children, nodes);
-  paint(2, 2, ["C"]);
-  assert.equal(shown(), "A B C");
-  // Of another view that shows the same, nothing is taken.
-  boxes.unshift(plain());
-  boxes[0].closest = () => other;
-  painter.look();
-  assert.deepEqual(boxes.map((node) => shown(node)), ["A B C", "A B C"]);
-});
-
 test("what is told again stays as it is painted", () => {
   paint(0, 0, ["A"]);
   paint(1, 1, ["B"]);
@@ -114,14 +73,6 @@ test("what is told again stays as it is painted", () => {
   paint(2, 0, ["A", "B", "C"]);
   assert.equal(shown(), "A B C");
   assert.equal(boxes[0].children[1], second);
-});
-
-test("a mark whose meaning is not known yet is waited for", () => {
-  paint(0, 0, ["A"]);
-  paint(1, 1, ["\x80"]);
-  assert.equal(shown(), "A");
-  paint(2, 0, ["A", "\x80"], { frequent: ["B"] });
-  assert.equal(shown(), "A B");
 });
 
 test("a page that comes later, or misses a message, waits for a box to build upon", () => {

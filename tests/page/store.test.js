@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { Store } from "../../chatmagic/jupyter/labextensions/chatmagic/page/store.js";
 import { isListed, samples } from "./browser.js";
 
-const [SNAPSHOT, ENTRIES, PENDING, TEXT] = samples("to the panel");
+const [SNAPSHOT, ENTRIES, PENDING] = samples("to the panel");
 const [ENTRY] = ENTRIES.entries;
 
 /** A snapshot of turns, in order; without a view it is for all. */
@@ -153,11 +153,9 @@ test("a conversation that is cleared and brought back is whole", () => {
 test("asks under way are those of the snapshot and what came since", () => {
   const store = new Store();
   store.takeSnapshot(SNAPSHOT);
-  assert.equal(store.takeText(TEXT), false);
-  store.pending.set(PENDING.key, { ...PENDING });
-  assert.equal(store.takeText(TEXT), true);
-  assert.equal(store.takeText(TEXT), false);
-  assert.equal(store.pending.get(PENDING.key).html, TEXT.html);
+  const begun = { ...PENDING, html: "<p>Because</p>" };
+  assert.deepEqual([PENDING, begun, begun].map((ask) => store.takePending(ask)), [false, true, false]);
+  assert.equal(store.pending.get(PENDING.live), begun);
   store.takeSnapshot(samples("to the panel").at(-1));
   assert.equal(store.pending.size, 0);
 });

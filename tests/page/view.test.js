@@ -73,17 +73,15 @@ test("an ask under way stands behind its turn, above what failed there, until it
   assert.deepEqual(prompts(), ["Name a colour.", "Another one.", "Why?", "And one more."]);
   assert.ok(view.node.all("cm-turn")[1].classList.has("cm-replaced"));
   assert.ok(view.node.classList.has("cm-busy"));
-  receive(of("text"));
+  receive({ ...of("pending"), html: "<p>Because</p>" });
   assert.equal(view.node.all("cm-live")[0].all("cm-reply")[0].innerHTML, "<p>Because</p>");
-  receive({ ...of("pending"), note: "", html: "" });
   receive(MESSAGES.at(-1));
   assert.deepEqual(view.node.all("cm-live"), []);
   assert.equal(status(), "Complete, 1 word.");
 });
 
 test("what is new of a reply under way is painted into the box that came with its beginning", () => {
-  receive(of("pending"));
-  receive(of("text"));
+  receive({ ...of("pending"), html: "<p>Because</p>" });
   const reply = document.createElement("div");
   view.log.node.querySelectorAll = (selector) => (selector.endsWith(of("paint").live) ? [reply] : []);
   receive({ ...of("paint"), serial: 0 });
@@ -103,7 +101,7 @@ test("an ask is sent when the kernel offers, and the prompt goes with it", () =>
   assert.deepEqual(sent(), []);
   assert.match(status(), /is under way/);
   receive({ ...of("offer"), nonce: ask.nonce });
-  assert.deepEqual(sent(), [{ kind: "go", key: 5 }]);
+  assert.deepEqual(sent(), [{ kind: "go", live: of("offer").live }]);
   assert.equal(view.composer.text, "");
 });
 
@@ -115,10 +113,10 @@ test("what was taken back is stopped when it is offered, and typed again", () =>
   assert.equal(status(), "Withdrawn before it was sent.");
   assert.equal(view.composer.text, "Why?");
   receive({ ...of("offer"), nonce });
-  assert.deepEqual(sent(), [{ kind: "stop", key: 5 }]);
+  assert.deepEqual(sent(), [{ kind: "stop", live: of("offer").live }]);
   // It was said already.
   view.composer.announce("");
-  const ended = { key: 5, words: "Withdrawn before it was sent.", fine: false, prompt: "Why?" };
+  const ended = { live: of("offer").live, words: "Withdrawn before it was sent.", fine: false, prompt: "Why?" };
   receive({ ...MESSAGES.at(-1), ended });
   assert.equal(status(), "");
 });
@@ -156,7 +154,7 @@ test("stop is said once, and the kernel interrupted where a cell does not hear",
   model.widget_manager.kernel = { interrupt: () => interrupted++ };
   view.stop();
   view.stop();
-  assert.deepEqual(sent(), [{ kind: "stop", key: 4 }, { kind: "stop", key: 4 }]);
+  assert.deepEqual(sent(), [1, 2].map(() => ({ kind: "stop", live: of("pending").live })));
   assert.equal(status(), "Stopping.");
   pass(700);
   assert.equal(interrupted, 1);
@@ -287,14 +285,14 @@ test("a view that was not answered yet takes no news", () => {
 });
 
 test("of two views the older one speaks for a cell; the bridge speaks before both", () => {
-  const cell = { ...of("pending"), key: 9, mine: false, by: "cell [3]", html: "" };
+  const cell = { ...of("pending"), live: "9", mine: false, by: "cell [3]" };
   const silent = () => view.composer.status.getAttribute("aria-live") === "off";
   receive(structuredClone(cell));
-  receive({ ...of("text"), key: 9 });
+  receive({ ...cell, html: "<p>So</p>" });
   assert.deepEqual([status(), silent()], ["Reply to cell [3] started.", false]);
   model.widget_manager.context.model[Symbol.for("chatmagic.bridge")] = { stopped: false };
-  receive({ ...cell, key: 10 });
-  receive({ ...of("text"), key: 10 });
+  receive({ ...cell, live: "10" });
+  receive({ ...cell, live: "10", html: "<p>So</p>" });
   assert.deepEqual([status(), silent()], ["Reply to cell [3] started.", true]);
 });
 

@@ -111,15 +111,6 @@ def test_each_form_as_markdown(format: str, text: str, markdown: str) -> None:
     assert to_markdown(text, format).strip() == markdown
 
 
-def test_what_came_is_shown_as_one_piece_of_text() -> None:
-    """It is escaped, and stands in the box by which a page finds it."""
-    live = LiveReply("text", "")
-    live.feed("a <b>\x1b")
-    html = live.plain_box("mine")
-    assert "a &lt;b&gt;\u241b</pre>" in html
-    assert "mine" in html
-
-
 leaves = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
 values = st.recursive(
     leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20

@@ -8,8 +8,7 @@ import nh3
 from test_markdown import HOSTILE, ROOT
 
 from chatmagic.render.markdown import to_html
-from chatmagic.render.reply_forms import LiveReply
-from chatmagic.render.sanitize import FREQUENT, live_box, live_mark, packed, reply_box
+from chatmagic.render.sanitize import live_box, live_mark, reply_box
 from chatmagic.text import visible
 
 
@@ -44,25 +43,6 @@ def test_the_html_is_what_nh3_would_make_of_it_again() -> None:
         html = to_html(text)
         assert nh3.is_html(html)
         assert reply_box(html.removeprefix(html[: html.index(">") + 2])[:-6]) == html
-
-
-def test_what_is_packed_can_be_put_back() -> None:
-    """Each frequent piece is in a reply's HTML; and no reply says a mark, or is changed by one."""
-    code, table = "```python\nx = 1\n```", "|a|b|c|\n|:-|:-:|-:|\n|1|2|3|"
-    titles = "".join(f"{'#' * level} A title\n\n" for level in range(1, 6))
-    long = "```\n" + "y = 2\n" * 400
-    rich = f"{titles}$$\na\n$$\n\n{code}\n\n{table}\n\n[a](https://b.example)\n\n{long}"
-    for text in (rich, "\n\n".join(["\x80\x81 &#x80; &#129;", *FREQUENT, *HOSTILE])):
-        live = LiveReply("markdown")
-        live.feed(text)
-        html = "".join(live.blocks)
-        short = packed(html)
-        assert len(short) <= len(html)
-        for mark, piece in enumerate(FREQUENT, 0x80):
-            assert chr(mark) not in html
-            assert text != rich or chr(mark) in short, piece
-            short = short.replace(chr(mark), piece)
-        assert short == html
 
 
 def test_a_page_finds_a_box_by_the_name_of_its_ask() -> None:

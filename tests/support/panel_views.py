@@ -134,17 +134,23 @@ class View:
             entries |= {entry["id"]: entry for entry in self.until("entries")["entries"]}
         return [entries[id] for id in ids]
 
-    def ask(self, text: str | None, replaces: int | None = None) -> int:
-        """Ask as a reader does, and return the key."""
+    def ask(self, text: str | None, replaces: int | None = None) -> str:
+        """Ask as a reader does, and return the name of the ask."""
         nonce = f"nonce {len(self.messages)}"
         self.say("ask", text=text, nonce=nonce, replaces=replaces)
-        key = self.until("offer", nonce=nonce)["key"]
-        self.say("go", key=key)
-        return int(key)
+        live = self.until("offer", nonce=nonce)["live"]
+        self.say("go", live=live)
+        return str(live)
+
+    def streaming(self) -> dict[str, Any]:
+        """Wait for the first words of a reply."""
+        while not (pending := self.until("pending"))["html"]:
+            pass
+        return pending
 
     def asked(self, text: str | None, replaces: int | None = None) -> dict[str, Any]:
         """Ask, and return the snapshot that says how that ended."""
-        return self.until("snapshot", key=self.ask(text, replaces))
+        return self.until("snapshot", live=self.ask(text, replaces))
 
     @property
     def kinds(self) -> list[str]:

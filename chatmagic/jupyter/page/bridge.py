@@ -142,7 +142,7 @@ class Painting:
         shown.drawn = None if drawn.last else drawn
         if time.monotonic() >= shown.whole_due:
             self._tell_all(shown, drawn)
-        elif drawn.paint and (has_script or self._has_painter):
+        elif has_script or self._has_painter:
             self._send(drawn.message)
 
     def end(self, ended: Ended) -> None:
@@ -383,7 +383,7 @@ class Bridge:
             # It may take long until there is more.
             self._drawing.put(partial(self._painting.greet, paints=True))
         elif kind == "stop":
-            self._stop(content.get("cell"))
+            self._stop(str(content.get("live")))
         elif kind in ANSWERS:
             heard = self._awaited.pop(content.get("key", 0), None)
             if heard is not None:
@@ -398,11 +398,11 @@ class Bridge:
             self._drawing.put(partial(self._painting.look, report))
             self._publish_later()
 
-    def _stop(self, cell: object) -> None:
-        """End the reply that comes in the background of a cell."""
-        for began in tuple(self._under_way.values()):
-            if began.ask.background and began.ask.background == cell:
-                began.halt.stop()
+    def _stop(self, live: str) -> None:
+        """End a reply that comes in the background of its cell."""
+        began = self._under_way.get(live)
+        if began is not None and began.ask.background is not None:
+            began.halt.stop()
 
     def _stay_open(self, _message: object) -> None:
         """Listen on: a front end without our script closes the comm, and not for the others."""
@@ -442,10 +442,7 @@ class Bridge:
         return {
             "kind": "state",
             "version": __version__,
-            "asking": [
-                began.ask.background for began in self._under_way.values() if began.ask.background
-            ],
-            "live": [*self._under_way],
+            "asks": {live: began.ask.background or "" for live, began in self._under_way.items()},
             "keep_output": self._settings.keep_output,
         }
 

@@ -1,10 +1,8 @@
 """The drawing loop of a kernel: draws the replies under way, once for every view of them.
 
-A reply under way is told as drawings: what is new of it, which a page can paint, and now and then
-the whole, as an update of its output. Where no page has said that it paints, whole updates come at
-a pace that keeps the bytes a second bounded; where one has, when the text has doubled, and then as
-plain text, which the front end draws soonest, up to a length that it lays out in no time that a
-reader notices. The page puts back what it has painted.
+A reply under way is told as drawings: what is new of it, which a page can paint, and the whole, as
+an update of its output. Where no page has said that it paints, whole updates come at a pace that
+keeps the bytes a second bounded; where one has, the first alone.
 
 No thread that asks draws: not the reading of a reply, which would have to wait, and could be
 interrupted in the middle of it. What comes goes into a queue, and one thread draws: the first word
@@ -13,7 +11,6 @@ at once, what follows when it is due.
 
 from __future__ import annotations
 
-import os.path
 import threading
 import time
 from collections.abc import Callable
@@ -27,22 +24,14 @@ from chatmagic.conversation import continuation
 from chatmagic.jupyter.page.messages import Paint
 from chatmagic.render.live_markdown import BlockChange
 from chatmagic.render.reply_forms import LiveReply
-from chatmagic.render.sanitize import FREQUENT, frame, live_box, live_mark, packed
+from chatmagic.render.sanitize import frame, live_box, live_mark
 from chatmagic.session.events import Ask, Began, Ended, Event, Fragment
 
 SECONDS_BETWEEN: Final = 0.1
-SECONDS_BETWEEN_MANY: Final = 0.13
 PARTIAL: Final = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>'
 """Behind a reply under way, for a file that is saved meanwhile; a page that knows it hides that."""
 BYTES_A_SECOND: Final = 60_000
 """Of whole updates, where no page paints."""
-_CATCHES_UP: Final = 0.04  # seconds by which a drawing may come early, behind one that came late
-_MOST_TIMES: Final = 4  # the bytes of its text that paints may take before they come less often
-_AT_FIRST: Final = 8_000  # bytes that they may take besides
-_ENVELOPE: Final = 250  # bytes of a message besides its blocks
-_LEAST_WHOLE: Final = 8_000  # characters of the first whole update behind that with the first word
-_MOST_WHOLE: Final = 50_000  # characters of the last one: a page takes long to lay a longer one out
-_PAINTED_WITHIN: Final = 1.0  # seconds in which a page is told what there is to paint
 _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
 
 
@@ -57,11 +46,8 @@ class Drawn:
         keep: how many blocks of the one before stay.
         blocks: those that follow them now.
         whole: whether a whole update is due.
-        paint: whether a page is told what is new; else the whole update stands in its place.
         last: whether it is the last one.
-        is_painted: whether a page paints, and has painted the drawing before; then a whole update
-            holds plain text, and what has changed is told in short.
-        before: the block, as it was before, that stands where the first of the blocks does now.
+        is_painted: whether a page paints, and has painted the drawing before.
     """
 
     ask: Ask
@@ -70,10 +56,8 @@ class Drawn:
     keep: int
     blocks: list[str]
     whole: bool
-    paint: bool
     last: bool
     is_painted: bool
-    before: str
 
     @cached_property
     def html(self) -> str:
@@ -87,28 +71,18 @@ class Drawn:
         return frame(live_box("", self.reply.side, mark) + PARTIAL)
 
     @property
-    def update(self) -> str:
-        """The whole reply in its box, as an update of the output."""
-        return self.reply.plain_box(self._mark) + PARTIAL if self.is_painted else self.html
-
-    @property
     def _mark(self) -> str:
         return live_mark(self.ask.live)
 
     @cached_property
     def message(self) -> Paint:
         """What has changed, for a page to paint."""
-        if not (self.is_painted and self.blocks):
-            return self._paint(self.keep, self.blocks)
-        same = os.path.commonprefix([self.before, self.blocks[0]])  # noqa: RUF071 - no paths
-        paint = self._paint(self.keep, [self.blocks[0].removeprefix(same), *self.blocks[1:]])
-        # As a page counts them.
-        return {**_packed(paint), "same": len(same.encode("utf-16-le")) // 2}
+        return self._paint(self.keep, self.blocks)
 
     @property
     def anew(self) -> Paint:
         """All that is shown, for a page that may lack what was painted before."""
-        return {**_packed(self._paint(0, self.reply.blocks)), "frequent": [*FREQUENT]}
+        return self._paint(0, [*self.reply.blocks])
 
     def _paint(self, keep: int, blocks: list[str]) -> Paint:
         paint: Paint = {
@@ -140,12 +114,10 @@ class ReplyUnderWay:
         self._begin = ""
         self._new: list[str] = []
         self._has_words = False
-        self._length = self._bytes = self._sent = 0
+        self._length = 0
         self._serial = -1
         self._not_before = 0.0
         self._whole_due = 0.0
-        self._whole_length = 0
-        self._paint_due = 0.0
 
     def add(self, text: str) -> None:
         """Take what has come; white space alone is nothing to draw yet."""
@@ -166,49 +138,15 @@ class ReplyUnderWay:
             return None
         text, self._new = "".join(self._new), []
         self._length += len(text)
-        self._bytes += len(text.encode(errors="replace"))
         self._serial += 1
-        shown = [] if self._reply is None else [*self._reply.blocks]
         reply, (keep, blocks) = self._fed(text)
         is_painted = self.is_painted and self._serial > 0
-        if is_painted:
-            least = max(2 * self._whole_length, _LEAST_WHOLE)
-            whole = least <= self._length <= _MOST_WHOLE
-        else:
-            whole = now >= self._whole_due
-        whole = whole and not last  # the last state follows
-        paint = self.is_painted or not whole or now >= self._paint_due
-        return Drawn(
-            ask=self.ask,
-            reply=reply,
-            serial=self._serial,
-            keep=keep,
-            blocks=blocks,
-            whole=whole,
-            paint=paint,
-            last=last,
-            is_painted=is_painted,
-            before=shown[keep] if keep < len(shown) else "",
-        )
-
-    def drew(self, drawn: Drawn, now: float) -> None:
-        """Find when the next drawing may be, and the next whole update.
-
-        Args:
-            drawn: the drawing that was told.
-            now: when it was, in seconds.
-        """
-        # What was late makes nothing behind it late.
-        begin = max(self._not_before, now - _CATCHES_UP)
-        if drawn.whole:
-            self._whole_length = self._length
-            self._whole_due = begin + (0.0 if drawn.is_painted else pause(drawn.html))
-        if drawn.paint:
-            self._paint_due = now + _PAINTED_WITHIN
-            self._sent += _ENVELOPE + sum(len(block.encode()) for block in drawn.message["blocks"])
-        is_much = self._sent > _MOST_TIMES * self._bytes + _AT_FIRST
-        is_much = is_much or (drawn.whole and drawn.is_painted)  # two messages at once
-        self._not_before = begin + (SECONDS_BETWEEN_MANY if is_much else SECONDS_BETWEEN)
+        whole = not (last or is_painted) and now >= self._whole_due  # the last state follows
+        drawn = Drawn(self.ask, reply, self._serial, keep, blocks, whole, last, is_painted)
+        self._not_before = now + SECONDS_BETWEEN
+        if whole:
+            self._whole_due = now + pause(drawn.html)
+        return drawn
 
     def _fed(self, text: str) -> tuple[LiveReply, BlockChange]:
         """Render what has come; return the reply and what has changed of it."""
@@ -222,10 +160,6 @@ class ReplyUnderWay:
                 self._reply, self._opening = LiveReply(self.ask.format, opening or ""), opening
                 text = self._begin
         return self._reply, self._reply.feed(text)
-
-
-def _packed(paint: Paint) -> Paint:
-    return {**paint, "blocks": list(map(packed, paint["blocks"]))}
 
 
 def pause(html: str) -> float:
@@ -377,4 +311,3 @@ class DrawingLoop:
             if drawn is not None:
                 with self._telling:
                     self._tell(drawn)
-                reply.drew(drawn, time.monotonic())

@@ -19,7 +19,7 @@ every other is for all.
 
 from typing import Any, Final, Literal, NotRequired, TypedDict, get_args, get_type_hints
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 """Number of this form of the messages; a page and a kernel of two forms say so, and do no more."""
 TARGET: Final = "chatmagic.bridge"
 URGENT: Final = "chatmagic.urgent"
@@ -32,9 +32,9 @@ ID: Final = f"chatmagic.bridge.{PROTOCOL}."
 class KernelState(TypedDict):
     """State of the kernel: the data of the comm's opening, and again when it has changed.
 
-    ``asking`` are the ids of the cells that have ended while their replies come; ``live`` are the
-    names of the asks under way; ``keep_output`` is whether to tag cells with a record, for
-    nbstripout.
+    ``asks`` are the asks under way: by the name of each (``live`` in every message) the cell that
+    has ended while its reply comes, or an empty string; ``keep_output`` is whether to tag cells
+    with a record, for nbstripout.
 
     A cell that a message names without its notebook has the notebook's identity, and a space,
     before its id, where the page's execute requests tell it.
@@ -42,8 +42,7 @@ class KernelState(TypedDict):
 
     kind: Literal["state"]
     version: str
-    asking: list[str]
-    live: list[str]
+    asks: dict[str, str]
     keep_output: bool
 
 
@@ -130,14 +129,10 @@ class Paint(TypedDict):
     whole reply has the class ``chatmagic-at-`` with the serial of the last paint that it holds.
     After the ``last`` paint nothing more of the ask is painted.
 
-    Over the bridge the first of the blocks begins with as many
-    characters (of UTF-16) of the one that stood there as ``same`` says; and a character from
-    U+0080 on, which no safe HTML has, stands for a piece of ``frequent``.
-
-    Every few seconds a paint is of all that is shown, for a page that was loaded meanwhile. It has
-    ``frequent``, and where a cell shows the reply, the ``cell``: a page in which this cell has no
-    box of the reply gives it one, by the empty ``box``, in the place of the replies that the
-    cell showed before where the reply ``replaces`` them.
+    Every few seconds a paint is of all that is shown, for a page that was loaded meanwhile. Where a
+    cell shows the reply, it has the ``cell``: a page in which this cell has no box of the reply
+    gives it one, by the empty ``box``, in the place of the replies that the cell showed before
+    where the reply ``replaces`` them.
     """
 
     kind: Literal["paint"]
@@ -145,9 +140,7 @@ class Paint(TypedDict):
     serial: int
     keep: int
     blocks: list[str]
-    same: NotRequired[int]
     last: NotRequired[bool]
-    frequent: NotRequired[list[str]]
     cell: NotRequired[str]
     box: NotRequired[str]
     replaces: NotRequired[bool]
@@ -223,7 +216,7 @@ class Stop(TypedDict):
     """Urgent: end the reply that comes in the background of a cell."""
 
     kind: Literal["stop"]
-    cell: str
+    live: str
 
 
 class Lacks(TypedDict):
@@ -295,9 +288,12 @@ class Entry(Prompt):
 
 
 class Pending(Prompt):
-    """An ask under way, the turn behind which it stands, and those that it replaces."""
+    """An ask under way, the turn behind which it stands, and those that it replaces.
 
-    key: int
+    With its first words it has their ``html``, in a box that paints are of.
+    """
+
+    live: str
     stage: Literal["asked", "sending", "waiting", "began"]
     note: str
     after: int | None
@@ -308,7 +304,7 @@ class Pending(Prompt):
 class AskEnd(TypedDict):
     """End of an ask; ``prompt`` is one of the panel's that was not answered."""
 
-    key: int
+    live: str
     words: str
     fine: bool
     prompt: str | None
@@ -368,20 +364,12 @@ class PendingMessage(Pending):
     kind: Literal["pending"]
 
 
-class Text(TypedDict):
-    """The reply under way so far, as safe HTML, once: paints follow, of the box that it brings."""
-
-    kind: Literal["text"]
-    key: int
-    html: str
-
-
 class Offer(_OfView):
     """The kernel is ready to ask; the page says ``go`` or ``stop``."""
 
     kind: Literal["offer"]
     nonce: str
-    key: int
+    live: str
 
 
 class Refused(_OfView):
@@ -437,7 +425,7 @@ class Pong(TypedDict):
 Answer = Snapshot | Entries | Offer | Refused | Stopping | Notice | Insert | Saved
 """What the kernel sends to one view."""
 
-FromKernel = Answer | PendingMessage | Text | Paint | Pong
+FromKernel = Answer | PendingMessage | Paint | Pong
 
 # From a view of the panel to the kernel.
 
@@ -470,7 +458,7 @@ class Go(_OfView):
     """Send what was offered; or stop an ask, or drop what was offered."""
 
     kind: Literal["go", "stop"]
-    key: int
+    live: str
 
 
 class PanelStep(_OfView):

@@ -67,7 +67,6 @@ class PendingAsk:
     """An ask that is not over.
 
     Args:
-        key: its number.
         ask: what is asked.
         stage: ``asked`` until the page says go, ``sending``, ``waiting`` for another ask, or
             ``began``.
@@ -79,7 +78,6 @@ class PendingAsk:
         thread: name of the thread that it is asked in; empty until it has begun.
     """
 
-    key: int
     ask: Ask
     stage: Stage = "asked"
     note: str = ""
@@ -105,7 +103,7 @@ class PendingAsk:
     def values(self) -> messages.Pending:
         """Return it as a page draws it."""
         return {
-            "key": self.key,
+            "live": self.ask.live,
             **panel_content.prompt(self.ask.as_typed, self.ask.asker, self.ask.entry),
             "stage": self.stage,
             "note": self.note,
@@ -113,62 +111,6 @@ class PendingAsk:
             "replaces": list(self.replaces),
             "html": "" if self.drawn is None else self.drawn.html,
         }
-
-
-class PendingAsks(dict[int, PendingAsk]):
-    """The asks under way by their keys, and the asides."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        super().__init__()
-        self.asides: list[panel_content.Aside] = []
-        self._numbers = itertools.count(1)
-
-    def of(self, ask: Ask) -> PendingAsk | None:
-        """Return the entry of an ask, unless it is over."""
-        return next((pending for pending in self.values() if pending.ask is ask), None)
-
-    def add(self, ask: Ask) -> PendingAsk:
-        """Add an ask."""
-        pending = PendingAsk(next(self._numbers), ask)
-        self[pending.key] = pending
-        return pending
-
-    def put_aside(
-        self,
-        pending: PendingAsk,
-        outcome: Outcome | None,
-        error: BaseException | None,
-        conversation: Conversation,
-    ) -> None:
-        """Keep what the conversation does not show of an ask that is over.
-
-        Args:
-            pending: the ask.
-            outcome: its reply, whole or in part.
-            error: what ended it early.
-            conversation: as it is now.
-        """
-        kept = outcome is not None and pending.ask.history
-        what, hint = (NOT_KEPT, "") if error is None else failure(error)
-        turns = conversation.turns
-        typed = "" if kept else pending.ask.as_typed
-        entry: messages.Entry = {
-            "id": -next(self._numbers),
-            "version": "",
-            **panel_content.prompt(typed, pending.ask.asker, pending.ask.entry),
-            "notes": [],
-            "took": None,
-            "reply": (
-                None
-                if outcome is None or kept
-                else panel_content.reply(outcome.reply, pending.ask.format)
-            ),
-            "problem": {"what": what, "hint": hint, "failed": error is not None},
-            "replies": [],
-        }
-        after = pending.after or (turns[-1].number if turns else 0)
-        self.asides = [*self.asides, panel_content.Aside(after, entry)][-MOST_ASIDES:]
 
 
 class KernelStatus(Protocol):
@@ -216,7 +158,10 @@ class Hub:
         self.session = session
         self.kernel = kernel
         self.drawing = drawing
-        self.pending = PendingAsks()
+        self.pending = dict[str, PendingAsk]()
+        """The asks under way, by their names in pages."""
+        self.asides: list[panel_content.Aside] = []
+        self._aside_ids = itertools.count(-1, -1)
         self.context = contextvars.copy_context()
         """In which pages are sent to."""
         self.thread = ""
@@ -272,7 +217,7 @@ class Hub:
 
     def entries(self) -> panel_content.LogEntries:
         """Return the entries of the log as they are now."""
-        return panel_content.LogEntries(self.conversation(), self.pending.asides)
+        return panel_content.LogEntries(self.conversation(), self.asides)
 
     def threads(self) -> tuple[list[str], str]:
         """Return the names of all threads, and of the one that panels show."""
@@ -331,7 +276,7 @@ class Hub:
     def _announce(self, ended: messages.AskEnd | None = None) -> None:
         """Send every panel a snapshot, with the entries that are new since the one before."""
         if not len(self.session.conversation) and ended is None:
-            self.pending.asides = []
+            self.asides = []
         now = self.snapshot(self._announced)
         self._announced = dict(now["entries"])
         now["ended"] = ended
@@ -400,11 +345,11 @@ class Hub:
             pending: the ask.
             words: what is said of it in the status region.
         """
-        self.pending.pop(pending.key, None)
+        self.pending.pop(pending.ask.live, None)
         self.publish(_ended(pending, words, answered=False))
 
     def _began(self, event: Began) -> None:
-        pending = self.pending.of(event.ask) or self.pending.add(event.ask)
+        pending = self.pending.setdefault(event.ask.live, PendingAsk(event.ask))
         pending.place(event.turns)
         pending.thread = event.thread
         pending.stage, pending.halt = "began", event.halt
@@ -413,31 +358,51 @@ class Hub:
 
     def _draw(self, event: Drawn) -> None:
         """Show the reply under way."""
-        pending = self.pending.of(event.ask)
+        pending = self.pending.get(event.ask.live)
         if pending is None or not self.kernel.streams():
             return
         is_first, pending.drawn = pending.drawn is None, event
         if not self._is_here(pending):
             return
         if is_first:
-            self._send_to_all({"kind": "text", "key": pending.key, "html": event.html})
+            self.show(pending)
         elif not event.is_painted:  # else the bridge's script paints it here, too
             self._send_to_all(event.message)
 
     def _end(self, event: Ended) -> None:
         ask, outcome, error = event.ask, event.outcome, event.error
-        pending = self.pending.of(ask)
-        if pending is None:
-            if outcome is None:
-                return  # it failed before it began, and says so where it was asked
-            pending = self.pending.add(ask)
-        del self.pending[pending.key]
+        pending = self.pending.pop(ask.live, None)
+        if pending is None and outcome is None:
+            return  # it failed before it began, and says so where it was asked
+        pending = pending or PendingAsk(ask)
         is_failure = error is not None and not isinstance(error, KeyboardInterrupt)
         if is_failure or (outcome is not None and not ask.history):
-            self.pending.put_aside(pending, outcome, error, self.conversation())
+            self._put_aside(pending, outcome, error)
         fine, answered = error is None, outcome is not None
         ended = _ended(pending, event.words, fine=fine, answered=answered)
         self.publish(ended if self._is_here(pending) else None)
+
+    def _put_aside(
+        self, pending: PendingAsk, outcome: Outcome | None, error: BaseException | None
+    ) -> None:
+        """Keep what the conversation does not show of an ask that is over."""
+        ask, turns = pending.ask, self.conversation().turns
+        kept = outcome is not None and ask.history
+        what, hint = (NOT_KEPT, "") if error is None else failure(error)
+        entry: messages.Entry = {
+            "id": next(self._aside_ids),
+            "version": "",
+            **panel_content.prompt("" if kept else ask.as_typed, ask.asker, ask.entry),
+            "notes": [],
+            "took": None,
+            "reply": (
+                None if outcome is None or kept else panel_content.reply(outcome.reply, ask.format)
+            ),
+            "problem": {"what": what, "hint": hint, "failed": error is not None},
+            "replies": [],
+        }
+        after = pending.after or (turns[-1].number if turns else 0)
+        self.asides = [*self.asides, panel_content.Aside(after, entry)][-MOST_ASIDES:]
 
     # Sending.
 
@@ -504,7 +469,7 @@ class Hub:
             case "go":
                 self._go(message, answer)
             case "stop":
-                self._stop(self.pending.get(message["key"]), answer)
+                self._stop(self.pending.get(message["live"]), answer)
             case "step":
                 self._work.put((message, answer, partial(self._step, message["step"], answer)))
             case "pick":
@@ -527,7 +492,7 @@ class Hub:
         words = FAILED.format(what=what, error=type(error).__name__)
         if message["kind"] == "ask":
             answer({"kind": "refused", "words": words, "nonce": message["nonce"]})
-        elif message["kind"] == "go" and (pending := self.pending.get(message["key"])):
+        elif message["kind"] == "go" and (pending := self.pending.get(message["live"])):
             self.drop(pending, words)
         else:
             answer({"kind": "notice", "words": words})
@@ -566,20 +531,20 @@ class Hub:
             again=old.number if old is not None and old.as_typed == text else None,
             **{**defaults, "thread": thread if old is None else old.thread},
         )
-        pending = self.pending.add(ask)
+        self.pending[ask.live] = pending = PendingAsk(ask)
         pending.place(self.session.conversation.turns)
         self.show(pending)
-        answer({"kind": "offer", "key": pending.key, "nonce": nonce})
+        answer({"kind": "offer", "live": ask.live, "nonce": nonce})
 
     def _go(self, message: messages.Go, answer: Send) -> None:
-        pending = self.pending.get(message["key"])
+        pending = self.pending.get(message["live"])
         if pending is None or pending.stage != "asked":
             return
         pending.stage, pending.halt = "sending", Halt()
         self._work.put((message, answer, partial(self._ask, pending)))
 
     def _waits(self, pending: PendingAsk, holder: str) -> None:
-        if self.pending.get(pending.key) is pending:
+        if self.pending.get(pending.ask.live) is pending:
             pending.stage = "waiting"
             pending.note = f"Waiting for the reply to {holder} to end."
             self.show(pending)
@@ -640,7 +605,7 @@ def _ended(
 ) -> messages.AskEnd:
     """Return how an ask ended; a prompt of the panel's that was not answered goes back."""
     prompt = pending.ask.as_typed if pending.mine and not answered else None
-    return {"key": pending.key, "words": words, "fine": fine, "prompt": prompt}
+    return {"live": pending.ask.live, "words": words, "fine": fine, "prompt": prompt}
 
 
 class _Waiting(View):

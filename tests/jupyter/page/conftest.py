@@ -56,7 +56,6 @@ def pages(
 ) -> Iterator[Hub]:
     """Give a hub that shows every fragment, with what its pages ask for."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN_MANY", 0.0)
     made = Hub(session, kernel, loop)
     yield made
     made.close()

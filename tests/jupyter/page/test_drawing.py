@@ -19,7 +19,6 @@ from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn, ReplyUnderWay
 from chatmagic.models import Reply
 from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment
-from chatmagic.text import PROSE as STYLED
 
 PATIENCE = 60.0
 
@@ -68,7 +67,6 @@ def loop() -> Iterator[DrawingLoop]:
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every fragment be drawn."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN_MANY", 0.0)
     monkeypatch.setattr(drawing, "BYTES_A_SECOND", float("inf"))
 
 
@@ -273,7 +271,7 @@ def test_the_end_is_drawn_at_once(loop: DrawingLoop, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
+def test_a_page_that_paints_gets_one_whole_update(loop: DrawingLoop) -> None:
     """As long as it paints; where it can say so only behind its cell, the next replies."""
     drawn: list[Drawn] = []
     loop.join(lambda event: drawn.append(event) if isinstance(event, Drawn) else None)
@@ -289,7 +287,7 @@ def test_a_page_that_paints_gets_few_whole_updates(loop: DrawingLoop) -> None:
     ask = began(loop)
     assert whole("a ", "b ", "c ") == [True, True, True]
     loop.painted()
-    assert whole("d ", "e" * 8_000, "f") == [False, True, False]
+    assert whole("d ", "e" * 8_000, "f") == [False, False, False]
     loop.hear(Ended(ask, None, None))
     assert whole() == [False]
     ask = began(loop)
@@ -385,11 +383,7 @@ def streamed(
         if reply.due is not None and now >= reply.due:
             draw(reply, drawings, now)
     draw(reply, drawings, now, last=True)
-    size = sum(
-        len(json.dumps(drawn.message)) * drawn.paint + len(json.dumps(drawn.update)) * drawn.whole
-        for _, drawn in drawings
-    )
-    return drawings, size
+    return drawings, sum(len(json.dumps(drawn.message)) for _, drawn in drawings)
 
 
 def draw(
@@ -400,7 +394,6 @@ def draw(
     assert drawn is not None
     drawings.append((now, drawn))
     _ = drawn.html  # as it is now
-    reply.drew(drawn, now)
 
 
 def prose(count: int) -> list[str]:
@@ -422,49 +415,26 @@ def prose(count: int) -> list[str]:
     ids=["3,000", "slow", "30,000", "one paragraph", "code", "list"],
 )
 def test_a_page_that_paints_is_told_often_and_little(fragments: list[str], a_second: int) -> None:
-    """No gap is longer than 200 ms, no second has more than twelve messages, bytes are linear."""
+    """No gap is longer than 200 ms, no second has more than ten messages, bytes are linear."""
     drawings, size = streamed(fragments, a_second, painted=True)
     times = [when for when, _ in drawings]
     assert max(later - when for when, later in itertools.pairwise(times)) <= 0.2
-    messages = sum(drawn.paint + drawn.whole for _, drawn in drawings)
-    assert messages <= 12 * (times[-1] + 1)
-    assert size <= 8 * sum(map(len, fragments))
+    assert len(drawings) <= 10 * (times[-1] + 1)
+    assert [drawn.whole for _, drawn in drawings] == [True] + [False] * (len(drawings) - 1)
+    assert size <= 4_000 * len(drawings)
     blocks: list[str] = []
     for _, drawn in drawings:
         blocks[drawn.keep :] = drawn.blocks
     assert blocks == drawn.reply.blocks
     assert "".join(blocks) in drawn.html
-    sizes = [len(drawn.update) for _, drawn in drawings if drawn.whole]
-    assert max(sizes[-1], 8_000) >= min(25_000, sum(map(len, fragments)) / 2 - 200)
-
-
-def test_a_whole_update_for_a_page_that_paints_is_plain_text() -> None:
-    """All that came, in a box that does not say how new it is; the first word is as ever."""
-    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
-    reply.add("# A <b>\n\n")
-    first = reply.draw(0.0)
-    assert first is not None
-    assert (first.whole, first.update) == (True, first.html)
-    reply.add("word " * 2_000)
-    drawn = reply.draw(1.0)
-    assert drawn is not None
-    assert drawn.whole
-    assert (
-        f'>\n<pre style="{STYLED} content-visibility: auto;"># A &lt;b&gt;\n\nword word'
-        in drawn.update
-    )
-    assert f' chatmagic-live-{reply.ask.live}" dir=' in drawn.update
 
 
 def test_other_pages_get_whole_updates_of_bounded_bytes() -> None:
-    """And what there is to paint each second, so that a page that comes can say that it does."""
+    """However long the reply is."""
     drawings, _ = streamed(prose(3_000), 600, painted=False)
     whole = [(when, len(drawn.html)) for when, drawn in drawings if drawn.whole]
     for (when, size), (later, _) in itertools.pairwise(whole):
         assert later - when >= max(0.1, size / drawing.BYTES_A_SECOND) - 1e-9
-    painted = [when for when, drawn in drawings if drawn.paint]
-    assert max(later - when for when, later in itertools.pairwise(painted)) <= 1.2
-    assert drawings[0][1].paint
     assert drawings[0][1].whole
     assert drawings[-1][1].last
 
@@ -497,17 +467,3 @@ def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
     reply.add(" \n")
     assert reply.due is None
     assert reply.draw(0.0, last=True) is None
-
-
-def test_a_drawing_that_is_late_makes_none_behind_it_late() -> None:
-    """The next one is due when it was to be, unless that is nearly now."""
-    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
-    due = []
-    for late in (0.0, 0.03, 0.0, 0.07, 0.0):
-        reply.add("word ")
-        assert reply.due is not None
-        due.append(reply.due)
-        drawn = reply.draw(reply.due)
-        assert drawn is not None
-        reply.drew(drawn, due[-1] + late)
-    assert due == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.43])

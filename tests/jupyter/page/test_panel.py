@@ -38,11 +38,11 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.steering import ThreadStart
 from chatmagic.emulator.server import Settings
-from chatmagic.errors import ReplyFormatError, ServiceError
+from chatmagic.errors import ReplyFormatError
 from chatmagic.jupyter.page import drawing, messages, panel
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.jupyter.page.messages import PROTOCOL
-from chatmagic.jupyter.page.panel import MOST_ASIDES, Hub, PendingAsks, Shown
+from chatmagic.jupyter.page.panel import Hub, PendingAsk, Shown
 from chatmagic.jupyter.page.panel_content import LogEntries
 from chatmagic.jupyter.transcript import NEEDS_A_PAGE
 from chatmagic.session.events import Ask, Began, Ended, Fragment, Listener
@@ -66,7 +66,6 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
 ) -> None:
     """With 60 turns and with 600 a reply is told in the same messages, byte for byte."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN_MANY", 0.0)
     fragments = [f"word{number} " for number in range(50)]
     heard = []
     for count in (60, 600):
@@ -80,7 +79,7 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     few, many = (
         [{**one, "live": ""} for one in messages if one["kind"] == "paint"] for messages in heard
     )
-    assert len(few) == len(fragments)  # without the first, which is "text", and with the last
+    assert len(few) == len(fragments)  # without the first, which is "pending", and with the last
     assert few == many
     assert [one["kind"] for one in heard[0]] == [one["kind"] for one in heard[1]]
     sizes = [[len(json.dumps(one)) for one in messages] for messages in heard]
@@ -95,7 +94,7 @@ def test_drawing_is_paced_by_the_length(
     with closing(Hub(session, kernel, loop)) as pages:
         page = View(pages)
         heard = following(session, page, ["one ", "two ", "three"])
-    assert ["one" in one["html"] for one in heard if one["kind"] == "text"] == [True]
+    assert ["one" in one["html"] for one in heard if one.get("html")] == [True]
     last, *others = [one for one in reversed(heard) if one["kind"] == "paint"]
     assert (last["serial"], last["last"], others) == (1, True, [])
     assert "one two three" in last["blocks"][0]
@@ -110,7 +109,7 @@ def test_what_the_bridge_paints_is_not_told_twice(
     with closing(Hub(session, kernel, loop)) as pages:
         page = View(pages)
         heard = following(session, page, ["one ", "two ", "three"])
-    (text,) = [one for one in heard if one["kind"] == "text"]
+    (text,) = [one for one in heard if one.get("html")]
     assert "chatmagic-at-0" in text["html"]
     assert not [one for one in heard if one["kind"] == "paint"]
 
@@ -121,10 +120,10 @@ def test_a_reply_is_told_in_order(session: Session, page: View, service: Service
     page.sync()
     over = page.asked("why?")
     kinds = [kind for kind in page.kinds if kind != "paint"]
-    assert kinds == ["snapshot", "pending", "offer", "pending", "text", "snapshot"]
+    assert kinds == ["snapshot", "pending", "offer", "pending", "snapshot"]
     assert page.kinds[-2:] == ["paint", "snapshot"]
     stages = [message["stage"] for message in page.messages if message["kind"] == "pending"]
-    assert stages == ["asked", "began"]
+    assert stages == ["asked", "began", "began"]
     (new,) = over["new"]
     assert over["entries"] == [[new["id"], new["version"]]]
     assert (new["prompt"], new["by"], new["mine"]) == ("why?", "the panel", True)
@@ -158,7 +157,7 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
     notes = [
         (message["by"], message["note"])
         for message in page.messages
-        if message["kind"] == "pending" and message["stage"] == "began"
+        if message["kind"] == "pending" and message["stage"] == "began" and not message["html"]
     ]
     assert notes == [
         ("the panel", ""),
@@ -206,17 +205,17 @@ def test_a_view_that_opens_in_the_middle_sees_what_came(
     """The ask under way is in what it is told first, with the text so far; so is a reload."""
     service.reply, go_on = holding("half ")
     key = page.ask("why?")
-    shown = page.until("text")
+    shown = page.streaming()
     late = View(pages)
     first = late.sync(first=True)
     assert first["reloaded"] is False
     (ask,) = first["pending"]
-    assert (ask["key"], ask["stage"]) == (key, "began")
+    assert (ask["live"], ask["stage"]) == (key, "began")
     assert "half" in ask["html"]
     assert ask["html"] == shown["html"]  # marked by what it shows
     go_on.set()
-    page.until("snapshot", key=key)
-    late.until("snapshot", key=key)
+    page.until("snapshot", live=key)
+    late.until("snapshot", live=key)
     assert late.sync(first=False)["reloaded"] is False
     assert late.sync(first=True)["reloaded"] is True
 
@@ -228,7 +227,7 @@ def test_without_streaming_a_reply_is_drawn_once(
     kernel.shows = False
     service.reply = lambda peer: peer.send(words("one ", "two"))
     page.asked("why?")
-    assert not {"text", "paint"} & {*page.kinds}
+    assert not [one for one in page.messages if one["kind"] == "paint" or one.get("html")]
 
 
 def test_stop_ends_the_panels_reply_and_keeps_what_came(
@@ -244,9 +243,9 @@ def test_stop_ends_the_panels_reply_and_keeps_what_came(
 
     service.reply = play
     key = page.ask("why?")
-    page.until("text")
-    page.say("stop", key=key)
-    over = page.until("snapshot", key=key)
+    page.streaming()
+    page.say("stop", live=key)
+    over = page.until("snapshot", live=key)
     wait_for(gone)
     assert over["ended"]["words"] == (
         "Interrupted after 3 words; what came is kept, marked. "
@@ -267,12 +266,12 @@ def test_a_waiting_ask_says_for_which_and_can_be_stopped(
         target=session.run, args=[Ask("cell", asker="cell [3]", owner="c" * 16), Listener(None)]
     )
     cell.start()
-    page.until("text")
+    page.streaming()
     key = page.ask("panel")
     waits = page.until("pending", stage="waiting")
     assert waits["note"] == "Waiting for the reply to cell [3] to end."
-    page.say("stop", key=key)
-    over = page.until("snapshot", key=key)
+    page.say("stop", live=key)
+    over = page.until("snapshot", live=key)
     assert over["ended"]["prompt"] == "panel"
     assert over["entries"] == []
     go_on.set()
@@ -294,15 +293,15 @@ def test_stop_ends_a_cells_reply_by_name(session: Session, page: View, service: 
 
     cell = threading.Thread(target=run)
     cell.start()
-    key = page.until("pending", stage="began")["key"]
-    page.until("text")
-    page.say("stop", key=key)
+    key = page.until("pending", stage="began")["live"]
+    page.streaming()
+    page.say("stop", live=key)
     page.until("stopping")
-    assert page.until("snapshot", key=key)["new"][0]["reply"]["states"]
+    assert page.until("snapshot", live=key)["new"][0]["reply"]["states"]
     cell.join(PATIENCE)
     go_on.set()
     assert isinstance(stopped[0], chatmagic.errors.ChatInterrupted)
-    page.say("stop", key=key)
+    page.say("stop", live=key)
     page.say("ping")
     page.until("pong")
     assert page.kinds.count("stopping") == 1
@@ -339,9 +338,9 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(pages: Hub) -> None:
         {},
         {"kind": None},
         {"kind": []},
-        {"kind": "go", "key": "x"},
-        {"kind": "go", "key": None},
-        {"kind": "stop", "key": []},
+        {"kind": "go", "live": "x"},
+        {"kind": "go", "live": None},
+        {"kind": "stop", "live": []},
         {"kind": "step", "step": "dump"},
         {"kind": "sync", "count": {}},
         {"kind": "sync", "count": -99},
@@ -432,7 +431,7 @@ def test_what_is_hostile_is_shown_and_acts_nowhere(page: View, service: Service)
     hostile += f"{json.dumps(HOSTILE)}}}}}]}}"
     service.reply = lambda peer: peer.send(stream(f"data: {hostile}\n\n".encode(), DONE))
     (new,) = page.asked(HOSTILE)["new"]
-    texts = [one["html"] for one in page.messages if one["kind"] == "text"]
+    texts = [one["html"] for one in page.messages if one.get("html")]
     texts += ["".join(one["blocks"]) for one in page.messages if one.get("blocks")]
     assert texts
     for html in (new["reply"]["html"], *texts):
@@ -452,8 +451,8 @@ def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: Vi
     for execution in ("1", "1", "2"):
         ask = Ask("why?", owner="c" * 16, execution=execution, asker="cell [3]")
         session.run(ask, Listener(None))
-        asks.append(page.until("pending"))
-        page.until("snapshot", key=asks[-1]["key"])
+        asks.append(page.until("pending", html=""))
+        page.until("snapshot", live=asks[-1]["live"])
     assert [one["replaces"] for one in asks] == [[], [], [1, 2]]
     assert [one["after"] for one in asks] == [None, 1, 2]
 
@@ -588,20 +587,6 @@ def test_what_a_cell_has_set_is_shown(
     assert page.until("snapshot")["standing"]["state"] == "replay"
 
 
-def test_an_ask_is_known_by_its_key_until_it_is_over() -> None:
-    """Two asks of the same words are two; no number is used twice, for an aside either."""
-    asks = PendingAsks()
-    one, two = Ask("why?"), Ask("why?")
-    first, second = asks.add(one), asks.add(two)
-    assert asks.of(two) is asks[second.key] is second
-    del asks[second.key]
-    assert asks.of(two) is None
-    asks.put_aside(second, None, ServiceError("down"), Conversation())
-    third = asks.add(Ask("what?"))
-    numbers = [first.key, second.key, -asks.asides[0].entry["id"], third.key]
-    assert len(set(numbers)) == len(numbers)
-
-
 def test_an_ask_stands_where_its_turn_will() -> None:
     """Behind its owner's turns, of which it replaces those of other executions; else at the end."""
     turns = [
@@ -610,51 +595,41 @@ def test_an_ask_stands_where_its_turn_will() -> None:
         turn(3, number=3, owner="b", execution="2"),
         turn(4, number=4),
     ]
-    asks = PendingAsks()
-    again = asks.add(Ask("why?", owner="a", execution="2"))
+    again = PendingAsk(Ask("why?", owner="a", execution="2"))
     again.place(turns)
     assert (again.after, again.replaces) == (2, [1])
     for unowned in (Ask("why?", owner="c"), Ask("why?")):
-        new = asks.add(unowned)
+        new = PendingAsk(unowned)
         new.place(turns)
         assert (new.after, new.replaces) == (None, ())
     assert conforms(again.values(), messages.Pending)
 
 
-def test_an_aside_stands_behind_the_turn_that_was_last_then() -> None:
-    """Or behind the one that its turn would have followed, or at the top."""
-    conversation = Conversation()
-    asks = PendingAsks()
-    at_top, at_end, behind = (asks.add(Ask("why?")) for _ in range(3))
-    asks.put_aside(at_top, None, ServiceError("down"), conversation)
-    for number in range(2):
-        conversation.add(turn(number))
-    behind.after = 1
-    for ask in (at_end, behind):
-        asks.put_aside(ask, None, ServiceError("down"), conversation)
-    assert [aside.after for aside in asks.asides] == [0, 2, 1]
-    assert {aside.entry["prompt"] for aside in asks.asides} == {"why?"}
-
-
-def test_the_newest_asides_are_kept() -> None:
-    """A kernel whose service is down for a day does not keep every failure."""
-    asks = PendingAsks()
-    for number in range(MOST_ASIDES + 3):
-        asks.put_aside(asks.add(Ask(f"{number}")), None, ServiceError("down"), Conversation())
-    assert [aside.entry["prompt"] for aside in asks.asides][::49] == ["3", "52"]
+def test_the_newest_asides_are_kept(
+    page: View, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the top, or behind the turn that was last then; not every failure of a day."""
+    monkeypatch.setattr(panel, "MOST_ASIDES", 2)
+    fails = "fails", "fails too", "fails again"
+    for prompt in (fails[0], "answered", *fails[1:]):
+        service.reply = lambda peer, prompt=prompt: peer.send(  # type: ignore[misc] # no default
+            words("fine") if prompt == "answered" else document({}, "500 Down")
+        )
+        page.asked(prompt)
+    assert [entry["prompt"] for entry in page.log()] == ["answered", *fails[1:]]
 
 
 def test_what_was_taken_back_is_never_sent(page: View, service: Service) -> None:
     """An offer that the page does not take up is dropped; go after stop does nothing."""
     page.say("ask", text="why?", nonce="1", replaces=None)
-    key = page.until("offer")["key"]
-    page.say("stop", key=key)
-    assert page.until("snapshot", key=key)["ended"]["prompt"] == "why?"
-    page.say("go", key=key)
+    key = page.until("offer")["live"]
+    page.say("stop", live=key)
+    assert page.until("snapshot", live=key)["ended"]["prompt"] == "why?"
+    page.say("go", live=key)
     page.say("ask", text="left alone", nonce="2", replaces=None)
-    left = page.until("offer", nonce="2")["key"]
+    left = page.until("offer", nonce="2")["live"]
     page.asked("this one")
-    assert page.until("snapshot", key=left)["ended"]["prompt"] == "left alone"
+    assert page.until("snapshot", live=left)["ended"]["prompt"] == "left alone"
     assert service.bodies == [["this one"]]
 
 
@@ -679,10 +654,10 @@ def test_a_prompt_that_cannot_be_sent_is_refused(
 def test_go_said_twice_sends_once(page: View, service: Service) -> None:
     """Two views may both hear an offer, and a message may come twice."""
     page.say("ask", text="why?", nonce="1", replaces=None)
-    key = page.until("offer")["key"]
-    page.say("go", key=key)
-    page.say("go", key=key)
-    page.until("snapshot", key=key)
+    key = page.until("offer")["live"]
+    page.say("go", live=key)
+    page.say("go", live=key)
+    page.until("snapshot", live=key)
     page.asked("next")
     assert [one[-1] for one in service.bodies] == ["why?", "next"]
 
@@ -691,11 +666,11 @@ def test_one_question_of_the_panel_at_a_time(page: View, service: Service) -> No
     """A second one is refused and says why."""
     service.reply, go_on = holding("half ")
     key = page.ask("one")
-    page.until("text")
+    page.streaming()
     page.say("ask", text="two", nonce="2", replaces=None)
     assert "under way already" in page.until("refused")["words"]
     go_on.set()
-    page.until("snapshot", key=key)
+    page.until("snapshot", live=key)
 
 
 @pytest.mark.parametrize("offered", [False, True])
@@ -713,7 +688,7 @@ def test_an_action_that_fails_is_refused(
             patch.setattr(panel, "without_lone_surrogates", fail)
         page.say("ask", text="a question", nonce="n", replaces=None)
         if offered:
-            page.say("go", key=page.until("offer")["key"])
+            page.say("go", live=page.until("offer")["live"])
             ended = page.until("snapshot")["ended"]
             why = ended["words"]
             assert ended["prompt"] == "a question"
@@ -743,7 +718,7 @@ def test_a_turn_is_asked_again_in_its_place(session: Session, page: View, servic
     page.asked("one, edited", replaces=first)
     assert service.bodies[-1] == ["one, edited"]
     assert [one.prompt for one in session.conversation] == ["one, edited", "two"]
-    asks = [one for one in page.messages if one["kind"] == "pending" and one["replaces"]]
+    asks = [one for one in page.messages if one.get("html") == "" and one["replaces"]]
     assert [(one["replaces"], one["after"]) for one in asks] == [([first], first)] * 2
     page.say("step", step="undo")
     assert page.until("notice")["words"] == "Took back the new reply to “one, edited”."
@@ -810,11 +785,11 @@ def test_what_another_thread_asks_is_not_shown(
     assert not any(message.get("ended") for message in page.messages)
     service.reply, go_on = holding("half ")
     key = page.ask("mine")
-    page.until("text")
+    page.streaming()
     page.say("thread", thread="main")
     assert page.until("notice")["words"] == panel.UNDER_WAY
     go_on.set()
-    assert page.until("snapshot", key=key)["thread"] == "sql"
+    assert page.until("snapshot", live=key)["thread"] == "sql"
     assert [message["kind"] for message in page.messages].count("pending") >= 1
     assert all(m["prompt"] == "mine" for m in page.messages if m["kind"] == "pending")
 

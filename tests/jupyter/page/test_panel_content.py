@@ -70,8 +70,8 @@ def test_a_prompt_is_shown_as_markdown_that_cannot_act(page: View, service: Serv
     """Line for line, with its formulas as typed; under way, as a turn, and as what failed."""
     text = f"**bold**\nand $x$\n- point\n\n{HOSTILE}"
     key = page.ask(text)
-    ask = page.until("pending", key=key, stage="asked")
-    (new,) = page.until("snapshot", key=key)["new"]
+    ask = page.until("pending", live=key, stage="asked")
+    (new,) = page.until("snapshot", live=key)["new"]
     service.reply = lambda peer: peer.send(document({"error": "down"}, "500 Down"))
     (aside,) = page.asked(text)["new"]
     for shown in (ask, new, aside):

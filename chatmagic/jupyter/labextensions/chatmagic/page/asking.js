@@ -103,13 +103,13 @@ export class Asking {
     this.composer = composer;
     /** @type {?{nonce: string, text: string, timer: number}} sent, and not yet answered */
     this.sent = null;
-    /** @type {number | undefined} the ask that this view sent last, by key as all below */
+    /** @type {string | undefined} the name of the ask that this view sent last; so all below */
     this.own = undefined;
-    /** @type {number | undefined} the ask whose beginning this view announced */
+    /** @type {string | undefined} the ask whose beginning this view announced */
     this.announced = undefined;
-    /** @type {number | undefined} the ask that this view has stopped */
+    /** @type {string | undefined} the ask that this view has stopped */
     this.stopped = undefined;
-    /** @type {number | undefined} the ask that this view took back before it was sent */
+    /** @type {string | undefined} the ask that this view took back before it was sent */
     this.withdrawn = undefined;
     this.timer = 0;
   }
@@ -168,14 +168,14 @@ export class Asking {
     const ask = asks.find(({ mine }) => mine) ?? asks.at(-1);
     if (this.sent) return this.giveBack("Withdrawn before it was sent.", false);
     if (!ask || this.connection.lost) return void this.composer.stopEditing();
-    this.connection.send({ kind: "stop", key: ask.key });
-    if (this.stopped !== ask.key) this.composer.announce("Stopping.");
-    this.stopped = ask.key;
+    this.connection.send({ kind: "stop", live: ask.live });
+    if (this.stopped !== ask.live) this.composer.announce("Stopping.");
+    this.stopped = ask.live;
     // Old kernels hear nothing while a cell runs. An interrupt ends the cell, so it is ours to
     // send only where that cell is what is stopped.
     clearTimeout(this.timer);
     this.timer = window.setTimeout(
-      () => this.store.pending.has(ask.key) && !this.connection.lost && this.unheard(ask),
+      () => this.store.pending.has(ask.live) && !this.connection.lost && this.unheard(ask),
       ask.mine ? ANSWER_MS : INTERRUPT_MS,
     );
   }
@@ -195,11 +195,11 @@ export class Asking {
    * Let the kernel ask, unless the prompt was taken back.
    * @param {import("./messages.js").Offer} offer
    */
-  takeOffer({ nonce, key }) {
+  takeOffer({ nonce, live }) {
     const wanted = this.sent?.nonce === nonce;
-    this.connection.send({ kind: wanted ? "go" : "stop", key });
-    if (!wanted) return void (this.withdrawn = key);
-    this.own = key;
+    this.connection.send({ kind: wanted ? "go" : "stop", live });
+    if (!wanted) return void (this.withdrawn = live);
+    this.own = live;
     this.forget();
   }
 
@@ -212,14 +212,13 @@ export class Asking {
   takePending(ask) {
     const silent = this.elsewhere(ask);
     if (ask.stage === "waiting") this.composer.announce(ask.note, { silent });
-    else if (ask.stage === "began" && !silent) this.announced = ask.key;
+    else if (ask.stage === "began" && !silent) this.announced = ask.live;
   }
 
-  /** Announce the first text of a reply. @param {Pending | undefined} ask */
+  /** Announce the first text of a reply. @param {Pending} ask */
   replyStarted(ask) {
-    if (!ask) return;
     const words = ask.mine ? "Reply started." : `Reply to ${ask.by} started.`;
-    this.composer.announce(words, { silent: ask.key !== this.announced });
+    this.composer.announce(words, { silent: ask.live !== this.announced });
   }
 
   /**
@@ -227,10 +226,10 @@ export class Asking {
    * @param {import("./messages.js").Ended} ended
    * @param {Pending | undefined} ask as it was
    */
-  takeEnd({ key, words, fine, prompt }, ask) {
-    if (key === this.withdrawn) return;
+  takeEnd({ live, words, fine, prompt }, ask) {
+    if (live === this.withdrawn) return;
     // The view that announced the beginning announces the end: a bridge may have come since.
-    const silent = ask !== undefined && key !== this.announced && this.elsewhere(ask);
+    const silent = ask !== undefined && live !== this.announced && this.elsewhere(ask);
     this.composer.announce(words, { wrong: !fine, silent });
     // It stands in full in the log.
     this.composer.status.classList.toggle("cm-brief", !fine);
@@ -243,7 +242,7 @@ export class Asking {
    * @param {Pending} ask
    */
   elsewhere(ask) {
-    if (ask.mine) return ask.key !== this.own;
+    if (ask.mine) return ask.live !== this.own;
     const [oldest = this.connection] = panelViews(this.model);
     return bridgeSpeaks(this.model) || oldest !== this.connection;
   }

@@ -5,7 +5,7 @@
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { statusRegion } from "./dom.js";
-import { BRIDGE, cellList, notebookId, shownIndex } from "./notebook.js";
+import { BRIDGE, cellList, cellNodes, notebookId } from "./notebook.js";
 import {
   KnownOutputs, addLiveOutput, endOutputs, liveOutputs, saveOutputs, settleOutputs, tagKept,
 } from "./outputs.js";
@@ -124,7 +124,7 @@ export class Bridge {
   lives() {
     // In the background no frame paints the last of it.
     const painted = Array.from(this.painter.replies).filter(([, { last }]) => !last);
-    return new Set([...(this.state?.live ?? []), ...painted.map(([live]) => live)]);
+    return new Set([...Object.keys(this.state?.asks ?? {}), ...painted.map(([live]) => live)]);
   }
 
   /** Several changes at once are one; it is told before anything else can be run. */
@@ -149,10 +149,10 @@ export class Bridge {
     return !notebook || notebook === notebookId(this.context) ? cell : "";
   }
 
-  /** Return what the kernel calls a cell. @param {string} id */
-  nameOf(id) {
-    const named = this.state?.asking.find((name) => this.cellNamed(name) === id);
-    return named ?? "";
+  /** Return the name of the ask whose reply comes in the background of a cell. @param {string} id */
+  askOf(id) {
+    const asks = Object.entries(this.state?.asks ?? {});
+    return asks.find(([, name]) => name && this.cellNamed(name) === id)?.[0];
   }
 
   /** Return whether it speaks for all notebooks of its kernel, which share the status region. */
@@ -192,18 +192,18 @@ export class Bridge {
       const area = panel.querySelector(".jp-WindowedPanel-viewport") ?? panel;
       this.observer.observe(area, { childList: true });
       if (panel.parentElement) this.views.observe(panel.parentElement, { childList: true });
-      panel.querySelectorAll(".jp-Notebook-cell").forEach((node, place) => {
-        const id = cells[shownIndex(node, place)]?.id;
+      for (const { node, index } of cellNodes(panel)) {
+        const { id } = cells[index] ?? {};
         mark(node, this.marks.get(id));
         noteBelow(node, this.below.get(id), this.runAgain);
-        const asking = this.nameOf(id);
-        noteAsking(node, Boolean(asking), () => this.stopReply(asking));
+        const live = this.askOf(id);
+        noteAsking(node, Boolean(live), () => void this.link.urge({ kind: "stop", live }));
         const outputs = node.querySelector(".jp-Cell-outputArea");
-        if (!outputs) return;
+        if (!outputs || !id) continue;
         this.outputs.observe(outputs, { childList: true, subtree: true });
-        if (cells[shownIndex(node, place)]) this.areas.set(outputs, cells[shownIndex(node, place)]);
+        this.areas.set(outputs, cells[index]);
         this.addTools(outputs);
-      });
+      }
     }
     this.style.textContent = Array.from(this.lives(), (live) => {
       return `.chatmagic-live-${live} ~ .chatmagic-partial { display: none }`;
@@ -230,11 +230,6 @@ export class Bridge {
     announce({ words: runWords(result) });
   }
 
-  /** Stop the reply that comes in the background of a cell. @param {string} cell */
-  stopReply(cell) {
-    void this.link.urge({ kind: "stop", cell });
-  }
-
   /** @param {import("./messages.js").ToBridge} content */
   receive(content) {
     if (this.stopped) return;
@@ -248,7 +243,7 @@ export class Bridge {
       return addLiveOutput(cellList(this.cells), { ...content, cell }, blocks);
     }
     if (content.kind === "state") {
-      if (this.state?.live.some((live) => !content.live.includes(live))) this.settle();
+      if (Object.keys(this.state?.asks ?? {}).some((live) => !(live in content.asks))) this.settle();
       this.state = content;
     } else if (content.kind === "known") {
       this.known.add(content.digests);
@@ -312,7 +307,7 @@ export class Bridge {
     this.painter.forget();
     this.style.remove();
     for (const panel of notebookPanels(this.context)) {
-      for (const node of panel.querySelectorAll(".jp-Notebook-cell")) {
+      for (const { node } of cellNodes(panel)) {
         mark(node);
         noteBelow(node);
         noteAsking(node, false, () => {});

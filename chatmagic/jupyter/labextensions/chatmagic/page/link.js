@@ -7,7 +7,7 @@ import { statusRegion } from "./dom.js";
 import { notebookId } from "./notebook.js";
 
 /** As chatmagic/jupyter/page/messages.py and the package have them; a test compares them. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 export const VERSION = "0.1.0";
 const TARGET = "chatmagic.bridge";
 const URGENT = "chatmagic.urgent";

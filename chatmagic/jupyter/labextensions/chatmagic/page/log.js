@@ -185,13 +185,8 @@ export class PendingNode {
     this.notes.textContent = began ? ask.note : "";
     const note = ask.note.replace(/\.$/, "") || "Sending";
     this.waiting.textContent = began ? "Waiting for the reply" : note;
-    if (ask.html) this.showReply(ask.html);
-  }
-
-  /** Show the reply so far. @param {string} html */
-  showReply(html) {
-    if (html !== this.html) this.reply.innerHTML = this.html = html;
-    this.waiting.hidden = true;
+    if (ask.html !== this.html) this.reply.innerHTML = this.html = ask.html;
+    this.waiting.hidden = Boolean(ask.html);
   }
 
   /** Say below what streamed that it has no end. @param {boolean} lost */
@@ -217,7 +212,7 @@ export class Log {
     this.actions = actions;
     /** @type {Map<number, Drawn>} by the entry's id */
     this.drawn = new Map();
-    /** @type {Map<number, PendingNode>} by the ask's key */
+    /** @type {Map<string, PendingNode>} by the ask's name */
     this.pending = new Map();
     this.lost = false;
     this.earlier = make("button", "cm-earlier-turns", "", { type: "button" });
@@ -238,7 +233,7 @@ export class Log {
     const old = this.drawn;
     this.drawn = new Map(shown.map((entry) => [entry.id, this.drawEntry(entry, old)]));
     const asks = Array.from(store.pending.values());
-    for (const key of this.pending.keys()) if (!store.pending.has(key)) this.pending.delete(key);
+    for (const live of this.pending.keys()) if (!store.pending.has(live)) this.pending.delete(live);
     for (const ask of asks) this.drawPending(ask);
     const placed = (/** @type {?number} */ after) => {
       return asks.filter((ask) => ask.after === after).map((ask) => this.nodeOf(ask));
@@ -277,22 +272,15 @@ export class Log {
 
   /** @param {import("./messages.js").Pending} ask */
   drawPending(ask) {
-    const node = this.pending.get(ask.key) ?? new PendingNode(ask);
-    this.pending.set(ask.key, node);
+    const node = this.pending.get(ask.live) ?? new PendingNode(ask);
+    this.pending.set(ask.live, node);
     node.show(ask);
     node.lose(this.lost);
   }
 
   /** @param {import("./messages.js").Pending} ask */
   nodeOf(ask) {
-    return /** @type {PendingNode} */ (this.pending.get(ask.key)).node;
-  }
-
-  /** Show a reply under way. @param {import("./messages.js").Text} text */
-  showText({ key, html }) {
-    this.pending.get(key)?.showReply(html);
-    this.painter.look();
-    this.scroll.follow();
+    return /** @type {PendingNode} */ (this.pending.get(ask.live)).node;
   }
 
   /** Say of the asks under way whether their kernel is gone. @param {boolean} lost */

@@ -11,10 +11,10 @@
  *   prompt_html: string, notes: string[], took: ?number, reply: ?Reply, problem: ?Problem,
  *   replies: number[]}} Entry a turn of the conversation, with the numbers of its replies where it
  *   has several; or, with a problem and an id below 0, an ask that is not in it
- * @typedef {{key: number, by: string, mine: boolean, prompt: string, prompt_html: string,
+ * @typedef {{live: string, by: string, mine: boolean, prompt: string, prompt_html: string,
  *   stage: "asked"|"sending"|"waiting"|"began", note: string, after: ?number,
  *   replaces: number[], html: string}} Pending an ask under way
- * @typedef {{key: number, words: string, fine: boolean, prompt: ?string}} Ended how an ask
+ * @typedef {{live: string, words: string, fine: boolean, prompt: ?string}} Ended how an ask
  *   ended, and the prompt of the panel that was not answered
  * @typedef {{state: string, rows: [string, string][]}} Standing
  * @typedef {{credits: Credits, standing: Standing, undo: boolean, redo: boolean, count: number,
@@ -24,8 +24,7 @@
  *   ids and versions of the newest entries, and how many turns stand before them
  * @typedef {{kind: "entries", view: string, entries: Entry[]}} Entries
  * @typedef {{kind: "pending"} & Pending} PendingMessage
- * @typedef {{kind: "text", key: number, html: string}} Text the reply under way so far
- * @typedef {{kind: "offer", view: string, key: number, nonce: string}} Offer
+ * @typedef {{kind: "offer", view: string, live: string, nonce: string}} Offer
  * @typedef {{kind: "refused", view: string, nonce: string, words: string}} Refused
  * @typedef {{kind: "stopping", view: string}} Stopping
  * @typedef {{kind: "notice", view: string, words: string}} Notice
@@ -33,7 +32,7 @@
  * @typedef {{kind: "insert", view: string, cells: NewCell[]}} Insert
  * @typedef {{kind: "saved", view: string, data: Record<string, string>}} Saved
  * @typedef {{kind: "pong"}} Pong
- * @typedef {Snapshot|Entries|PendingMessage|Text|Paint|Offer|Refused|Stopping|Notice|Insert|Saved|
+ * @typedef {Snapshot|Entries|PendingMessage|Paint|Offer|Refused|Stopping|Notice|Insert|Saved|
  *   Pong} FromKernel
  */
 
@@ -42,7 +41,7 @@
  *   least so many turns
  * @typedef {{kind: "want", ids: number[]}} Want
  * @typedef {{kind: "ask", nonce: string, text: ?string, replaces: ?number}} Ask
- * @typedef {{kind: "go"|"stop", key: number}} Go
+ * @typedef {{kind: "go"|"stop", live: string}} Go
  * @typedef {{kind: "step", step: "undo"|"redo"|"clear"}} Step
  * @typedef {{kind: "thread", thread: string}} Thread to show in all panels
  * @typedef {{kind: "pick", turn: number, reply: number}} Pick
@@ -53,9 +52,9 @@
  */
 
 /**
- * @typedef {{kind: "state", version: string, asking: string[], live: string[],
- *   keep_output: boolean}} KernelState asking: the cells that have ended while their replies come;
- *   live: the names of the asks under way; keep_output: whether to tag cells for nbstripout
+ * @typedef {{kind: "state", version: string, asks: Record<string, string>,
+ *   keep_output: boolean}} KernelState asks: by the name of each ask under way the cell that has
+ *   ended while its reply comes; keep_output: whether to tag cells for nbstripout
  * @typedef {{kind: "known", digests: string[]}} Known SHA-256 of the HTML of outputs that are the
  *   kernel's own
  * @typedef {{kind: "marks", notebook: string, marks: Record<string, string>}} Marks words by the cell's id
@@ -70,9 +69,8 @@
  * @typedef {{kind: "run", page: string, key: number, cell: string, cells: string[]}} Run cells
  *   to run for a cell
  * @typedef {{kind: "paint", live: string, serial: number, keep: number, blocks: string[],
- *   same?: number, last?: boolean, frequent?: string[], cell?: string, box?: string,
- *   replaces?: boolean}} Paint of the blocks of a reply under way the first stay, the
- *   others go, and these follow, the first with so many characters of the one that stood there
+ *   last?: boolean, cell?: string, box?: string, replaces?: boolean}} Paint of the blocks of a
+ *   reply under way the first stay, the others go, and these follow
  * @typedef {{kind: "settled", live: string, cell: string, replaces: boolean,
  *   data: Record<string, any>, metadata: Record<string, any>}} Settled the last state of a reply
  *   that an output still shows as under way, or that a cell does not show
@@ -82,7 +80,7 @@
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",
  *   count: number}} Started
  * @typedef {{kind: "hello", protocol: number, version: string}} Hello
- * @typedef {{kind: "paints"}|{kind: "stop", cell: string}} Urgent
+ * @typedef {{kind: "paints"}|{kind: "stop", live: string}} Urgent
  * @typedef {{kind: "lacks", live: string}} Lacks the last state of this reply
  */
 

@@ -1,15 +1,12 @@
 // A reply under way in a page. The front end draws the whole of it now and then; between that,
 // the kernel says what is new, as blocks of HTML that it has made safe, and they are painted into
 // the box that stands there. The classes of the box say whose it is, and how new; where they do
-// not say how new, it holds plain text, in whose place goes what was painted before, or no reply yet.
+// not say how new, it holds no reply yet.
 
 import { make } from "./dom.js";
 
 /** The most HTML that is put in within a frame, where more has come at once. */
 const FRAME = 30_000;
-/** What stands for a frequent piece of HTML. */
-const MARK = /[\x80-\x9f]/;
-const MARKS = /[\x80-\x9f]/g;
 /** What was painted into a box, whichever module of the page did it. */
 const PAINTED = Symbol.for("chatmagic.painted");
 
@@ -35,8 +32,6 @@ class Painted {
     this.last = false;
     /** @type {Block[]} */
     this.blocks = [];
-    /** @type {Map<?Element, Box>} the box of each output area */
-    this.boxes = new Map();
   }
 }
 
@@ -44,8 +39,6 @@ export class Painter {
   /** @param {ParentNode} root where boxes are looked for, in any number of views */
   constructor(root) {
     this.root = root;
-    /** @type {string[]} what the marks in blocks stand for, from U+0080 on */
-    this.frequent = [];
     this.frame = 0;
     /** @type {Map<string, Painted>} by the name of the ask */
     this.replies = new Map();
@@ -70,24 +63,16 @@ export class Painter {
   }
 
   /** Take what is new of a reply. @param {import("./messages.js").Paint} message */
-  take({ live, serial, keep, blocks, same = 0, last = false, frequent = this.frequent }) {
-    this.frequent = frequent;
+  take({ live, serial, keep, blocks, last = false }) {
     const reply = this.replies.get(live) ?? new Painted();
     this.replies.set(live, reply);
     if (serial !== reply.serial + 1) {
       reply.blocks = Array.from({ length: keep }, () => ({ html: "", since: serial - 1 }));
     }
-    const before = reply.blocks[keep]?.html ?? "";
-    const whole = blocks.map((block, at) => {
-      // What cannot be read is waited for: all that is shown comes soon.
-      if (MARK.test(block) && !frequent.length) return "";
-      const html = block.replace(MARKS, (mark) => frequent[mark.charCodeAt(0) - 0x80] ?? "");
-      return at || !same ? html : before && before.slice(0, same) + html;
-    });
     // What is told again stands since it was told first.
-    const told = whole.map((html, at) => {
+    const told = blocks.map((html, at) => {
       const known = reply.blocks[keep + at];
-      return html && known?.html === html ? known : { html, since: serial };
+      return known?.html === html ? known : { html, since: serial };
     });
     reply.blocks.splice(keep, Infinity, ...told);
     Object.assign(reply, { serial, last });
@@ -97,10 +82,6 @@ export class Painter {
   /** Paint what lacks, soon; boxes come anew as the front end draws, and as the reader scrolls. */
   look() {
     if (!this.replies.size) return;
-    // At once, before anything lays out what the front end has drawn.
-    for (const [live, reply] of this.replies) {
-      for (const box of this.shown(live)) this.restore(box, reply);
-    }
     this.frame ||= requestAnimationFrame(() => this.paint());
   }
 
@@ -117,21 +98,6 @@ export class Painter {
       if (room > 0 && reply.last) this.replies.delete(live);
     }
     if (room <= 0) this.look();
-  }
-
-  /**
-   * Put what was painted back, where the front end has drawn the box anew.
-   * @param {Box} box
-   * @param {Painted} reply
-   */
-  restore(box, { boxes }) {
-    const area = box.closest(".jp-OutputArea");
-    const old = boxes.get(area);
-    boxes.set(area, box);
-    if (area && old && !area.contains(old) && paintedIn(old).serial > paintedIn(box).serial) {
-      box.replaceChildren(...old.childNodes);
-      box[PAINTED] = paintedIn(old);
-    }
   }
 
   /**

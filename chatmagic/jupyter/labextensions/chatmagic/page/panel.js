@@ -161,7 +161,6 @@ export class ChatView {
       case "snapshot": this.takeSnapshot(message); break;
       case "entries": this.request(this.store.takeEntries(message.entries)); break;
       case "pending": this.takePending(message); break;
-      case "text": this.takeText(message); break;
       // It changes nothing else of the view.
       case "paint": return this.log.painter.take(message);
       case "offer": this.asking.takeOffer(message); break;
@@ -177,7 +176,7 @@ export class ChatView {
 
   /** @param {import("./messages.js").Snapshot} snapshot */
   takeSnapshot(snapshot) {
-    const ask = snapshot.ended ? this.store.pending.get(snapshot.ended.key) : undefined;
+    const ask = snapshot.ended ? this.store.pending.get(snapshot.ended.live) : undefined;
     const first = !this.store.state;
     this.reloaded ||= Boolean(snapshot.reloaded);
     this.request(this.store.takeSnapshot(snapshot));
@@ -203,17 +202,11 @@ export class ChatView {
 
   /** @param {import("./messages.js").PendingMessage} ask */
   takePending(ask) {
-    this.store.pending.set(ask.key, ask);
+    const begins = this.store.takePending(ask);
     this.log.draw();
-    this.log.scroll.follow(ask.mine);
+    this.log.scroll.follow(ask.mine && !begins);
     this.asking.takePending(ask);
-  }
-
-  /** @param {import("./messages.js").Text} text */
-  takeText(text) {
-    const first = this.store.takeText(text);
-    if (first) this.asking.replyStarted(this.store.pending.get(text.key));
-    this.log.showText(text);
+    if (begins) this.asking.replyStarted(ask);
   }
 
   // What the reader does.

@@ -16,7 +16,7 @@ export class Store {
     this.versions = new Map();
     /** @type {Map<number, Entry>} */
     this.entries = new Map();
-    /** @type {Map<number, Pending>} asks under way by key */
+    /** @type {Map<string, Pending>} asks under way by their names */
     this.pending = new Map();
     /** @type {Map<number, string>} the versions that were asked for */
     this.requested = new Map();
@@ -45,7 +45,7 @@ export class Store {
     const turns = snapshot.count - this.earlier;
     if (news) this.count = kept && Math.max(this.count, turns);
     this.state = snapshot;
-    this.pending = new Map(snapshot.pending.map((ask) => [ask.key, ask]));
+    this.pending = new Map(snapshot.pending.map((ask) => [ask.live, ask]));
     for (const known of [this.entries, this.requested]) {
       for (const id of known.keys()) if (!this.versions.has(id)) known.delete(id);
     }
@@ -74,15 +74,14 @@ export class Store {
   }
 
   /**
-   * Take the text so far of a reply under way over.
-   * @param {import("./messages.js").Text} text
-   * @returns {boolean} whether it is the first
+   * Take news of an ask under way over.
+   * @param {Pending} ask
+   * @returns {boolean} whether its reply has begun
    */
-  takeText({ key, html }) {
-    const ask = this.pending.get(key);
-    const first = ask !== undefined && !ask.html;
-    if (ask) ask.html = html;
-    return first;
+  takePending(ask) {
+    const begins = Boolean(ask.html) && !this.pending.get(ask.live)?.html;
+    this.pending.set(ask.live, ask);
+    return begins;
   }
 
   /** Ask for the turns before those that are shown. @returns {FromPage} */
