@@ -21,7 +21,7 @@ from serving import Server
 FrontEnd = Literal["lab", "notebook"]
 MILLISECONDS_TO_WAIT: Final = 180_000
 """A bound against hanging: nothing is measured by it."""
-MILLISECONDS_BETWEEN: Final = 30
+MILLISECONDS_BETWEEN: Final = 5
 
 CHROMIUM: Final = (
     "--no-sandbox",

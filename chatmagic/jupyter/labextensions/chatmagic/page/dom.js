@@ -79,13 +79,15 @@ export function arrange(parent, children) {
   }
 }
 
+/** @type {HTMLElement | undefined} never looked for: an output may have any id */
+let region;
+
 /**
  * Return the page's one status region, which is there before it speaks: one that comes with its
  * words is not read out.
  */
 export function statusRegion() {
-  const role = { id: STATUS, role: "status", "aria-live": "polite", style: UNSEEN };
-  const region = document.getElementById(STATUS) ?? make("div", "", "", role);
+  region ??= make("div", "", "", { id: STATUS, role: "status", "aria-live": "polite", style: UNSEEN });
   if (!region.isConnected) document.body.append(region);
   return region;
 }

@@ -2,7 +2,7 @@
 // what is stale, and which reply still comes, with a button to run cells again or to stop.
 
 import { button, make } from "./dom.js";
-import { cellList, notebookModel, shownIndex } from "./notebook.js";
+import { cellList, cellNodes, notebookModel } from "./notebook.js";
 
 /** @typedef {import("./notebook.js").Cell} Cell */
 
@@ -164,10 +164,9 @@ export async function runCells(model, panels, ids, by) {
     return { outcome: "queued", count };
   }
   for (const id of ids) {
-    const nodes = Array.from(panel?.querySelectorAll(".jp-Notebook-cell") ?? []);
-    const node = nodes.find((each, place) => all[shownIndex(each, place)]?.id === id);
+    const node = cellNodes(panel).find(({ index }) => all[index]?.id === id)?.node;
     const cell = all.find((each) => each.id === id);
-    if (!(node instanceof HTMLElement) || !cell || !(await runCell(node, cell))) {
+    if (!node || !cell || !(await runCell(node, cell))) {
       return { outcome: "refused", count };
     }
     count += 1;

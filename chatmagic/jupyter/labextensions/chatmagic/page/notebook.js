@@ -67,6 +67,7 @@ import { make } from "./dom.js";
 
 /** The kind of data by which an output shows a widget. */
 const VIEW = "application/vnd.jupyter.widget-view+json";
+const CELL = ".jp-Notebook-cell";
 export const BRIDGE = Symbol.for("chatmagic.bridge");
 const PANELS = Symbol.for("chatmagic.panels");
 const DRAFT = Symbol.for("chatmagic.draft");
@@ -125,25 +126,28 @@ export function cellIds(model) {
 }
 
 /**
+ * Return the nodes of a notebook's cells with their indexes: where it is windowed, only some cells
+ * have a node. An output may look like a cell, and stands in one.
+ * @param {Element | null | undefined} root a node around them
+ * @returns {{node: HTMLElement, index: number}[]}
+ */
+export function cellNodes(root) {
+  /** @type {HTMLElement[]} */
+  const nodes = Array.from(root?.querySelectorAll(CELL) ?? []);
+  return nodes.filter((node) => !node.parentElement?.closest(CELL)).map((node, place) => {
+    return { node, index: Number(node.dataset.windowedListIndex ?? place) };
+  });
+}
+
+/**
  * Return the index of the cell that shows an element; the last cell's where none of them does.
  * @param {Host} model
  * @param {Element} element
  */
 export function cellIndex(model, element) {
-  const last = cellIds(model).length - 1;
-  const cell = element.closest(".jp-Notebook .jp-Cell");
-  const all = Array.from(cell?.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? []);
-  const place = cell && all.length - 1 === last ? all.indexOf(cell) : last;
-  return cell ? shownIndex(cell, place) : last;
-}
-
-/**
- * Return the index of a cell's node; only some cells have a node where a notebook is windowed.
- * @param {Element} node
- * @param {number} place the node's, among those that are there
- */
-export function shownIndex(node, place) {
-  return Number(/** @type {HTMLElement} */ (node).dataset.windowedListIndex ?? place);
+  const shown = cellNodes(element.closest(".jp-Notebook"));
+  const cell = shown.find(({ node }) => node.contains(element));
+  return cell?.index ?? cellIds(model).length - 1;
 }
 
 /**
@@ -172,9 +176,8 @@ export function scrollToCell(element, index) {
   const shown = document.querySelectorAll(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook");
   const notebook = element.closest(".jp-Notebook") ?? (shown.length === 1 ? shown[0] : null);
   const scroll = () => {
-    const cells = Array.from(notebook?.querySelectorAll(".jp-Notebook-cell") ?? []);
-    const cell = cells.find((node, place) => shownIndex(node, place) === index);
-    cell?.scrollIntoView({ block: "nearest" });
+    const cell = cellNodes(notebook).find((each) => each.index === index);
+    cell?.node.scrollIntoView({ block: "nearest" });
   };
   // One frame for the notebook to put it in, and one to lay it out.
   requestAnimationFrame(() => requestAnimationFrame(scroll));
