@@ -18,8 +18,7 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
@@ -58,22 +57,25 @@ def open_socket(
 ) -> socket.socket:
     """Return a connected TCP socket, unless the halt stops it first.
 
-    Where a host has several addresses they are tried in turn, and share the time.
+    Where a host has several addresses they are tried in turn; each but the last has its share of
+    the time.
 
     Args:
         host: name or address.
         port: its port.
-        seconds: how long it may take in all; ``None`` is for ever.
+        seconds: how long it may take in all, which the halt's clock sees to; ``None`` is for ever.
         halt: stops it; looked at every :data:`NAP` seconds.
         options: socket options, as ``setsockopt`` takes them.
 
     Raises:
         socket.gaierror: no host has this name.
-        TimeoutError: it took too long.
-        OSError: it was refused, cannot be reached, or was stopped.
+        OSError: it was refused, cannot be reached, took too long, or was stopped.
     """
-    failure = OSError("the name has no address")
-    for (family, kind, protocol, _, address), until in _addresses(host, port, seconds):
+    addresses = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
+    share = math.inf if seconds is None else seconds / len(addresses)
+    for number, (family, kind, protocol, _, address) in enumerate(addresses, 1):
+        # The last one has all the time that is left: a clock stops the halt.
+        until = math.inf if number == len(addresses) else monotonic() + share
         sock = socket.socket(family, kind, protocol)
         try:
             # From here on, to cut this exchange off closes the connection too.
@@ -83,23 +85,11 @@ def open_socket(
             _connect(sock, address, until, halt)
             sock.settimeout(seconds)
             return sock  # noqa: TRY300 - the next address is for what failed
-        except OSError as error:
+        except OSError:
             sock.close()
-            if halt.reason is not None:
+            if halt.reason is not None or number == len(addresses):
                 raise
-            failure = error
-    raise failure
-
-
-def _addresses(
-    host: str, port: int, seconds: float | None
-) -> Iterator[tuple[tuple[Any, ...], float]]:
-    """Return the addresses of a host, each with the time when its share of the seconds is over."""
-    until = monotonic() + (math.inf if seconds is None else seconds)
-    addresses = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
-    for number, address in enumerate(addresses):
-        now = monotonic()
-        yield address, now + max(0.0, until - now) / (len(addresses) - number)
+    raise OSError("the name has no address")
 
 
 def _connect(sock: socket.socket, address: Any, until: float, halt: Halt) -> None:
@@ -194,28 +184,8 @@ class Clock:
             self._alarms[which] = alarms.after(seconds, partial(self.halt.stop, which))
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """Connection that was made, up to the first byte of a request.
-
-    Args:
-        peer: address that TCP is connected to, which is the proxy's where there is one.
-        tls: version of TLS with the service; empty without TLS.
-        valid_until: when the service's certificate ends, as OpenSSL writes it; empty without TLS.
-    """
-
-    peer: str
-    tls: str = ""
-    valid_until: str = ""
-
-
 class ConnectionMade(Exception):  # noqa: N818 - nothing is wrong
     """End of an exchange that was to connect only; no byte of a request was written."""
-
-    def __init__(self, reached: Reached) -> None:
-        """Carry what was reached."""
-        super().__init__()
-        self.reached = reached
 
 
 class Current(threading.local):
@@ -319,7 +289,9 @@ class _Connection(HTTPConnection):
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         if self.current.only_connects:
-            raise ConnectionMade(self._reached())
+            if self.sock is None:  # as http.client does without TLS only when it writes
+                self.connect()
+            raise ConnectionMade
         if self.sock is not None:
             self._watch()
         if self.key is not None and self.auth == "query":
@@ -330,16 +302,6 @@ class _Connection(HTTPConnection):
             self.putheader("Authorization", f"Bearer {self.key.reveal()}")
         elif self.key is not None and self.auth == "x-api-key":
             self.putheader("X-API-Key", self.key.reveal())
-
-    def _reached(self) -> Reached:
-        """Connect, as ``http.client`` does without TLS only when it writes."""
-        if self.sock is None:
-            self.connect()
-        sock: Any = self.sock
-        peer = str(getattr(sock, "socket", sock).getpeername()[0])  # TLS within a proxy's TLS
-        if not self.is_tls:
-            return Reached(peer)
-        return Reached(peer, sock.version() or "", sock.getpeercert().get("notAfter", ""))
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
         response = super().getresponse()

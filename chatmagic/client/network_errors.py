@@ -12,13 +12,11 @@ import re
 import ssl
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from pathlib import Path
 from typing import Final, Literal
 
 import requests
 import urllib3
 
-from chatmagic._log import log_swallowed
 from chatmagic.client.connections import Clock
 from chatmagic.errors import (
     COST_UNKNOWN,
@@ -164,11 +162,14 @@ def _connect_error(causes: Sequence[BaseException], at: str) -> ConnectError:
         causes: what was raised.
         at: the origin that was not reached.
     """
-    if at.startswith("https:") and (problem := bundle_problem(os.environ)) is not None:
-        return problem
     what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
     codes = (getattr(cause, "verify_code", None) for cause in causes)
     hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
+    bundle = certificate_bundle()
+    # requests raises the first one, OpenSSL the others, for a file that is none.
+    is_bundle = getattr(causes[-1], "library", None) in ("X509", "PEM", "ASN1")
+    if bundle is not None and (is_bundle or type(causes[0]) is OSError):
+        hint = f"{bundle[0]} names {one_line(bundle[1], _SHOWN)}: is that a file of authorities?"
     return ConnectError(f"{what.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
 
 
@@ -234,38 +235,14 @@ def _reason(causes: Sequence[BaseException]) -> str:
     return "" if status is None else f": it answered {status}"
 
 
-_VARIABLES: Final = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
-"""Those that requests knows, in its order; then the one that OpenSSL and Python know."""
-
 _SHOWN: Final = 120
 
 
-def certificate_bundle(environment: Mapping[str, str]) -> tuple[str, str] | None:
+def certificate_bundle() -> tuple[str, str] | None:
     """Return the variable that names a CA bundle, and its path; ``None`` where none does.
 
-    Args:
-        environment: the variables of the environment, by name.
+    The first two are those of requests, in its order; OpenSSL and Python know the third.
     """
-    named = ((name, environment.get(name, "")) for name in _VARIABLES)
+    variables = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+    named = ((name, os.environ.get(name, "")) for name in variables)
     return next(((name, path) for name, path in named if path), None)
-
-
-def bundle_problem(environment: Mapping[str, str]) -> ConnectError | None:
-    """Return the error for a CA bundle that is none; ``None`` where it is one, or none is named.
-
-    Args:
-        environment: the variables of the environment, by name.
-    """
-    name, path = certificate_bundle(environment) or ("", "")
-    if not name or Path(path).is_dir():
-        return None  # a folder is looked into when a certificate is verified, and not before
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
-    except OSError as error:
-        log_swallowed(error)
-        return ConnectError(
-            f"{name} names no file of certificate authorities that can be read. Nothing was sent.",
-            hint=f"Correct {name}, which is {one_line(path, _SHOWN)}, or unset it.",
-            fault="you",
-        )
-    return None

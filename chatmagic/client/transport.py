@@ -15,27 +15,23 @@ Nothing is ever sent twice: no retry, no redirect.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import requests
 import urllib3
 from requests.utils import get_environ_proxies
 from urllib3.connectionpool import HTTPConnectionPool
-from urllib3.util.wait import wait_for_read
 
 from chatmagic._log import log_swallowed
 from chatmagic._version import __version__
 from chatmagic.client import alarms, network_errors
 from chatmagic.client.connections import (
-    WATCH,
     Clock,
     ConnectionMade,
     Current,
     KeyedAdapter,
-    Reached,
     Response,
     keyed_pools,
 )
@@ -44,9 +40,6 @@ from chatmagic.client.halt import Halt
 from chatmagic.models import Origin
 from chatmagic.protocol.url import is_loopback, models_url, request_url
 from chatmagic.protocol.wire import EMULATOR_SERVER
-
-AtRest = Literal["kept", "ended", "dropped"]
-"""Connection after an answer: kept; ended, as it says; dropped, which it does not say."""
 
 PIECE_BYTES: Final = 65_536
 DRAIN_BYTES = 4_096
@@ -140,7 +133,7 @@ class HttpTransport:
         url = models_url(self.setup.endpoint.base_url)
         return self._exchange("GET", url, None, headers, halt, is_short=True)
 
-    def connect(self, halt: Halt) -> Reached:
+    def connect(self, halt: Halt) -> None:
         """Make the connection that a request would have, and close it; no request is sent.
 
         Of a proxy a tunnel is asked, where a request to the service would need one.
@@ -155,11 +148,10 @@ class HttpTransport:
         self._current.only_connects = True
         try:
             self._exchange("POST", self._url, b"", _headers(stream=True), halt)
-        except ConnectionMade as made:
-            return made.reached
+        except ConnectionMade:
+            return
         finally:
             self._current.only_connects = False
-        raise AssertionError("a request was sent")  # pragma: no cover
 
     def _exchange(
         self,
@@ -175,7 +167,7 @@ class HttpTransport:
         if is_short:
             timeout = replace(timeout, total=timeout.total or timeout.first_byte)
         clock = self._current.clock = Clock(timeout, halt)
-        bundle = network_errors.certificate_bundle(os.environ)
+        bundle = network_errors.certificate_bundle()
         try:
             clock.start()
             request = requests.PreparedRequest()
@@ -202,14 +194,6 @@ class HttpTransport:
                 # It may have come while a lock of theirs was taken: the next ask has others.
                 self.close()
         raise problem
-
-    def at_rest(self) -> AtRest:
-        """Return whether a connection waits for its next use, or how it ended."""
-        held = [each.sock for pool in self._opened if pool.pool for each in pool.pool.queue if each]
-        socks = [sock for sock in held if sock is not None]  # http.client ends what is not kept
-        if any(not wait_for_read(sock, WATCH) for sock in socks):
-            return "kept"
-        return "dropped" if socks else "ended"
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""

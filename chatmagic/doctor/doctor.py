@@ -26,10 +26,10 @@ from requests.utils import get_environ_proxies, select_proxy
 from chatmagic import _log
 from chatmagic._version import __version__
 from chatmagic.cassette.cassette import MODES, Cassette, CassetteConfig
-from chatmagic.client import config, keys, network_errors
+from chatmagic.client import config, keys
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.transport import AtRest, HttpTransport, Transport
+from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import ChatError, NotRecordedError
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Secret, redacted
@@ -108,7 +108,6 @@ class Answered:
         first: seconds to the first word.
         last: seconds to the last one.
         fragments: how many fragments the reply has.
-        connection: what became of the connection; ``None`` is unknown.
         took: about how many credits it took; ``None`` is unknown.
         remaining: how many credits are left; ``None`` is unknown.
         off: how far the clock here is ahead at least (below 0: behind); ``None`` where the answer
@@ -120,7 +119,6 @@ class Answered:
     first: float = 0.0
     last: float = 0.0
     fragments: int = 0
-    connection: AtRest | None = None
     took: int | None = None
     remaining: int | None = None
     off: timedelta | None = None
@@ -317,17 +315,11 @@ def network(examination: Examination) -> Iterator[Line]:
     # Without the key, which a connection does not need.
     setup = ServiceSetup(at, examination.surroundings.settings.timeout)
     try:
-        reached = HttpTransport(setup).connect(Halt())
+        HttpTransport(setup).connect(Halt())
     except ChatError as error:
         yield _failed("connection", error)
         return
-    whose = "the proxy at " if proxy else ""
-    yield Line("ok", "connection", f"made to {whose}{reached.peer}, and closed again")
-    if reached.tls:
-        bundle = network_errors.certificate_bundle(os.environ)
-        by = "" if bundle is None else f", authorities of {bundle[0]}"
-        words = f"{reached.tls}, certificate valid until {reached.valid_until}{by}"
-        yield Line("ok", "TLS", words)
+    yield Line("ok", "connection", "made, and closed again")
 
 
 def _proxy(url: str) -> str | None:
@@ -416,8 +408,6 @@ def answer(examination: Examination) -> Iterator[Line]:
     cost += "" if left is None else f", {left:,} are left"
     yield Line("ok", "answer", f"a whole reply came; {cost}")
     yield streaming(seen)
-    mark: Mark = "ok" if seen.connection else "?"
-    yield Line(mark, "connection kept", _CONNECTION_KEPT[seen.connection])
 
 
 def streaming(seen: Answered) -> Line:
@@ -431,14 +421,6 @@ def streaming(seen: Answered) -> Line:
         todo = "A proxy on the way may hold replies back: its operator can turn buffering off."
         return Line("!", "streaming", f"{count} all at once, after {seen.first:.2f} s", todo)
     return Line("?", "streaming", f"{count} at once, too soon to tell: {seen.last:.2f} s")
-
-
-_CONNECTION_KEPT: Final = {
-    None: "not told",
-    "kept": "the next question can use it",
-    "ended": "no: each question connects anew, as the answer says",
-    "dropped": "no: the server, or a proxy, closes it, so each question connects anew",
-}
 
 
 def ask_one_question(examination: Examination) -> Answered:
@@ -500,8 +482,6 @@ def _ask(examination: Examination, halt: Halt) -> Answered:
     credits = stream.reply.credits
     seen.is_sent, seen.took = reservation.was_sent(problem), reservation.took
     seen.remaining = None if credits is None else credits.remaining
-    if problem is None and isinstance(used[0], HttpTransport):
-        seen.connection = used[0].at_rest()
     return seen
 
 

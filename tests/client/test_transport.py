@@ -519,12 +519,9 @@ def test_to_connect_writes_no_byte(
     context = None if is_plain else tls
     with Server(playing(ANSWERS["length"]), context, handshakes_fail=None) as server:
         transport = connect(server)
-        reached = transport.connect(Halt())
+        transport.connect(Halt())
         server.wait_closed()
         assert server.asked == []
-        assert reached.peer == "127.0.0.1"
-        told = "" if is_plain else "TLSv1", "" if is_plain else "GMT"
-        assert (reached.tls[:5], reached.valid_until[-3:]) == told
         rest(send(transport))
         assert len(server.asked) == 1
 
@@ -569,8 +566,8 @@ def test_to_connect_through_a_proxy_asks_for_a_tunnel_alone(
         monkeypatch.setenv("no_proxy", "")
         monkeypatch.setattr("chatmagic.client.transport.is_loopback", lambda _: False)
         endpoint = Endpoint(server.origin, "query", Secret(KEY), "test")
-        reached = HttpTransport(ServiceSetup(endpoint)).connect(Halt())
+        HttpTransport(ServiceSetup(endpoint)).connect(Halt())
         server.wait_closed()
-    assert reached.tls.startswith("TLSv1")
+        assert server.accepted == 1
     assert [asked.raw.split()[0] for asked in proxy.asked] == [b"CONNECT"]
     assert server.asked == []
