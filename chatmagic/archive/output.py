@@ -17,6 +17,7 @@ from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.steering import Steering, instructions_note
 from chatmagic.conversation.turn import Turn
+from chatmagic.errors import GOES_ON
 from chatmagic.models import CodeBlock, Credits, Renderer, Reply, Usage, register_renderer
 from chatmagic.render import gauge, markdown_parser, markdown_writer, reply_forms
 from chatmagic.render.sanitize import QUIET, frame
@@ -27,6 +28,7 @@ STATE_WORDS: Final = {
     "interrupted": "Interrupted: this reply is not complete.",
     "cut off": "Cut off: this reply is not complete.",
 }
+AT_LIMIT: Final = f"Stopped at its limit of tokens: this reply is not complete. {GOES_ON}"
 HIDDEN: Final = "hidden: it does not go along"
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 MARKDOWN_MARK: Final = "[//]: # (chatmagic)"
@@ -173,7 +175,9 @@ def state_lines(reply: Reply) -> list[str]:
         )
     if reply.refusal:
         lines.append(f"The model refused: {reply.refusal}")
-    if reply.finish_reason not in (None, "stop"):
+    if reply.finish_reason == "length":
+        lines.append(AT_LIMIT)
+    elif reply.finish_reason not in (None, "stop"):
         lines.append(f"The reply ended with: {reply.finish_reason}")
     elif not reply.text and not reply.refusal:
         lines.append("The reply is empty.")

@@ -98,25 +98,24 @@ class Causes:
         cell = turn.changed_cell(self._cells)
         return None if cell is None else Cause("cell", self._label(cell), cell)
 
-    def to_ask_again(self) -> list[str]:
-        """Return the cells of the turns that are stale, or are when these were asked again."""
-        numbers: set[int] = set()
-        owners: dict[str | None, None] = {}
-        for number, (turn, _) in self._windows.items():
-            if self.of(number) is not None or not numbers.isdisjoint(turn.carried):
-                numbers.add(number)
-                owners[turn.owner] = None
-        return [owner for owner in owners if owner is not None]
+    def by_cell(self, *, following: bool = False) -> dict[str, Cause]:
+        """Return by cell the cause for its first stale turn, of cells that have one.
 
-    def by_cell(self) -> dict[str, Cause]:
-        """Return by cell the cause for its first stale turn, of cells that have one."""
+        Args:
+            following: whether a turn counts, too, that becomes stale when those are asked again; it
+                has the cause of the one that it carries.
+        """
         causes: dict[str, Cause] = {}
+        of_turns: dict[int, Cause] = {}
         for slot in self.now.slots:
             for turn in slot.turns:
                 # Another cell may have asked for the reply that stands there.
                 owners = [each for each in (slot.owner, turn.owner) if each not in causes]
-                cause = self.of(turn.number) if any(owners) else None
+                cause = self.of(turn.number) if following or any(owners) else None
+                if cause is None and following and of_turns and turn.number in self._windows:
+                    cause = next(filter(None, map(of_turns.get, turn.carried)), None)
                 if cause is not None:
+                    of_turns[turn.number] = cause
                     causes |= dict.fromkeys(filter(None, owners), cause)
         return causes
 
@@ -178,13 +177,10 @@ def marks(now: State, causes: Causes) -> dict[str, str]:
         causes: what made its turns stale.
 
     Returns:
-        ``stale``, ``at its limit``, ``replaced``, ``taken back``, or for what steers
-        the turns below its kind with the last.
+        ``stale``, ``replaced``, ``taken back``, or for what steers the turns below its kind with
+        the last.
     """
-    marks: dict[str | None, str] = {
-        turn.owner: "at its limit" for turn in now.turns if turn.reply.finish_reason == "length"
-    }
-    marks |= dict.fromkeys(causes.by_cell(), "stale")
+    marks: dict[str | None, str] = dict.fromkeys(causes.by_cell(), "stale")
     numbers = {turn.number for turn in now.turns}
     questions = {turn.first for turn in now.turns}
     for slot in now.slots:

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from chatmagic._log import swallowed
-from chatmagic.conversation.staleness import Cause
+from chatmagic.conversation.staleness import Causes
 from chatmagic.errors import ChatError
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.session import Session
 from chatmagic.text import counted
 
 
-def below(causes: Mapping[str, Cause], order: Sequence[str]) -> dict[str, list[str]]:
-    """Return the stale cells below each cell that made them stale, in order.
+def below(causes: Causes, order: Sequence[str]) -> dict[str, list[str]]:
+    """Return the cells to ask again below each cell that made one of them stale, in order.
 
     Args:
-        causes: the causes of staleness, by the cells' hashes.
+        causes: what made turns stale.
         order: hashes of a page's cells from top to bottom.
     """
+    stale, following = causes.by_cell(), causes.by_cell(following=True)
     made: dict[str, list[str]] = {}
     for place, cell in enumerate(order):
-        owner = causes[cell].owner if cell in causes else None
-        if owner is not None and owner in order[:place]:
+        owner = following[cell].owner if cell in following else None
+        if owner is not None and owner in order[:place] and (cell in stale or owner in made):
             made.setdefault(owner, []).append(cell)
     return made
 
 
-def quote(session: Session, cells: Collection[str], where: str = "") -> str:
-    """Return how many turns the cells would ask, and the estimated cost.
+def quote(session: Session, cells: Collection[str], causes: Causes, where: str = "") -> str:
+    """Return how many turns are stale, how many the cells ask again, and the estimated cost.
 
     Args:
         session: the session.
-        cells: hashes of stale cells.
+        cells: hashes of the cells that are to run again.
+        causes: what made turns stale.
         where: where they stand, after the count.
     """
+    turns = [turn for turn in session.conversation if turn.owner in cells]
+    stale = sum(causes.of(turn.number) is not None for turn in turns)
     # A cell that asked for another reply to a turn asks once more.
-    count = max(len(cells), sum(turn.owner in cells for turn in session.conversation))
+    count = max(len(cells), len(turns))
+    more = f", and {count:,} are asked again" if count > stale else ""
     ledger = session.ledger
     last = next(reversed(ledger.rows), None)
     credits = None if last is None else ledger.meter(last.service).about(count)
@@ -45,7 +50,7 @@ def quote(session: Session, cells: Collection[str], where: str = "") -> str:
         takes = "a replay takes no credits"
     elif credits is not None:
         takes = f"about {counted(credits, 'credit')}, by what requests took lately; {OTHERS}"
-    return f"{counted(count, 'turn')}{where} {'is' if count == 1 else 'are'} stale: {takes}"
+    return f"{counted(stale, 'turn')}{where} {'is' if stale == 1 else 'are'} stale{more}: {takes}"
 
 
 def _is_replayed(session: Session) -> bool:

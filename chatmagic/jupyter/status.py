@@ -119,7 +119,8 @@ class Status:
             rows.append(("Budget", str(error)))
         html, words = self._gauge(self.kernel.session.credit_state)
         lines = [f"{name}: {words}" for name, words in rows]
-        return transcript.facts(rows, "Status", html), "\n".join([*lines, words])
+        table = transcript.grid((), rows, "Status")
+        return transcript.group(table + html, "Status"), "\n".join([*lines, words])
 
     def service(self) -> str:
         """Return the ledger's name of the service that is asked now."""

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Final
 
 from chatmagic.archive import output
-from chatmagic.client.endpoint import Endpoint
 from chatmagic.conversation.conversation import Conversation, reply_name
 from chatmagic.conversation.request_facts import Part, TokenRate, parts_of
 from chatmagic.conversation.slots import Change
@@ -36,11 +35,8 @@ _SAID = "text-align: left; overflow-wrap: anywhere;"
 _FACT = f"{_SAID} vertical-align: top; white-space: nowrap;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
-MOST_SAVED: Final = 50
-"""How many turns, the newest, are saved: the panel's in full, the others by a line."""
-MOST_TEXT_SAVED: Final = 100_000
-"""How many characters of the panel's replies are saved at most, the newest reply apart."""
-
+MOST_SAVED: Final = 100_000
+"""How many characters of the panel's conversation are saved at most, its newest turn apart."""
 AS_SAVED: Final = "The panel's conversation, as saved:"
 NOTHING_SAVED: Final = f"{AS_SAVED} nothing was asked yet."
 _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
@@ -98,7 +94,8 @@ def table(
     hidden = None if here is None else here.hidden
     rows = _rows(conversation, notebooks, range(first, last + 1), hidden=hidden)
     carried = "" if here is None else _carried(here, count)
-    return _tabulated(rows, f"{_summary(conversation, order)}{carried}{_more(first, last, count)}")
+    end = f"{_summary(conversation, order)}{carried}{_more(first, last, count)}"
+    return tabulated(_TURNS, rows, "Turns", end)
 
 
 def _more(first: int, last: int, count: int) -> str:
@@ -146,7 +143,7 @@ def matches(
     more = f" %chat_history {rows[0][0]} shows one in full." if rows else ""
     if len(rows) < len(matching):
         more += f" The newest {len(rows)} are listed; more words find fewer."
-    return _tabulated(rows, f"{count}{more}")
+    return tabulated(_TURNS, rows, "Turns", f"{count}{more}")
 
 
 def _rows(
@@ -173,50 +170,45 @@ def _excerpt(text: str, pattern: re.Pattern[str] | None) -> str:
     return one_line(f"…{text[max(0, match.start() - EXCERPT // 3) :]}", EXCERPT)
 
 
-def _tabulated(rows: Sequence[tuple[str, str, str, str]], end: str) -> tuple[str, str]:
-    """Return rows of number, prompt, reply and notes with a line below, as HTML and as text."""
-    text = "\n".join(
-        f"{number}. {prompt}\n   {reply}" + (f"\n   ({notes})" if notes else "")
-        for number, prompt, reply, notes in rows
-    )
-    shown = grid(("Turn", "You", "Reply", "Notes"), rows, "Turns") if rows else ""
-    return group(f"{shown}<p>{escape(end)}</p>"), f"{text}\n{end}".lstrip()
+_TURNS: Final = ("Turn", "You", "Reply", "Notes")
 
 
-def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
-    """Return a table as HTML.
+def tabulated(
+    head: Sequence[str], rows: Sequence[Sequence[str]], name: str, end: str
+) -> tuple[str, str]:
+    """Return a table with a line below, as HTML and as text.
 
     Args:
         head: the names of its columns.
+        rows: the texts of its cells: a number first, notes last.
+        name: its subject, for a screen reader.
+        end: the line.
+    """
+    text = [
+        f"{number}. " + "\n   ".join([*words, *([f"({notes})"] if notes else [])])
+        for number, *words, notes in rows
+    ]
+    table = grid(head, rows, name) if rows else ""
+    return group(f"{table}<p>{escape(end)}</p>"), "\n".join([*text, end])
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
+    """Return a table as HTML; the first cell of a row is its head.
+
+    Args:
+        head: the names of its columns; empty for names with their words.
         rows: the texts of its cells.
         name: its subject, for a screen reader.
     """
     cell = f'<td dir="auto" style="{_SAID}">'
     html = "".join(
-        f"<tr>{''.join(f'{cell}{escape(words)}</td>' for words in row)}</tr>" for row in rows
+        f'<tr><th scope="row" style="{_FACT}">{escape(first)}</th>'
+        f"{''.join(f'{cell}{escape(words)}</td>' for words in others)}</tr>"
+        for first, *others in rows
     )
     heads = "".join(f'<th scope="col" style="text-align: left;">{each}</th>' for each in head)
-    table = f"{markdown.TABLE}><thead><tr>{heads}</tr></thead><tbody>{html}</tbody></table>"
-    return markdown.scrolling(table, name)
-
-
-def facts(rows: Sequence[tuple[str, str]], name: str, below: str = "") -> str:
-    """Return a table of names and words as HTML.
-
-    Args:
-        rows: the names with their words.
-        name: its subject, for a screen reader.
-        below: safe HTML below the table.
-    """
-    html = "".join(
-        f'<tr><th scope="row" style="{_FACT}">{escape(fact)}</th>'
-        f'<td dir="auto" style="{_SAID}">{escape(words)}</td></tr>'
-        for fact, words in rows
-    )
-    table = markdown.scrolling(f"{markdown.TABLE}><tbody>{html}</tbody></table>", name)
-    return (
-        f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="{name}">{table}{below}</div>'
-    )
+    heads = heads and f"<thead><tr>{heads}</tr></thead>"
+    return markdown.scrolling(f"{markdown.TABLE}>{heads}<tbody>{html}</tbody></table>", name)
 
 
 def whole(
@@ -273,14 +265,14 @@ def _summary(conversation: Conversation, order: str) -> str:
     )
 
 
-def group(html: str) -> str:
-    """Return HTML of the conversation as a named group.
+def group(html: str, name: str = "Conversation") -> str:
+    """Return HTML as a named group.
 
     Args:
         html: safe HTML.
+        name: its subject, for a screen reader.
     """
-    box = f'class="chatmagic {UNTYPESET}" role="group" aria-label="Conversation"'
-    return f"<div {box}>{html}</div>"
+    return f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="{name}">{html}</div>'
 
 
 # What stands for the panel where a page does not show it. JupyterLab shows the HTML, without its
@@ -311,21 +303,20 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     """
     parts: list[tuple[str, str]] = []
     length = 0
-    for turn, window in reversed(conversation.windows[-MOST_SAVED:]):
-        length += len(turn.reply.text) if turn.entry == "panel" else 0
-        if parts and length > MOST_TEXT_SAVED:
+    for turn, window in reversed(conversation.windows):
+        part = _turn(turn, window)
+        length += len(part[1])
+        if parts and length > MOST_SAVED:
             break
-        parts.insert(0, _turn(turn, window))
+        parts.insert(0, part)
     if more := len(conversation) - len(parts):
         line = f"{counted(more, 'earlier turn')} not saved here; %chat_save keeps all of them."
         parts.insert(0, (f"<p>{escape(line)}</p>", line))
     html = "".join(part for part, _ in parts)
     words = AS_SAVED if parts else NOTHING_SAVED
     text = "\n\n".join([words, *(part for _, part in parts)])
-    line = f'<p style="{QUIET}">{escape(words)}</p>'
-    kinds = f"chatmagic chatmagic-saved {UNTYPESET}"
-    box = f'class="{kinds}" role="group" aria-label="Saved conversation"'
-    return f"<div {box}>{line}{html}</div>", text
+    box = group(f'<p style="{QUIET}">{escape(words)}</p>{html}', "Saved conversation")
+    return box.replace("chatmagic", "chatmagic chatmagic-saved", 1), text
 
 
 def _turn(turn: Turn, window: Window) -> tuple[str, str]:
@@ -394,18 +385,11 @@ def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
         ]
     sent = None if turn.record is None else turn.record.request
     request = next((each for each in requests if each.digest() == sent), requests[0])
-    if request.digest() == sent:
-        end = ["By its digest, this is the request as it was sent."]
-    else:
-        end = ["Not all of it is kept: names stand for values, and instructions may be missing."]
-    if turn.is_continued:
-        end.append("Its reply was continued: later requests carried what had come, and more.")
-    elif turn.reply.usage is not None and turn.reply.usage.prompt_tokens is not None:
-        end.append(
-            f"The service counted {counted(turn.reply.usage.prompt_tokens, 'token')} for it."
-        )
+    end = "By its digest, this is the request as it was sent."
+    if request.digest() != sent:
+        end = "Not all of it is kept: names stand for values, and instructions may be missing."
     parts = parts_of(sizes, turn.instructions, turn)
-    return _shown([f"Turn {place:,} was sent with:"], parts, None, end, request)
+    return _shown([f"Turn {place:,} was sent with:"], parts, None, [end], request)
 
 
 _LOST: Final = (
@@ -419,18 +403,14 @@ def _where(preview: Preview) -> list[str]:
     cassette, endpoint = preview.cassette, preview.endpoint
     if cassette is not None and cassette.mode == "replay":
         return [f"{cassette.name} is replayed here, so nothing would be sent."]
-    lines = (
-        [] if endpoint is None else [f"POST {endpoint.posted_to()}", _headers(preview, endpoint)]
-    )
+    lines = []
+    if endpoint is not None:
+        key = "no key" if endpoint.key is None else _KEY_AS[endpoint.auth]
+        others = (f"{one_line(name)}: …" for name in preview.extra_headers)
+        lines = [f"POST {endpoint.posted_to()}", ", ".join([key, *others])]
     if cassette is not None and cassette.mode == "record":
         lines.append(f"What {cassette.name} holds is answered from it.")
     return lines
-
-
-def _headers(preview: Preview, endpoint: Endpoint) -> str:
-    key = "no key" if endpoint.key is None else _KEY_AS[endpoint.auth]
-    others = (f"{one_line(name)}: …" for name in preview.extra_headers)
-    return ", ".join([key, *others])
 
 
 def _shown(
@@ -452,18 +432,15 @@ def _shown(
     cut = len(body) - MOST_SHOWN
     shown = body if cut <= 0 else f"{body[:MOST_SHOWN]}\n… and {counted(cut, 'more character')}"
     html = (
-        f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Request">'
-        + "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
+        "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
         + grid(heads, cells, "Parts of the request")
         + "".join(f'<p style="{QUIET}">{escape(visible(line))}</p>' for line in end)
         + f"<details><summary>The request, {counted(len(body), 'character')} as JSON</summary>"
-        f'<pre dir="auto" style="{PROSE}">{escape(visible(shown))}</pre></details></div>'
+        f'<pre dir="auto" style="{PROSE}">{escape(visible(shown))}</pre></details>'
     )
-    table_words = [
-        f"  {': '.join(row[:2])}{''.join(f', {cell}' for cell in row[2:])}" for row in cells
-    ]
-    words = [*lines, f"{', '.join(heads)}:", *table_words, *end, shown]
-    return html, "\n".join(map(to_terminal, words))
+    table = [f"  {name}: {', '.join(figures)}" for name, *figures in cells]
+    words = [*lines, f"{', '.join(heads)}:", *table, *end, shown]
+    return group(html, "Request"), "\n".join(map(to_terminal, words))
 
 
 CHANGES: Final = {

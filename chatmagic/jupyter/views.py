@@ -18,7 +18,6 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import DisplayHandle, clear_output, display
 
 from chatmagic.archive import output
-from chatmagic.errors import GOES_ON
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
 from chatmagic.session.events import Ask, Event, Outcome, Paced, View, failure
@@ -175,8 +174,6 @@ class Printed(View):
         self._take(reply.text[self._count :])
         self._paced.flush()
         lines = [*output.state_lines(reply), output.credit_line(reply, outcome.record)]
-        if reply.finish_reason == "length" and not self._in_page:
-            lines.append(GOES_ON)  # what is printed into a page is saved
         below = "\n".join(f"({line})" for line in lines if line)
         _print(self._safe(f"\n\n{below}\n" if below else "\n"))
 

@@ -405,7 +405,7 @@ class ShellView(View):
         lines = [*output.state_lines(reply), output.credit_line(reply, outcome.record)]
         if not self.is_broken:
             for line in filter(None, lines):
-                say(line)
+                say(words_for_shell(line))
 
     def _write(self, text: str) -> None:
         if self.is_broken:

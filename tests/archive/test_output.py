@@ -84,7 +84,7 @@ def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
     [
         (Reply("r", finish_reason="stop"), []),
         (Reply("r", state="cut off"), ["Cut off: this reply is not complete."]),
-        (Reply("r", finish_reason="length"), ["The reply ended with: length"]),
+        (Reply("r", finish_reason="length"), [output.AT_LIMIT]),
         (Reply("", refusal="No."), ["The model refused: No."]),
         (Reply(""), ["The reply is empty."]),
     ],

@@ -113,7 +113,8 @@ def test_what_becomes_stale_is_asked_again_too() -> None:
     ask(talk, "e", "e", "1e", last=0)
     ask(talk, "B", "b", "2b")
     assert [turn.prompt for turn in talk.stale_turns()] == ["c"]
-    assert talk.causes().to_ask_again() == ["c", "d"]
+    cause = talk.causes().by_cell()["c"]
+    assert talk.causes().by_cell(following=True) == {"c": cause, "d": cause}
 
 
 def test_a_turn_of_before_that_is_live_again_is_a_cause() -> None:
@@ -210,11 +211,11 @@ def test_a_cell_whose_question_got_the_same_reply_again_wears_none() -> None:
     assert talk.marks()["a"] == "replaced"
 
 
-def test_a_reply_at_its_limit_wears_one_where_it_ended() -> None:
-    """The continuing cell instead, if that reached it, too."""
+def test_a_reply_that_another_cell_continued_wears_one() -> None:
+    """That its limit of tokens ended it stands in its output."""
     talk = Conversation()
     turn = Turn(prompt="a", reply=Reply("a", finish_reason="length"), owner="a", execution="1")
     talk.add(turn)
-    assert talk.marks() == {"a": "at its limit"}
+    assert talk.marks() == {}
     go_on(talk, "c", "1")
     assert talk.marks() == {"a": "replaced"}

@@ -12,7 +12,6 @@ from environments import GivenEnvironment
 from talks import abc, ask
 
 from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
-from chatmagic.conversation.staleness import Cause
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells
 from chatmagic.session.ledger import LedgerRow
@@ -30,15 +29,13 @@ ROW = LedgerRow(
 
 
 def test_the_cells_below_their_cause_are_told() -> None:
-    """In the page's order; not those above it, nor those whose cause is on no page."""
-    causes = {
-        "a": Cause("moved", owner="c"),
-        "b": Cause("order"),
-        "d": Cause("run again", owner="c"),
-        "e": Cause("taken back", owner="gone"),
-        "f": Cause("run again", owner="c"),
-    }
-    assert stale_cells.below(causes, "abcdef") == {"c": ["d", "f"]}
+    """In the page's order, with those that become stale by them; not those above the cause."""
+    talk = abc()
+    ask(talk, "d", "d", "1d", last=1)
+    ask(talk, "B", "b", "2b")
+    assert stale_cells.below(talk.causes(), "abcd") == {"b": ["c", "d"]}
+    assert stale_cells.below(talk.causes(), "acdb") == {}
+    assert stale_cells.below(talk.causes(), "cbd") == {}
 
 
 def enter(session: Session, row: LedgerRow) -> None:
@@ -53,7 +50,7 @@ def enter(session: Session, row: LedgerRow) -> None:
     [
         ((), "what that takes is not known yet"),
         ((None,), "what that takes is not known yet"),
-        ((3, 4), "about 11 credits, by what requests took lately; others may share the quota"),
+        ((3, 4), "about 14 credits, by what requests took lately; others may share the quota"),
     ],
 )
 def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str) -> None:
@@ -62,17 +59,22 @@ def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str
     for turn in abc().turns[1:]:
         session.conversation.add(turn)
     ask(session.conversation, "b, too", "b", "1b")
+    ask(session.conversation, "d", "d", "1d", last=1)
+    ask(session.conversation, "A", "a", "2a")
     for number, each in enumerate(costs, 1):
         enter(session, replace(ROW, number=number, each=each))
-    assert stale_cells.quote(session, ["b", "c"]) == f"3 turns are stale: {words}"
+    causes = session.conversation.causes()
+    quoted = stale_cells.quote(session, ["b", "c", "d"], causes)
+    assert quoted == f"2 turns are stale, and 4 are asked again: {words}"
 
 
 def test_a_replay_takes_no_credits() -> None:
     """Whatever requests took before; settings that do not go together are no replay."""
-    session = Session()
+    session, causes = Session(), abc().causes()
     enter(session, replace(ROW, each=3))
     replayed = CassetteSetup(CassetteConfig(Path("a.jsonl"), "replay"))
     session.environment = GivenEnvironment(cassette=lambda: replayed)
-    assert stale_cells.quote(session, ["b"]) == "1 turn is stale: a replay takes no credits"
+    words = stale_cells.quote(session, ["b"], causes)
+    assert words.endswith(": a replay takes no credits")
     session.environment = GivenEnvironment(cassette=Mock(side_effect=InputError("No.")))
-    assert "about 3 credits" in stale_cells.quote(session, ["b"])
+    assert "about 3 credits" in stale_cells.quote(session, ["b"], causes)

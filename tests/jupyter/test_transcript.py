@@ -23,7 +23,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import transcript
-from chatmagic.jupyter.transcript import AS_SAVED, MOST_TEXT_SAVED, NOTHING_SAVED, saved
+from chatmagic.jupyter.transcript import AS_SAVED, MOST_SAVED, NOTHING_SAVED, saved
 from chatmagic.models import Origin, Reply, State
 from chatmagic.session.current import current_session
 
@@ -165,20 +165,16 @@ def test_what_is_saved_of_a_long_conversation_is_bounded() -> None:
     """The newest turns of panel and cells, each under its own number, and how many more."""
     conversation = Conversation()
     for number in range(1, 101):
-        reply = Reply(f"a{number}.")
+        reply = Reply(f"a{number}." + "x" * 2_000)
         conversation.add(Turn(prompt="q", reply=reply, entry="panel" if number % 2 else "cell"))
     html, text = saved(conversation)
     for shown in (html, text):
-        assert shown.count(". You, in ") == 50
-        assert "50 earlier turns not saved here" in shown
-        assert "51. You, in the panel" in shown
+        assert shown.count(". You, in ") == 97
+        assert "3 earlier turns not saved here" in shown
+        assert "4. You, in a cell" in shown
         assert "a99." in shown
-    conversation.add(Turn(prompt="long", reply=Reply("x" * 90_000), entry="panel"))
-    conversation.add(Turn(prompt="longer", reply=Reply("y" * 90_000), entry="panel"))
-    _, text = saved(conversation)
-    assert text.count("You, in the panel") == 1
-    assert "101 earlier turns" in text
-    assert len(text) < MOST_TEXT_SAVED
+    conversation.add(Turn(prompt="longer", reply=Reply("y" * 2 * MOST_SAVED), entry="panel"))
+    assert "100 earlier turns" in saved(conversation)[1]
 
 
 def test_a_long_conversation_is_listed_by_pages() -> None:
@@ -320,7 +316,6 @@ def test_the_request_of_a_turn_is_shown(shell: Shell, emulator: Emulator) -> Non
     assert body(ran.texts[0]) == bodies(emulator)[1]
     assert "a turn that is not live any more (prompt and reply): 19" in ran.texts[0]
     assert "By its digest, this is the request as it was sent." in ran.texts[0]
-    assert "The service counted " in ran.texts[0]
     assert "<b>" not in ran.html
     assert ran.records == []
     assert "takes a turn's number" in shell.fails("%chat_history 9 --request").traceback[0]

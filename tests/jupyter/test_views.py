@@ -19,7 +19,6 @@ from chatmagic._json import digest
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import Record, sealed
-from chatmagic.errors import GOES_ON
 from chatmagic.jupyter import views
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
@@ -122,18 +121,6 @@ def test_once_is_one_display(page: Page) -> None:
     assert message["kind"] == "display"
     assert (message["data"], message["metadata"]) == output.of_turn(REPLY, answer().record)
     assert message["id"] is None
-
-
-@pytest.mark.parametrize("in_page", [True, False])
-def test_what_a_mark_says_in_a_page_is_printed_in_a_terminal(
-    capsys: pytest.CaptureFixture[str], *, in_page: bool
-) -> None:
-    """What is printed into a page is saved, so it is not said there."""
-    view = views.Printed(in_page=in_page)
-    view.ended(answer(replace(REPLY, finish_reason="length")))
-    assert (GOES_ON in capsys.readouterr().out) is not in_page
-    view.ended(answer())
-    assert GOES_ON not in capsys.readouterr().out
 
 
 def test_live_ends_as_once(page: Page, loop: DrawingLoop) -> None:
@@ -404,7 +391,7 @@ def test_the_html_is_safe(attack: str) -> None:
         ({"finish_reason": None}, None),
         ({"state": "interrupted"}, "Interrupted: this reply is not complete."),
         ({"state": "cut off"}, "Cut off: this reply is not complete."),
-        ({"finish_reason": "length"}, "The reply ended with: length"),
+        ({"finish_reason": "length"}, output.AT_LIMIT),
         ({"text": "", "refusal": "I will not."}, "The model refused: I will not."),
         ({"text": ""}, "The reply is empty."),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from html import escape
 from typing import Final
 
 from chatmagic._json import shared_fields
@@ -27,7 +26,7 @@ from chatmagic.render import gauge
 from chatmagic.session.events import Ask
 from chatmagic.text import counted, one_line
 
-_HEAD: Final = ("Reply", "Text", "Notes", "Asked by")
+_HEAD: Final = ("Reply", "Text", "Notes")
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -139,16 +138,12 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
     replies = conversation.replies.get(turn.number, ())
     rows = [
-        (str(count), one_line(each.reply.text), _notes(each, turn), each.asker or IN_NOTEBOOK)
+        (str(count), one_line(each.reply.text), _notes(each, turn))
         for count, each in enumerate(replies, 1)
     ]
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
-    html = transcript.group(f"{transcript.grid(_HEAD, rows, 'Replies')}<p>{escape(end)}</p>")
-    # The text is what nbval compares: a cell has another number in the next run.
-    text = [
-        f"{count}. {reply}" + (f" ({notes})" if notes else "") for count, reply, notes, _ in rows
-    ]
-    views.show_html(html, "\n".join([*text, end]))
+    # No cell's number, which is another one in the next run: a comparison of notebooks reads it.
+    views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
 
 
 def _notes(each: Turn, turn: Turn) -> str:
@@ -169,7 +164,7 @@ def _retry_stale(kernel: Kernel) -> None:
     conversation = kernel.session.conversation
     layout = kernel.layout(execution.cell)
     causes = conversation.causes(layout)
-    stale = dict.fromkeys([*causes.by_cell(), *causes.to_ask_again()])
+    stale = causes.by_cell(following=True)
     bridge = kernel.page.bridge
     page = bridge.listed_with(execution.cell) if bridge is not None and execution.is_live else ()
     # A cell that retried a question above it runs at its own place.
@@ -183,7 +178,7 @@ def _retry_stale(kernel: Kernel) -> None:
         said = f"{elsewhere.lstrip() or 'No cell is stale.'} Nothing was sent."
         views.show_html(*views.sentence(said))
         return
-    quote = f"{stale_cells.quote(kernel.session, cells)}.{elsewhere}"
+    quote = f"{stale_cells.quote(kernel.session, cells, causes)}.{elsewhere}"
     if bridge is None or not page:
         said = f"{quote} Run these cells, in this order: {names}. Nothing was sent."
         views.show_html(*views.sentence(said))

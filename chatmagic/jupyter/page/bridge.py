@@ -32,8 +32,7 @@ from chatmagic._version import __version__
 from chatmagic.archive import output
 from chatmagic.conversation.cell_order import PageReport, Pages, report_from
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation, reply_name
-from chatmagic.conversation.staleness import Cause
-from chatmagic.errors import GOES_ON
+from chatmagic.conversation.staleness import Causes
 from chatmagic.jupyter import stale_cells
 from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
@@ -231,7 +230,6 @@ MARKS: Final[Mapping[str, str]] = {
     "kept. %chat_retry --list tells them all, and --pick puts one back.",
     "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
     "Run the cell again to hide or show the turn anew.",
-    "at its limit": f"This reply reached its limit of tokens. {GOES_ON}",
 }
 """The mark of a cell in the page; of a stale one with its cause."""
 
@@ -465,7 +463,8 @@ class Bridge:
         conversation = copy(self._session.conversation)  # An ask may change it meanwhile.
         layout = self._session.environment.layout(None)
         marks = conversation.marks(layout)
-        causes = conversation.causes(layout).by_cell() if "stale" in marks.values() else {}
+        causes = conversation.causes(layout)
+        by_cell = causes.by_cell()
         self._publish_below(causes, opened=opened)
         live = {turn.owner for turn in conversation}
         known = self._asked.union(dict(conversation.slots), conversation.cells)
@@ -475,19 +474,19 @@ class Bridge:
             if mark == "replaced":
                 words[cell] = _in_force(cell, conversation)
                 continue
-            words[cell] = MARKS[mark].format(causes[cell].words if mark == "stale" else "")
+            words[cell] = MARKS[mark].format(by_cell[cell].words if mark == "stale" else "")
         marked = self.pages.by_id(words)
         for notebook, words_by_id in marked.items():
             if opened or words_by_id != self._marked.get(notebook):
                 self._send({"kind": "marks", "notebook": notebook, "marks": words_by_id})
         self._marked = marked
 
-    def _publish_below(self, causes: Mapping[str, Cause], *, opened: bool) -> None:
-        """Send the stale cells below those that made them stale."""
+    def _publish_below(self, causes: Causes, *, opened: bool) -> None:
+        """Send the cells to ask again below those that made them stale."""
         for report in self.pages.reports:
             below: dict[str, StaleBelow] = {
                 report.cells[cell].id: {
-                    "words": f"{stale_cells.quote(self._session, cells, ' below')}.",
+                    "words": f"{stale_cells.quote(self._session, cells, causes, ' below')}.",
                     "cells": [report.cells[each].id for each in cells],
                 }
                 for cell, cells in stale_cells.below(causes, tuple(report.cells)).items()

@@ -87,7 +87,7 @@ def test_options_reach_the_request(shell: Shell, emulator: Emulator) -> None:
         "history": False,
     }
     assert [turn.reply.finish_reason for turn in current_session().conversation] == ["length"]
-    assert "length" in shell.ran[1].html
+    assert "at its limit" in shell.ran[1].html
 
 
 def test_a_model_for_one_question(

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,24 +56,26 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     assert len(ran.records[0]["in_place_of"]) == 1
     listed = shell.page("%chat_retry --list", "l")
     assert listed.texts[0].splitlines() == [
-        "1. one, two, (max 2)",
-        "2. one, two, (in force; max 2)",
+        "1. one, two,",
+        "   (max 2)",
+        "2. one, two,",
+        "   (in force; max 2)",
         "Turn 1: count to 9",
     ]
-    assert "cell [4]<" in listed.outputs[0]["data"]["text/html"]
+    # As a run of all cells would find it, whatever their numbers were.
+    assert not re.search(r"cell|\[\d", repr(listed.outputs))
     picked = shell.page("%chat_retry --pick 1", "p")
     assert picked.texts == ["one, two, "]
     assert picked.records[0]["kind"] == "pick"
     sent = len(asked(emulator))
-    assert "1. one, two, (in force" in shell.page("%chat_retry --list 1", "l").texts[0]
+    assert "1. one, two,\n   (in force" in shell.page("%chat_retry --list 1", "l").texts[0]
     assert "reply 1 of 2" in shell.page("%chat_history", "h").texts[0]
     refused = shell.run("%chat_retry --pick 3", cell="p").traceback[0]
     assert "--pick takes the number of a reply, from 1 to 2. Nothing was sent" in refused
     assert shell.page("%chat_undo", "u").texts == ["Took back the pick of a reply to “count to 9”."]
     assert shell.page("%chat_undo", "u").texts == ["Took back the new reply to “count to 9”."]
-    assert "1. one, two, (in force" in shell.page("%chat_retry --list", "l").texts[0]
+    assert "1. one, two,\n   (in force" in shell.page("%chat_retry --list", "l").texts[0]
     # What an undo took back is there; and 1 is of the last run of the question's own cell.
-    assert "cell [4]<" in repr(shell.page("%chat_retry --list", "l").outputs)
     assert shell.page("%chat_retry --pick 1", "p").texts == ["one, two, "]
     assert len(asked(emulator)) == sent
 
@@ -145,7 +148,7 @@ def test_those_that_become_stale_are_counted_and_run(shell: Shell) -> None:
     shell.page("%chat --last 1 echo:c", "c")
     shell.page("%chat echo:A", "a")
     (words,) = shell.page("%chat_retry --stale", "r").texts
-    assert words.startswith("2 turns are stale: ")
+    assert words.startswith("1 turn is stale, and 2 are asked again: ")
     (words,) = shell.page("%chat_retry --stale", "b").texts
     assert "1 turn asked elsewhere is stale, too: ask again in cell [3]." in words
 
@@ -205,8 +208,6 @@ def test_a_reply_at_its_limit_is_gone_on_with(shell: Shell, emulator: Emulator) 
     assert bodies(emulator)[2]["max_tokens"] == 3
     rows = shell.page("%chat_history", "h").texts[0]
     assert "(reply 2 of 2; max 3; its reply was continued;" in rows
-    request = shell.page("%chat_history 2 --request", "h").texts[0]
-    assert "Its reply was continued: later requests carried what had come, and more." in request
     assert shell.page("%chat_undo\n%chat_undo", "z").texts[1:] == [
         "Took back the new reply to “count to 9”."
     ]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import comm
 import pytest
@@ -16,6 +17,7 @@ from comms import PageComm, page_comms
 from logged import Emulator
 from shells import Shell, alone
 
+from chatmagic.archive.output import AT_LIMIT
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import PageCell, PageReport
 from chatmagic.conversation.record import owner_of
@@ -33,6 +35,7 @@ from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, Outcome, View
 
 PATIENCE = 60.0
+BY_LATELY = f"by what requests took lately; {OTHERS}."
 TAKEN_BACK = module.MARKS["taken back"]
 
 
@@ -315,16 +318,52 @@ def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
     front.hears({"kind": "marks", "notebook": "n", "marks": dict.fromkeys("ab", TAKEN_BACK)})
 
 
+def test_marks_notes_and_commands_tell_one_story(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a hidden turn and an upper one that ran again: the same turns, causes and counts."""
+
+    def history(cell: str) -> list[str]:
+        return front.shell.page("%chat_history", cell).texts[0].splitlines()
+
+    front.ask("a", "%chat -n 1 count to 9")
+    front.ask("b")
+    front.ask("c", "%chat -n 1 count to 9")
+    front.say("abcuxvder", opened=True)
+    assert front.shell.page("%chat_hide 2", "x").texts[0].startswith("Turn 2 is hidden")
+    front.ask("d", "%chat --last 1 echo:d")
+    front.ask("e", "%chat --last 1 echo:e")
+    front.ask("a")
+    cause = "because cell [8] was run again"
+    front.hears({"kind": "marks", "notebook": "n", "marks": dict.fromkeys("bc", stale(cause[8:]))})
+    costs = f"2 turns{{}} are stale, and 4 are asked again: about 4 credits, {BY_LATELY}"
+    below = {"a": {"words": costs.format(" below"), "cells": ["b", "c", "d", "e"]}}
+    front.hears({"kind": "below", "notebook": "n", "below": below})
+    above, under = history("u"), history("v")
+    assert above[5] == f"   (stale, {cause}; emulator; took about 1)"
+    assert under[5] == f"   (hidden: it does not go along; stale, {cause}; emulator; took about 1)"
+    assert above[8] == under[8] == f"   (stale, {cause}; max 1; emulator; took about 1)"
+    assert "5 turns, 2 stale (run their cells again), " in above[-1]
+    assert "would carry turns 1-3." in above[-1]
+    assert "would carry turns 1, 3." in under[-1]
+    answers = Mock(return_value="n")
+    monkeypatch.setattr("builtins.input", answers)
+    front.shell.run("%chat_retry --stale", cell="r")
+    answers.assert_called_once_with(f"{costs.format('')}\nRun their cells again? [y/N] ")
+    # That a limit of tokens ended a reply stands in its output, whatever its cell is marked with.
+    assert AT_LIMIT in front.shell.page("%chat_history 3", "v").texts[0]
+
+
 def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     """In the cell whose reply gave way to that of another one, until the question is another."""
-    limit, back = module.MARKS["at its limit"], module.MARKS["taken back"]
+    back = module.MARKS["taken back"]
     front.ask("a", "%chat -n 1 count to 9")
     front.say("arp", opened=True)
     front.shell.page("%chat_continue", "r")
     words = module.MARKS["replaced"].format("Reply 2 of 2", "cell [3]")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": words, "r": limit}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": words}})
     front.ask("a", "%chat -n 1 count to 9")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": limit, "r": back}})
+    front.hears({"kind": "marks", "notebook": "n", "marks": {"r": back}})
 
 
 def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
