@@ -329,11 +329,10 @@ def difference(query: Query, recorded: Interaction, held: Sequence[Interaction])
     asked = [*(message.content for message in query.messages[: 2 * len(ours)]), prompt]
     then = [*chain.from_iterable(texts.get(turn, (None, None)) for turn in theirs), other]
     for at, (mine, its) in enumerate(zip(asked, then, strict=False)):
-        if at >= 2 * shared and mine != its:
-            kind = ("prompt", "reply")[at % 2]
-            return _message(
-                at, f"a {kind} above" if at < 2 * len(ours) else "the prompt", mine, its
-            )
+        is_prompt = at == 2 * len(ours)
+        if at >= 2 * shared and mine != its and not (is_prompt and its is None):
+            kind = "the prompt" if is_prompt else f"a {('prompt', 'reply')[at % 2]} above"
+            return _message(at, kind, mine, its)
     if len(ours) < len(theirs):
         return "After these messages no reply to this prompt is recorded."
     return _changed_fact(query.asked, recorded)

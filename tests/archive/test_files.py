@@ -24,23 +24,6 @@ def test_a_file_has_its_new_content(tmp_path: Path) -> None:
         assert [item.name for item in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_write_that_fails_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The old content stays, and what was written is removed."""
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        replace_content(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [item.name for item in tmp_path.iterdir()] == ["file"]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="no such permissions there")
 def test_a_file_keeps_its_permissions(tmp_path: Path) -> None:
     """They hold before its content is written, so that nobody reads it meanwhile."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import replace
 from typing import Any
 
 from pages import cell, output
 from saved_notebooks import page, read, record
-from talks import ask, instructions_of, prompts
+from talks import instructions_of, prompts
 
 from chatmagic.archive import notebook, restore
-from chatmagic.archive.restore import CarriedTurns
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
-from chatmagic.conversation.turn import NOTHING, Carried, Turn
+from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 
 
@@ -92,56 +89,6 @@ def test_what_a_request_carried_is_known_by_its_digests() -> None:
         page("x", carried=(*digests, quiet)),
     )  # fmt: skip
     assert [turn.carried for turn in talk] == [(), (1,), (1, 2, 0)]
-
-
-def shown(talk: Conversation) -> list[dict[str, Any]]:
-    """Give the cells of a conversation as a session's outputs record it."""
-    made = []
-    for turn in talk:
-        names = [find(talk, number) for number in turn.carried]
-        told = turn.to_record(
-            "0" * 64, {name.digest for name in names if name.entry == "cell"}
-        ).to_json()
-        if turn.entry == "cell":
-            made.append(
-                cell(
-                    f"%%chat\n{turn.prompt}",
-                    [output({"text/plain": turn.reply.text}, {"chatmagic": told})],
-                    id=turn.owner,
-                )
-            )
-    return made
-
-
-def find(talk: Conversation, number: int) -> Turn:
-    """Give a turn that was ever added, by its number."""
-    every = list(talk)
-    while talk.undo_depth and all(turn.number != number for turn in every):
-        talk = copy.copy(talk)
-        talk.undo()
-        every += talk
-    return next(turn for turn in every if turn.number == number)
-
-
-def test_which_turn_is_not_known_is_told_though_no_record_lists_them_all() -> None:
-    """A record is as long as it must be; of what a request carried it names all the same."""
-    talk = Conversation()
-    for name in "abcd":
-        ask(talk, name, name, "1")
-    ask(talk, "by hand", entry="panel")
-    ask(talk, "e", "e", "1")
-    assert [len(record.carried) for _, _, record in read(shown(talk)).turns] == [0, 1, 1, 1, 2]
-    numbers = [turn.carried for turn in restored(*shown(talk))]
-    assert numbers == [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4, 0)]
-    ask(talk, "b again", "b", "2")
-    ask(talk, "f", "f", "1")
-    told = restored(*shown(talk))
-    assert [turn.prompt for turn in told] == ["a", "b again", "c", "d", "e", "f"]
-    assert [turn.carried for turn in told] == [
-        (), (1,), (1, 0), (1, 0, 3), (1, 0, 3, 4, 0), (0, 5),
-    ]  # fmt: skip
-    ask(talk, "last", "l", "1", last=2)
-    assert [turn.carried for turn in restored(*shown(talk))][-1] == (5, 6)
 
 
 def test_the_cells_that_carried_what_no_output_holds_are_told() -> None:
@@ -289,24 +236,3 @@ def test_a_hidden_turn_is_hidden_again() -> None:
         ),
     )
     assert restored(*cells).hidden == frozenset([1])
-
-
-def ask_recorded(talk: Conversation, prompt: str, last: int | None = None) -> Turn:
-    """Put a turn with its record at the end of a conversation; return it with its number."""
-    context = talk.window(last=last)
-    turn = Turn(prompt, reply=Reply(f"to {prompt}"), carried=context.carried, last=last)
-    record = turn.to_record("0" * 64)
-    return talk.add(replace(turn, record=record)).came[0]
-
-
-def test_what_no_digest_tells_is_one_0() -> None:
-    """As of a turn that was saved without those that stood above it."""
-    talk = Conversation()
-    first, second, third = (ask_recorded(talk, prompt) for prompt in "abc")
-    assert third.record is not None
-    alone = replace(third, record=replace(third.record, **third.carried.listed({second.digest})))
-    known = CarriedTurns([alone])
-    assert known.carrying(alone, NOTHING).carried == (0, 0)
-    both = CarriedTurns([first, third])
-    turn = both.carrying(third, Carried.from_turns([(1, first.digest)]))
-    assert turn.carried == (1, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any
 import pytest
 from cassettes import FILE, asked, held, mode, no_service, prompts
 from logged import Emulator
+from pages import Paper
 from shells import FIXED, KEY, Ran, Shell, forget
 
 import chatmagic
 from chatmagic.cassette.cassette import CassetteOptions, resolve
-from chatmagic.cassette.file import CassetteFile, to_text
+from chatmagic.cassette.file import to_text
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -369,22 +369,6 @@ def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.Mon
     assert len(emulator.requests) == 3
 
 
-def test_off_does_not_fail_where_the_environment_says_the_mode(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The last cell of a notebook that is replayed; what is asked after it is not sent."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    shell.do("%chat echo:one")
-    monkeypatch.setenv("CHATMAGIC_MODE", "replay")
-    shell.do("%chat_reset")
-    assert "one" in shell.do("%chat echo:one").printed
-    assert shell.do("%chat_cassette --off").printed.startswith("No cassette is chosen here.")
-    after = shell.fails("%chat echo:two")
-    assert isinstance(after.error, InputError)
-    assert "replay, but no cassette is set" in str(after.error)
-    assert asked(emulator) == ["echo:one"]
-
-
 def test_connecting_and_logging_in_need_no_key_in_replay(
     shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -488,22 +472,10 @@ def test_a_notebook_is_its_own_cassette(
     """Replayed from the records and replies in its outputs; a changed reply is refused."""
     ran = [shell.page(f"%chat echo:{word}", word) for word in ("one", "two", "four")]
     shell.page("%chat -q echo:three", "c")
-    cells = [
-        {
-            "cell_type": "code",
-            "id": "c",
-            "metadata": {},
-            "source": "x",
-            "execution_count": 1,
-            "outputs": [
-                {"output_type": "display_data", "data": out["data"], "metadata": out["metadata"]}
-                for out in one.outputs
-            ],
-        }
-        for one in ran
-    ]
-    paper = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
-    (folder / "paper.ipynb").write_text(json.dumps(paper), encoding="utf-8")
+    paper = Paper(folder / "paper.ipynb")
+    for number, one in enumerate(ran):
+        paper.ran(str(number), "x", one.outputs)
+    path = paper.save()
     no_service(monkeypatch)
     shell.do("%chat_reset")
     shell.do("%chat_cassette paper.ipynb", cell="in")
@@ -514,8 +486,7 @@ def test_a_notebook_is_its_own_cassette(
     # The last record lists the newest of the turns it carried; the others are found out.
     last = str(shell.fails("%chat echo:3", cell="z").error)
     assert "Message 5 (the prompt) differs: asked “echo:3”, recorded “echo:four”" in last
-    changed = json.dumps(paper).replace('"text/plain": "two"', '"text/plain": "too"')
-    (folder / "paper.ipynb").write_text(changed, encoding="utf-8")
+    path.write_text(path.read_text("utf-8").replace('"two"', '"too"'))
     assert "no longer hold" in shell.fails("%chat_cassette paper.ipynb", cell="in").traceback[0]
     assert len(emulator.requests) == 4
 
@@ -588,24 +559,6 @@ def test_off_works_though_nothing_can_be_saved(
     assert asked(emulator) == ["echo:one", "echo:two", "echo:three"]
 
 
-def test_live_works_though_nothing_can_be_saved(
-    shell: Shell, full: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the environment, by another cassette and by the configuration; the next cell says so."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    full.append(FILE)
-    shell.fails("%chat echo:one")
-    monkeypatch.setenv("CHATMAGIC_MODE", "live")
-    ran = shell.page("%chat echo:two", "a")
-    assert "1 recorded exchange could not be saved in talk.jsonl" in repr(ran.messages)
-    assert "could not be saved" not in repr(shell.page("%chat echo:three", "b").messages)
-    monkeypatch.setenv("CHATMAGIC_MODE", "record")
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", "third.jsonl")
-    ran = shell.page("%chat echo:four", "c")
-    assert "could not be saved before is saved in third.jsonl" in repr(ran.messages)
-    assert prompts("third.jsonl") == ["echo:one", "echo:four"]
-
-
 def test_unloading_lets_go_of_the_cassette(shell: Shell, emulator: Emulator) -> None:
     """A session that stays asks as the environment says."""
     shell.do(f"%chat_cassette {FILE} --record")
@@ -663,20 +616,6 @@ def test_pruning_keeps_what_the_cells_asked_last(shell: Shell, emulator: Emulato
     shell.do("%chat_cassette --off")
     assert "No cassette is in use" in shell.fails("%chat_cassette --prune").traceback[0]
     assert len(emulator.requests) == 5
-
-
-def test_pruning_goes_by_what_the_file_holds(shell: Shell) -> None:
-    """What another kernel put in is listed, and removed with the rest."""
-    shell.do(f"%chat_cassette {FILE} --record", cell="in")
-    shell.page("%chat --no-history echo:one", "a")
-    other = CassetteFile(Path(FILE))
-    secret = replace(
-        other.read_interactions()[0], request="5" * 64, prompt="secret", before=("6" * 64,)
-    )
-    other.save(lambda _, now: (*now, secret))
-    assert "  secret (3 characters)" in shell.do("%chat_cassette --prune").printed
-    shell.do("%chat_cassette --prune --yes")
-    assert prompts() == ["echo:one"]
 
 
 def test_pruning_that_cannot_be_saved_removes_nothing(shell: Shell, full: list[str]) -> None:

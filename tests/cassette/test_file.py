@@ -348,16 +348,6 @@ def test_a_damaged_file_is_never_destroyed(tmp_path: Path) -> None:
     assert len(file.read_interactions()) == 2
 
 
-def test_a_file_that_cannot_be_written_says_why(tmp_path: Path) -> None:
-    """One line, and the reply is not lost with it."""
-    (tmp_path / "folder").write_text("no folder")
-    with pytest.raises(ChatError, match="could not be written"):
-        put(CassetteFile(tmp_path / "folder" / "talk.jsonl"), one("a"))
-    (tmp_path / "here.jsonl").mkdir()
-    with pytest.raises(InputError, match=r"here\.jsonl cannot be read"):
-        CassetteFile(tmp_path / "here.jsonl").read_interactions()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no pipes among its files")
 @pytest.mark.parametrize("name", ["folder", "pipe", "loop", "x" * 300, "nul\0", "full/below"])
 def test_what_is_no_file_is_refused_in_one_line(tmp_path: Path, name: str) -> None:

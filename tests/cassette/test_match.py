@@ -442,6 +442,7 @@ def test_a_talk_that_went_on_otherwise() -> None:
         "Message 1 (the prompt) differs: asked “What is a mode?”, recorded “What is a mean?”."
     )
     cut_off = asked("What is a mean?")
+    assert "no reply to this prompt" in difference(cut_off, TALK)
     assert "no reply to this prompt" in difference(cut_off, TALK, FIRST)
 
 

@@ -21,7 +21,6 @@ from loopback import (
     event,
     head,
     once,
-    playing,
     stream,
     wait_for,
 )
@@ -35,13 +34,10 @@ from chatmagic.cassette.transports import (
     RecordingTransport,
     ReplayTransport,
 )
-from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.stream import ReplyStream
-from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import ChatError, ChatInterrupted, RateLimitError
 from chatmagic.models import Message, Reply, Usage
-from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Request
 
 KEY = "sk-playback-81c4aa07"
@@ -187,19 +183,6 @@ def test_an_error_that_the_service_answered_comes_again(status: str) -> None:
     assert caught.value.credits == error.credits
 
 
-def test_a_time_to_wait_is_said_as_it_was() -> None:
-    """Replayed next year, it says the same words, and a time beside the answer's own."""
-    date = "Thu, 01 Jan 2026 12:00:00 GMT"
-    sent = document({"error": "slow"}, "429 Slow", {"Retry-After": "90", "Date": date})
-    one, error = recorded(once(sent))
-    assert isinstance(error, RateLimitError)
-    assert one is not None
-    with pytest.raises(RateLimitError) as caught:
-        again(one)
-    assert str(caught.value) == str(error)
-    assert caught.value.retry_after == datetime(2026, 1, 1, 12, 1, 30, tzinfo=UTC)
-
-
 def test_an_answer_without_a_date_gets_the_time_it_came() -> None:
     """So its credits have a time in replay, too; a header that comes twice is kept as one."""
     sent = document({"choices": [{"message": {"content": "hi"}}]}, headers={"Date": "yesterday"})
@@ -260,19 +243,3 @@ def test_a_replay_can_be_stopped() -> None:
         with pytest.raises(ChatInterrupted):
             next(reading)
     assert (made.reply.text, made.reply.state) == ("one\n", "interrupted")
-
-
-def test_closing_closes_what_answers() -> None:
-    """A recording transport has nothing of its own, a replaying one nothing at all."""
-    heard: list[RecordedExchange] = []
-    ReplayTransport(ASKED).close()
-    with Loopback(playing(stream(event("hi"), DONE))) as server:
-        sending = HttpTransport(
-            ServiceSetup(Endpoint(server.origin, "bearer", Secret(KEY), "test"))
-        )
-        made = RecordingTransport(sending, heard.append)
-        exchange = made.send(HELLO.encode(), stream=True, halt=Halt())
-        exchange.close(ended=False)
-        made.close()
-        server.wait_closed()
-    assert not heard, "what was given up is not told"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from logged import Emulator
 
 from chatmagic.cassette.file import CassetteFile, Interaction
-from chatmagic.session.events import View
 from chatmagic.session.session import Session
 
 FILE = "talk.jsonl"
@@ -44,15 +42,3 @@ def mode(monkeypatch: pytest.MonkeyPatch, word: str, file: str = FILE) -> Sessio
     monkeypatch.setenv("CHATMAGIC_CASSETTE", file)
     monkeypatch.setenv("CHATMAGIC_MODE", word)
     return Session()
-
-
-class Quiet(View):
-    """A view that keeps the notes."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.notes: list[str] = []
-
-    def began(self, notes: Any) -> None:
-        """Keep the notes."""
-        self.notes += notes
