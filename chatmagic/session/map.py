@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from chatmagic._json import digest, shared_fields
 from chatmagic._log import swallowed
-from chatmagic.batch.job import NAP, Job, Progress, Task, Tasks
+from chatmagic.batch.job import NAP, Job, Task, Tasks
 from chatmagic.batch.job_file import JobFile
 from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
 from chatmagic.cassette.cassette import AnswerSource
@@ -301,12 +301,9 @@ class MapHandle:
             ChatError: the error that ended it before the last row.
             ChatInterrupted: a person stopped it.
         """
-        bar = Bar(self.total, is_watched=is_watched)
-        self._tick = lambda: bar.show(self._job.progress, self.credits_left)
-        try:
+        with _bar(self.total, is_watched=is_watched) as bar:
+            self._tick = lambda: self._show_in(bar)
             raised = self._worker.wait()
-        finally:
-            bar.close()
         if isinstance(raised, KeyboardInterrupt):
             raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
         if raised is not None:
@@ -333,6 +330,14 @@ class MapHandle:
         if job.is_stopped:
             raise ChatInterrupted("Stopped.", hint=self._how_far())
 
+    def _show_in(self, bar: Any) -> None:
+        if bar is not None:
+            bar.n = self.answered + self.failed
+            left, waiting = self.credits_left, self._job.progress.waiting
+            words = [] if left is None else [f"{counted(left, 'credit')} left"]
+            bar.set_postfix_str(", ".join([*words, waiting] if waiting else words), refresh=False)
+            bar.refresh()
+
     def _how_far(self) -> str:
         lost, failed = self._job.progress.lost, self.failed
         words = f"{counted(self.answered, 'row')} answered by this run"
@@ -342,43 +347,15 @@ class MapHandle:
         return words
 
 
-class Bar:
-    """Bar by tqdm that a person watches; without tqdm, and without a person, it shows nothing.
-
-    Args:
-        total: how many rows are to be asked; ``None`` is unknown.
-        is_watched: whether a person sees what is printed.
-    """
-
-    def __init__(self, total: int | None, *, is_watched: bool) -> None:
-        """Show an empty bar."""
-        self._bar: Any = None
-        if is_watched:
-            try:
-                tqdm: Callable[..., Any] = import_module("tqdm.auto").tqdm
-            except ImportError:
-                return
-            self._bar = tqdm(total=total, unit="row", leave=False)
-
-    def show(self, progress: Progress, credits_left: int | None) -> None:
-        """Show how far a job has come.
-
-        Args:
-            progress: its rows so far.
-            credits_left: credits left by the latest answer; ``None`` is unknown.
-        """
-        if self._bar is None:
-            return
-        self._bar.n = progress.answered + progress.failed
-        words = [] if credits_left is None else [f"{counted(credits_left, 'credit')} left"]
-        words += [progress.waiting] if progress.waiting else []
-        self._bar.set_postfix_str(", ".join(words), refresh=False)
-        self._bar.refresh()
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.close()
+def _bar(total: int | None, *, is_watched: bool) -> AbstractContextManager[Any]:
+    """Return a bar by tqdm; without tqdm, and without a person who watches, none."""
+    if is_watched:
+        with contextlib.suppress(ImportError):
+            bar: AbstractContextManager[Any] = import_module("tqdm.auto").tqdm(
+                total=total, unit="row", leave=False
+            )
+            return bar
+    return contextlib.nullcontext()
 
 
 def run(

@@ -23,7 +23,7 @@ from row_service import RowService
 from shells import KEY, Shell
 
 import chatmagic
-from chatmagic.batch.job import Job, Progress
+from chatmagic.batch.job import Job
 from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
@@ -34,10 +34,9 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.models import Message, Reply
-from chatmagic.protocol.wire import Request
+from chatmagic.models import Reply
 from chatmagic.session.events import Ask
-from chatmagic.session.map import Bar, MapHandle, RowAsker
+from chatmagic.session.map import MapHandle, RowAsker
 from chatmagic.session.session import Session
 
 
@@ -666,26 +665,26 @@ def test_an_interrupt_lets_rows_under_way_end_and_a_second_one_cuts_them_off(
     assert kept == [(text, "Interrupted." if times > 1 else None) for text in texts]
 
 
-def test_a_person_sees_rows_and_credits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_person_sees_rows_and_credits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And nothing of it once it is closed; headless, and without tqdm, nothing at all."""
     library("tqdm")
-    for watched, without in [(True, False), (False, False), (True, True)]:
-        with pytest.MonkeyPatch.context() as patch:
-            if without:
-                patch.setitem(sys.modules, "tqdm.auto", None)
-            bar = Bar(9, is_watched=watched)
-        bar.show(Progress(answered=2, failed=1, waiting="waiting until noon"), 7)
-        shown = capsys.readouterr().err
-        is_seen = watched and not without
-        assert ("3/9" in shown) == is_seen
-        assert ("7 credits left, waiting until noon" in shown) == is_seen
-        bar.close()
-        closed = capsys.readouterr()
-        assert closed.out == ""
-        assert closed.err.rpartition("\r")[0].endswith(" ") if is_seen else not closed.err
-
-
-ASKED = Request((Message("user", "four"),))
+    monkeypatch.setattr(MapHandle, "credits_left", 7)
+    for name, watched in [("a", True), ("b", False), ("c", True)]:
+        if name == "c":
+            monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+        handle = made(Rig(tmp_path / f"{name}.jsonl"), [*"abc"])
+        handle._job.progress.waiting = "waiting until noon"
+        assert handle.run(is_watched=watched) == [*"ABC"]
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        if name == "a":
+            assert "7 credits left, waiting until noon" in shown.err
+            assert "3/3" in shown.err
+            assert shown.err.rpartition("\r")[0].endswith(" ")
+        else:
+            assert shown.err == ""
 
 
 def asker(service: RowService, **options: Any) -> RowAsker:
