@@ -1,13 +1,10 @@
 """Ledger of a process: its requests, the credits that each took, and its budgets.
 
-All sessions of a process share one, ``session.ledger``. Each request is sent between the two::
+All sessions of a process share one, ``session.ledger``. Each request is sent within it::
 
     reservation = Reservation(endpoint, "map", None, request.digest())
-    try:
-        ledger.begin(reservation)                # raises BudgetError; nothing was sent
-        …                                        # send, read the reply to its end
-    finally:
-        ledger.end(reservation, reply, problem)  # settles; again it does nothing
+    with ledger.sending(reservation, lambda: stream.reply):  # BudgetError: nothing was sent
+        …                                                    # send, read the reply to its end
 
 Any thread may call it. ``begin`` refuses where used + reserved + estimate is more than the
 budget. While no answer has told a cost yet, the first request reserves all that is left, so a
@@ -22,6 +19,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -464,6 +462,31 @@ class Ledger:
             if budget.unit == "credits":
                 needed = min(needed or need, need)
         return needed
+
+    @contextmanager
+    def sending(
+        self, reservation: Reservation | None, reply: Callable[[], Reply | None] = lambda: None
+    ) -> Iterator[None]:
+        """Return the context in which a request is sent: begun before, and entered behind it.
+
+        Args:
+            reservation: the request; ``None`` for one that a cassette answers.
+            reply: returns the reply as far as it came.
+
+        Raises:
+            BudgetError: it does not go into a budget; nothing was sent.
+            InputError: a budget cannot be read.
+        """
+        problem: BaseException | None = None
+        try:
+            if reservation is not None:
+                self.begin(reservation)
+            yield
+        except BaseException as error:
+            problem = error
+            raise
+        finally:
+            self.end(reservation, reply(), problem)
 
     def end(
         self,

@@ -169,20 +169,13 @@ class RowAsker:
             ChatInterrupted: it was stopped.
         """
         stream = client.send(request, halt)
-        ledger = self.ledger
         reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
-        problem: BaseException | None = None
         try:
-            ledger.begin(reservation)
-            with stream:
+            with self.ledger.sending(reservation, lambda: stream.reply), stream:
                 for _ in stream:
                     pass
-        except BaseException as error:
-            problem = error
-            raise
         finally:
-            ledger.end(reservation, stream.reply, problem)
-            ledger.note_tokens(request, stream.reply)
+            self.ledger.note_tokens(request, stream.reply)
         return self.checked(stream.reply)
 
     @property

@@ -519,13 +519,9 @@ class Session:
         client = self.clients.client("service", self.environment.service)
         cell = self.environment.cell()[0]
         asked = Reservation(client.endpoint, "models", cell, digest("models"))
-        try:
-            self.ledger.begin(asked)
+        with self.ledger.sending(asked):
             listed = client.models(halt)
-        except BaseException as error:
-            self.ledger.end(asked, problem=error)
-            raise
-        self.ledger.end(asked, Reply("", credits=listed.credits, origin=listed.origin))
+            self.ledger.end(asked, Reply("", credits=listed.credits, origin=listed.origin))
         return listed, asked.took
 
     def disconnect(self) -> None:
@@ -871,27 +867,23 @@ class AskRun:
 
     def _read(self, worker: Worker[None], view: View) -> None:
         """Send the request within the budgets, and hand its reply on; note what ended it early."""
-        session, stream, ledger = self.session, self.stream, self.session.ledger
+        stream, followers = self.stream, self.session.followers
         self.problem = None
         try:
-            if self.reservation is not None:
-                ledger.begin(self.reservation)
-            worker.tell(view.sent)
-            session.followers.tell(Sent(self.asked))
-            with stream as fragments:
-                for fragment in fragments:
-                    worker.tell(partial(view.fragment, fragment))
-                    session.followers.tell(Fragment(self.asked, fragment))
-                    if self.halt.reason == "stop":
-                        # Also where a transport does not look, or has all of the reply.
-                        self.problem = interrupted(stream.reply)
-                        break
+            with self.session.ledger.sending(self.reservation, lambda: stream.reply):
+                worker.tell(view.sent)
+                followers.tell(Sent(self.asked))
+                with stream as fragments:
+                    for fragment in fragments:
+                        worker.tell(partial(view.fragment, fragment))
+                        followers.tell(Fragment(self.asked, fragment))
+                        if self.halt.reason == "stop":
+                            # Also where a transport does not look, or has all of the reply.
+                            raise ChatInterrupted("Stopped.", reply=stream.reply)  # noqa: TRY301
         except ChatInterrupted as error:
             self.problem = interrupted(error.reply)
         except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it
             self.problem = error
-        finally:
-            ledger.end(self.reservation, stream.reply, self.problem)
 
     # --- A request that is too long ----------------------------------------------------------
 
