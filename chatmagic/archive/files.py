@@ -45,12 +45,13 @@ def content_of(path: Path) -> bytes | None:
     raise InputError(f"{path.name or path} cannot be read: {why}.")
 
 
-def replace_content(path: Path, content: bytes) -> None:
+def replace_content(path: Path, content: bytes, mode: int | None = None) -> None:
     """Return a file a new content in one step, and keep its permissions.
 
     Args:
         path: the file, which may not exist yet; not a link, which would be replaced itself.
         content: what it holds from now on.
+        mode: its permissions from its first byte on; ``None`` keeps them.
 
     Raises:
         OSError: it could not be written, and is as it was.
@@ -60,7 +61,7 @@ def replace_content(path: Path, content: bytes) -> None:
     try:
         with new.open("wb") as file:
             with swallowed(OSError):
-                new.chmod(path.stat().st_mode & 0o777)
+                new.chmod(path.stat().st_mode & 0o777 if mode is None else mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

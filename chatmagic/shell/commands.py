@@ -205,21 +205,11 @@ class SavedConversations:
         Raises:
             NotSavedError: it cannot be written.
         """
-        content = conversation_json.dumps(conversation)
-        is_new = not path.exists()
         try:
-            # A file that is replaced keeps its mode, so that it is private from the first byte on.
-            path.touch(mode=PRIVATE)
-            path.chmod(PRIVATE)
-            replace_content(path, content.encode())
-        except BaseException as error:
-            # An interrupt, too, leaves no empty file, which would be the last conversation.
-            if is_new and path.exists() and not path.stat().st_size:
-                path.unlink()
-            if isinstance(error, OSError):
-                what = f"{_unwritable(path, error)} This reply is not kept."
-                raise NotSavedError(what, fault="you") from None
-            raise
+            replace_content(path, conversation_json.dumps(conversation).encode(), mode=PRIVATE)
+        except OSError as error:
+            what = f"{_unwritable(path, error)} This reply is not kept."
+            raise NotSavedError(what, fault="you") from None
 
 
 def _unwritable(path: Path, error: OSError) -> str:
