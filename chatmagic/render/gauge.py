@@ -6,10 +6,10 @@ show that credits are low or used up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from html import escape
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from chatmagic import text
 from chatmagic.models import Credits, Usage
@@ -146,58 +146,4 @@ def _bar(credits: Credits | None) -> str:
     return (
         f'<span aria-hidden="true" style="color: {colour};">'
         f"{'▰' * blocks}{'▱' * (_CELLS - blocks)}</span> "
-    )
-
-
-MOST_BARS: Final = 30
-"""The most bars of a plot; the latest requests have them."""
-_STEP: Final = 12
-_LEFT: Final = 40
-_HEIGHT: Final = 60
-_TOP: Final = 12
-
-
-class PlotBar(NamedTuple):
-    """Bar of one request in the plot.
-
-    Args:
-        height: the request's cost in credits; ``None`` is unknown.
-        is_full: whether the bar is filled; otherwise it is an outline.
-    """
-
-    height: int | None
-    is_full: bool
-
-
-def usage_plot(bars: Sequence[PlotBar], label: str) -> str:
-    """Return the plot of the requests' costs as SVG.
-
-    Args:
-        bars: one for each request, oldest first; the latest :data:`MOST_BARS` are drawn.
-        label: description of the plot, for screen readers.
-    """
-    bars = bars[-MOST_BARS:]
-    top = max((bar.height or 0 for bar in bars), default=0)
-    right, bottom = _LEFT + _STEP * max(len(bars), 1), _TOP + _HEIGHT
-    drawn = "".join(
-        _drawn(bar, _LEFT + 2 + _STEP * place, bottom, top) for place, bar in enumerate(bars)
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" '
-        f'viewBox="0 0 {right} {bottom + 6}" width="{right}" height="{bottom + 6}" '
-        'fill="currentColor" stroke="none" font-size="11" style="max-width: 100%;">'
-        f'<text x="{_LEFT - 4}" y="{_TOP + 4}" text-anchor="end">{top:,}</text>'
-        f'<text x="{_LEFT - 4}" y="{bottom + 4}" text-anchor="end">0</text>'
-        f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="currentColor"/>'
-        f"{drawn}</svg>"
-    )
-
-
-def _drawn(bar: PlotBar, left: int, bottom: int, top: int) -> str:
-    if bar.height is None:
-        return f'<text x="{left + 1}" y="{bottom - 3}">?</text>'
-    height = round(_HEIGHT * bar.height / top, 1) if top else 0
-    look = "" if bar.is_full else ' fill="none" stroke="currentColor" stroke-dasharray="2 1"'
-    return (
-        f'<rect x="{left}" y="{bottom - height:g}" width="{_STEP - 4}" height="{height:g}"{look}/>'
     )

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from chatmagic.models import Credits, Usage
 from chatmagic.render import gauge
-from chatmagic.render.gauge import PlotBar
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -216,32 +214,3 @@ def test_the_large_gauge_is_a_named_group() -> None:
         assert 'role="group" aria-label="Credits"' in gauge.large(credits, None, now=NOW)[0]
     page = Page(gauge.large(figures(10, 5), None, now=NOW)[0])
     assert page.seen == f"▰▰▰▰▰▱▱▱▱▱{page.heard}"
-
-
-NS = "{http://www.w3.org/2000/svg}"
-
-
-def drawn(*bars: PlotBar, label: str = "Credits") -> ET.Element:
-    """Return the plot as a tree of elements."""
-    return ET.fromstring(gauge.usage_plot(bars, label))  # noqa: S314 - our own
-
-
-def test_kinds_of_bars_differ_in_their_shape() -> None:
-    """Full, outlined, or a question mark; the scale is in figures, and no colour is named."""
-    plot = drawn(
-        PlotBar(1_500, is_full=True), PlotBar(750, is_full=False), PlotBar(None, is_full=False)
-    )
-    full, outlined = plot.findall(f"{NS}rect")
-    assert (full.get("height"), full.get("fill")) == ("60", None)
-    assert (outlined.get("height"), outlined.get("fill")) == ("30", "none")
-    assert [text.text for text in plot.findall(f"{NS}text")] == ["1,500", "0", "?"]
-    colours = {each.get(name) for each in plot.iter() for name in ("fill", "stroke")}
-    assert colours == {"currentColor", "none", None}
-
-
-def test_it_is_small_and_has_a_name() -> None:
-    """The latest bars alone; what it shows is said to who does not see it."""
-    plot = drawn(*[PlotBar(0, is_full=True)] * 100, label='<"took">')
-    assert len(plot.findall(f"{NS}rect")) == gauge.MOST_BARS
-    assert (plot.get("role"), plot.get("aria-label")) == ("img", '<"took">')
-    assert drawn().findall(f"{NS}rect") == []

@@ -1,8 +1,7 @@
-"""``%chat_credits``: the large gauge, or the requests' costs with a plot and the budgets."""
+"""``%chat_credits``: the large gauge, or the requests' costs and the budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Final
 
@@ -12,8 +11,6 @@ from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.protocol import credits as crediting
-from chatmagic.render import gauge
-from chatmagic.render.gauge import PlotBar
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import EMULATOR, Ledger, LedgerRow, Meter, Sure
@@ -54,7 +51,20 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
         lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
         lines += _lately(ledger.meter(service))
     lines += ledger.budget_words()
-    return _usage_html(lines, rows), _usage_words(lines, rows)
+    html = "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
+    if rows:
+        cells, more = [_cells(row) for row in rows[-MOST_SHOWN:]], len(rows) - MOST_SHOWN
+        caption = (
+            "Credits before and after each request. Alone: no other request of this kernel had a "
+            f"part in what it took; {OTHERS}."
+        )
+        if more > 0:
+            caption += f" The latest {MOST_SHOWN}; session.ledger has {more:,} more."
+        table = transcript.grid(_HEADS, cells, "Requests")
+        html += f'{table}<p style="{QUIET}">{escape(caption)}</p>'
+        lines += [*columns([_HEADS, *cells]), caption]
+    box = f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Usage">{html}</div>'
+    return box, "\n".join(map(to_terminal, lines))
 
 
 def _lately(meter: Meter) -> list[str]:
@@ -91,38 +101,6 @@ def _cells(row: LedgerRow) -> tuple[str, ...]:
         *("?" if figure is None else f"{figure:,}" for figure in figures),
         _SURE[row.sure],
     )
-
-
-def _caption(rows: Sequence[LedgerRow]) -> str:
-    """Return the caption of the table, with the number of rows that it leaves out."""
-    more = len(rows) - MOST_SHOWN
-    latest = f" The latest {MOST_SHOWN}; session.ledger has {more:,} more." if more > 0 else ""
-    return (
-        "Credits before and after each request. Alone: no other request of this kernel had a part "
-        f"in what it took; {OTHERS}.{latest}"
-    )
-
-
-def _usage_html(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
-    paragraphs = "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
-    begin = f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Usage">{paragraphs}'
-    if not rows:
-        return f"{begin}</div>"
-    bars = [PlotBar(row.took, row.sure == "alone") for row in rows]
-    about = f"Credits that the last {min(len(rows), gauge.MOST_BARS)} requests took, in order"
-    key = f"{about}. Full: alone; dashed: with others; ?: not known; {OTHERS}."
-    cells = [_cells(row) for row in rows[-MOST_SHOWN:]]
-    return (
-        f'{begin}{gauge.usage_plot(bars, about)}<p style="{QUIET}">{key}</p>'
-        + transcript.grid(_HEADS, cells, "Requests")
-        + f'<p style="{QUIET}">{escape(_caption(rows))}</p></div>'
-    )
-
-
-def _usage_words(lines: Sequence[str], rows: Sequence[LedgerRow]) -> str:
-    table = [_HEADS, *map(_cells, rows[-MOST_SHOWN:])] if rows else []
-    words = [*lines, *columns(table), *([_caption(rows)] if rows else [])]
-    return "\n".join(map(to_terminal, words))
 
 
 CREDITS: Final = Command(
