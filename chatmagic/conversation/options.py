@@ -64,8 +64,8 @@ class Option:
         metavar: its value's name in the help.
         takes: what its value is, for messages.
         suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
-            ``NAME`` by those of the namespace, a ``MODEL`` by those that are known, a
-            ``LABEL`` by those of the cells that have run, a ``THREAD`` by those of the threads.
+            ``NAME`` by those of the namespace, a ``MODEL`` by those that were listed, a
+            ``THREAD`` by those of the threads.
         in_shell: whether ``chatmagic ask`` has it, where there are no cells and no names.
         configurable: whether a ``ChatMagics`` trait gives its default.
         field: the field of :class:`ParsedLine` that it sets, where that has not its long name.

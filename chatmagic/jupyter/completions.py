@@ -28,15 +28,8 @@ from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.kernel import Kernel
 
 _PRIORITY: Final = 1_000
-_KINDS: Final = {
-    "FILE": "path",
-    "NAME": "instance",
-    "TURN": "turn",
-    "THREAD": "value",
-    "LABEL": "value",
-    "MODEL": "value",
-}
-"""What stands for all of a kind, and the kind's name in a page."""
+_KINDS: Final = ("FILE", "NAME", "TURN", "THREAD", "MODEL")
+"""What stands for all of a kind."""
 _CELL: Final = r"%%(?P<magic>chat\w*)(?P<line>[ \t].*)?$"
 _LINE: Final = r"\s*(?:[^\W\d]\w*[ \t]*=[ \t]*)?%(?P<magic>chat\w*)(?P<line>[ \t].*)$"
 
@@ -186,23 +179,18 @@ class Completions:
             elif word == "NAME":
                 values += self._names(fragment)
             else:
-                values += _kind(_KINDS.get(word, "value"), _beginning(fragment, self._all(word)))
+                values += _kind("value", _beginning(fragment, self._all(word)))
         return values
 
     def _all(self, word: str) -> Iterable[str]:
         """Return all that a word stands for."""
-        conversation, notes = self._kernel.session.conversation, self._kernel.settings.notes
+        conversation = self._kernel.session.conversation
         if word == "TURN":
             return map(str, range(1, len(conversation) + 1))
         if word == "MODEL":
-            turns = conversation.known_turns.values()
-            used = (name for turn in turns for name in (turn.asked_model, turn.reply.model) if name)
-            return dict.fromkeys([*self._kernel.settings.listed_models, *used])
+            return self._kernel.settings.listed_models
         if word == "THREAD":
             return conversation.threads
-        if word == "LABEL":
-            runs = () if notes is None else notes.runs.values()
-            return dict.fromkeys(name for run in runs for name in run.names)
         return () if word.isupper() else (word,)
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:

@@ -77,59 +77,24 @@ def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:
     return check
 
 
-def _model(value: str | None) -> None:
-    request_fields(None, value)
-
-
-def _extra_body(value: object) -> None:
-    Request((Message("user", ""),), extra=request_fields(value)).encode()
-
-
 def _temperature(value: float | None) -> None:
     if value is not None and not math.isfinite(value):
         raise InputError("it is a finite number, or None.")
 
 
-def _budget(value: str | None) -> None:
-    if value and value.strip():
-        Budget.parse(value, "it")
-
-
+_ANY: Final = (Message("user", ""),)
 _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "base_url": _base_url,
     "auth": _one_of(AUTH_WAYS),
     "timeout": Timeout.from_value,
-    "model": _model,
-    "extra_body": _extra_body,
+    "model": lambda value: request_fields(None, value),
+    "extra_body": lambda value: Request(_ANY, extra=request_fields(value)).encode(),
     "extra_headers": request_headers,
     "temperature": _temperature,
     "mode": _one_of(MODES),
-    "budget": _budget,
+    "budget": lambda value: value and value.strip() and Budget.parse(value, "it"),
 }
 """What refuses, in one line, a value that the trait's type does not."""
-
-
-class _NoSwitch(TraitType[Any, Any]):
-    """A trait that does not take True and False, which Python takes for numbers."""
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        """Refuse True and False.
-
-        Args:
-            obj: the object with the trait.
-            value: the value to set.
-        """
-        if isinstance(value, bool):
-            self.error(obj, value)
-        return super().validate(obj, value)  # type: ignore[misc]
-
-
-class _Number(_NoSwitch, Float[Any, Any]):
-    """A number."""
-
-
-class _WholeNumber(_NoSwitch, Integer[Any, Any]):
-    """A whole number."""
 
 
 class KernelSettings(Configurable):
@@ -148,71 +113,69 @@ class KernelSettings(Configurable):
     notes: CellNotes | None = None
     """What is noted of the cells; ``None`` while the extension is not loaded."""
 
-    base_url = Unicode(None, allow_none=True, help="Address of the service.").tag(config=True)
-    auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….").tag(config=True)
+    base_url = Unicode(None, allow_none=True, help="Address of the service.")
+    auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….")
     timeout = AnyTrait(
         None,
         help="Seconds to wait for the first byte and in silence; or a dict of seconds by name: "
         "connect, first_byte, silence, total; or a chatmagic.Timeout.",
-    ).tag(config=True)
+    )
     model = Unicode(
         None, allow_none=True, help="Model to ask for; sent to the address it was set for."
-    ).tag(config=True)
-    extra_body = Dict(help="Fields that a compatible server requires.").tag(config=True)
+    )
+    extra_body = Dict(help="Fields that a compatible server requires.")
     stream_usage = Bool(
         False, help="Ask for token counts with each stream; most servers send them only then."
-    ).tag(config=True)
+    )
     extra_headers = Dict(
         help="Headers that a gateway requires, never a key; sent to the address they were set for."
-    ).tag(config=True)
+    )
     system_role = Bool(
         False,
         help="Send %%chat_instructions as a message of the role system, which the server has.",
-    ).tag(config=True)
-    temperature = _Number(None, allow_none=True, help="Default of --temperature.").tag(config=True)
-    max_tokens = _WholeNumber(None, allow_none=True, help="Default of --max-tokens.").tag(
-        config=True
     )
-    last = _WholeNumber(None, allow_none=True, min=0, help="Default of --last.").tag(config=True)
-    no_history = Bool(False, help="Default of --no-history.").tag(config=True)
-    no_stream = Bool(False, help="Default of --no-stream.").tag(config=True)
-    raw = Bool(False, help="Default of --raw.").tag(config=True)
-    quiet = Bool(False, help="Default of --quiet.").tag(config=True)
-    no_credits = Bool(False, help="Default of --no-credits.").tag(config=True)
+    temperature = Float(None, allow_none=True, help="Default of --temperature.")
+    max_tokens = Integer(None, allow_none=True, help="Default of --max-tokens.")
+    last = Integer(None, allow_none=True, min=0, help="Default of --last.")
+    no_history = Bool(False, help="Default of --no-history.")
+    no_stream = Bool(False, help="Default of --no-stream.")
+    raw = Bool(False, help="Default of --raw.")
+    quiet = Bool(False, help="Default of --quiet.")
+    no_credits = Bool(False, help="Default of --no-credits.")
     format = Enum(
         ["markdown", "text", "code", "json"], None, allow_none=True, help="Default of --format."
-    ).tag(config=True)
-    above = Enum(["new", "all"], None, allow_none=True, help="Default of --above.").tag(config=True)
-    above_limit = _WholeNumber(
+    )
+    above = Enum(["new", "all"], None, allow_none=True, help="Default of --above.")
+    above_limit = Integer(
         None, allow_none=True, min=0, help="The most characters that --above new or all send along."
-    ).tag(config=True)
+    )
     keep_values = Bool(
         False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
-    ).tag(config=True)
+    )
     keep_output = Bool(
         False,
         help="Tag cells with a record keep_output in the page, so that nbstripout leaves their "
         "outputs.",
-    ).tag(config=True)
+    )
     fit = Bool(
         False,
         help="Send a question once more without the oldest turns where the service says that the "
         "conversation is too long.",
-    ).tag(config=True)
+    )
     budget = CUnicode(
         None,
         allow_none=True,
         help='What may be used: "50" (credits) or "20 turns" of this kernel.',
-    ).tag(config=True)
-    cassette = Unicode(None, allow_none=True, help="File to record and replay.").tag(config=True)
+    )
+    cassette = Unicode(None, allow_none=True, help="File to record and replay.")
     mode = Unicode(
         None, allow_none=True, help="What is done with it: record, replay, refresh, live."
-    ).tag(config=True)
+    )
     stream = Enum(
         ["auto", "updates", "text", "off"],
         "auto",
         help="How a reply is shown while it comes: off shows it once, at its end.",
-    ).tag(config=True)
+    )
 
     @validate(*_CHECKS)
     def _checked(self, proposal: dict[str, Any]) -> Any:
@@ -236,6 +199,11 @@ class KernelSettings(Configurable):
         except TraitError as error:
             words = redacted(str(error), self.known_keys())
             raise TraitError(one_line(words, _SHOWN)) from None
+
+
+for _trait in vars(KernelSettings).values():
+    if isinstance(_trait, TraitType):
+        _trait.tag(config=True)
 
 
 class FileSettings(KernelSettings):

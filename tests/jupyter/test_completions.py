@@ -52,9 +52,6 @@ def test_values_of_options(shell: Shell, tmp_path: Path, monkeypatch: pytest.Mon
     assert tab(shell, "%%chat --last=") == [f"%%chat --last={n}" for n in (0, 1, 2, 4, 8)]
     assert tab(shell, "%%chat -t ") == [f"%%chat -t {n}" for n in ("0", "0.2", "0.7", "1")]
     assert tab(shell, "%%chat --format j") == ["%%chat --format json"]
-    shell.do("#| label: the-data\n1 + 1")
-    shell.do("#| label: other\n1 + 1")
-    assert tab(shell, "%%chat --tag th") == ["%%chat --tag the-data"]
     assert tab(shell, "%%chat --thread m") == ["%%chat --thread main"]
     shell.do("%chat_thread methods")
     assert tab(shell, "%%chat --thread m") == ["%%chat --thread main", "%%chat --thread methods"]
@@ -125,8 +122,6 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
     assert tab(shell, "%chat_connect o") == ["%chat_connect ollama"]
     assert tab(shell, "%chat_credits --u") == ["%chat_credits --usage"]
     assert tab(shell, "%chat_connect https://x.example --model x") == []
-    shell.machine("%chat -m small echo:c")
-    assert tab(shell, "%chat -m sm") == ["%chat -m small"]
     assert tab(shell, "%chat_login ") == ["%chat_login --forget"]
     assert tab(shell, "%chat_cassette --else e") == ["%chat_cassette --else emulator"]
     flags = {text.split()[-1] for text in tab(shell, "%chat_cassette tape.jsonl --")}

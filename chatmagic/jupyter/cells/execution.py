@@ -118,7 +118,7 @@ def running(shell: InteractiveShell) -> Execution:
     notebook = _notebook_named(metadata)
     cell, host = _cell_named(metadata), host_of(os.environ)
     # JupyterLab 4 and Notebook 7 send the cell's own metadata along.
-    tags = metadata.get("tags")
+    tags, page_cell = metadata.get("tags"), metadata.get("cellId")
     is_console = cell is None and (host is None or host.names_cells)
     audience: Audience = "text" if is_console else "page"
     is_watched = host is None or host.is_watched
@@ -129,10 +129,11 @@ def running(shell: InteractiveShell) -> Execution:
         id=(parent.get("header") or {}).get("msg_id"),
         audience=audience,
         label=label,
-        tags=tuple(filter(_is_text, tags)) if isinstance(tags, list) else (),
+        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
         name=f"{notebook} {cell}" if notebook and cell else cell or "",
-        may_end=_updates_ended(metadata, host),
-        has_labextensions=_has_labextensions(metadata),
+        may_end=bool(page_cell) and (host is None or host.updates_ended),
+        # VS Code's is the address of a document; a Jupyter server in its terminal has its variable.
+        has_labextensions=bool(page_cell) and not str(page_cell).startswith("vscode-"),
     )
 
 
@@ -163,10 +164,6 @@ def cell_source(shell: InteractiveShell) -> str:
     return str(code or (history.input_hist_raw[-1] if history else ""))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _number(shell: InteractiveShell) -> int:
     """Return the running cell's number; the shell's count may already be the next cell's."""
     history = shell.history_manager
@@ -190,28 +187,6 @@ def host_of(environ: Mapping[str, str]) -> Host | None:
         if value and each.value in {"", value}:
             return each
     return None
-
-
-def _updates_ended(metadata: Mapping[str, object], host: Host | None) -> bool:
-    """Return whether a page is known to update the display of a cell that has ended.
-
-    Args:
-        metadata: of the execute request; a Jupyter server's pages send a ``cellId``.
-        host: the host; ``None`` for a Jupyter server.
-    """
-    return bool(metadata.get("cellId")) and (host is None or host.updates_ended)
-
-
-def _has_labextensions(metadata: Mapping[str, object]) -> bool:
-    """Return whether a page is a Jupyter server's own, which has its labextensions.
-
-    The environment does not show it: a Jupyter server in VS Code's terminal has VS Code's variable.
-
-    Args:
-        metadata: of the execute request; VS Code's ``cellId`` is the address of a document.
-    """
-    cell = metadata.get("cellId")
-    return isinstance(cell, str) and bool(cell) and not cell.startswith("vscode-")
 
 
 def _notebook_named(metadata: Mapping[str, object]) -> str:

@@ -11,7 +11,6 @@ import bdb
 import linecache
 import os
 import re
-import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from typing import Any, Final
 from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
 from chatmagic._json import digest
-from chatmagic._log import log_swallowed, swallowed
+from chatmagic._log import swallowed
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import ChatError, ChatInterrupted
@@ -35,7 +34,6 @@ MAGICS: Final = "chatmagic.jupyter.magics"
 """The module whose functions stand in the traceback of a magic's error."""
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
 """Exceptions by which a person stops a cell; they are no errors to correct."""
-_KERNEL_FOLDER: Final = "ipykernel_"
 _LABEL: Final = re.compile(r"""\s*#\|\s*label:\s*(["']?)(\S+)\1\s*$""")
 _WHOLE: Final = re.compile(r"%%chat(?:_\w+)?(?!\S)")
 _LINE: Final = re.compile(
@@ -257,8 +255,6 @@ class CellNames:
         Args:
             text: a cell's output.
         """
-        if _KERNEL_FOLDER not in text:
-            return text
         folder = self._own.rpartition(os.sep)[0]
         files = rf"{re.escape(folder)}[\\/]\d+\.py"
         return re.sub(files, lambda match: self.name_of(match[0]) or match[0], text)
@@ -439,21 +435,18 @@ def traceback_text(error: BaseException, cell_of: Callable[[str], str | None]) -
 
 def _chain(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
     """Return the lines of an error, after those of the errors that led to it."""
-    chain: list[tuple[BaseException, str]] = []
+    chain: list[BaseException] = []
     item: BaseException | None = error
-    while item is not None and all(item is not known for known, _ in chain):
-        earlier = item.__cause__
-        if earlier is None and not item.__suppress_context__:
-            earlier = item.__context__
-        words = "" if earlier is None else _CONTEXT if item.__cause__ is None else _CAUSE
-        chain.append((item, words))
-        item = earlier
+    while item is not None and all(item is not each for each in chain):
+        chain.append(item)
+        context = None if item.__suppress_context__ else item.__context__
+        item = context if item.__cause__ is None else item.__cause__
     lines: list[str] = []
     if len(chain) > MOST_ERRORS:
         lines.append(f"[{len(chain) - MOST_ERRORS:,} earlier errors left out]")
-    for number, (each, words) in enumerate(reversed(chain[:MOST_ERRORS])):
-        if words and (number or lines):
-            lines += ["", words, ""]
+    for each in reversed(chain[:MOST_ERRORS]):
+        if lines:
+            lines += ["", _CONTEXT if each.__cause__ is None else _CAUSE, ""]
         lines += _error_lines(each, cell_of)
     return lines
 
@@ -513,45 +506,33 @@ def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list
         lines += _place(error, cell_of)
     words = error.msg if isinstance(error, SyntaxError) else _words(error)
     lines.append(f"{name}: {template.shortened(str(words), MOST_OF_A_MESSAGE)}" if words else name)
-    notes = getattr(error, "__notes__", None)
-    if isinstance(notes, list):
-        lines += [
-            template.shortened(note, MOST_OF_A_MESSAGE) for note in notes if isinstance(note, str)
-        ]
-    return lines
+    notes = getattr(error, "__notes__", ())
+    return lines + [template.shortened(str(note), MOST_OF_A_MESSAGE) for note in notes]
 
 
 def _words(error: BaseException) -> str:
     """Return an error's message; a class of the user's may fail to make it."""
-    try:
+    with swallowed():
         return str(error)
-    except Exception as failure:  # noqa: BLE001 - the user's own code may raise anything
-        log_swallowed(failure)
-        return "(its message cannot be made)"
+    return "(its message cannot be made)"
 
 
 def _place(error: SyntaxError, cell_of: Callable[[str], str | None]) -> list[str]:
     """Return the place of a syntax error: file and line, the line itself, and a caret."""
-    file, number, column = error.filename, error.lineno, error.offset
-    if not isinstance(file, str) or not isinstance(number, int):
+    file, number = error.filename, error.lineno
+    if file is None:
         return []
-    lines = [f"  {cell_of(file) or _file(file)}, line {number}"]
-    text = error.text if isinstance(error.text, str) else linecache.getline(file, number)
-    if shown := text.rstrip("\n").lstrip():
-        lines.append(f"    {shown}")
-        indented = len(text) - len(text.lstrip())
-        if isinstance(column, int) and column > indented:
-            lines.append(f"    {' ' * (column - indented - 1)}^")
-    return lines
+    where = file, number, error.offset, error.text or linecache.getline(file, number or 0)
+    shown = "".join(traceback.format_exception_only(SyntaxError("", where))).splitlines()
+    return [f"  {cell_of(file) or _file(file)}, line {number}", *shown[1:-1]]
+
+
+_LIBRARY: Final = re.compile(r".*/(?:(?:site|dist)-packages|python3\.\d+|Lib)/")
 
 
 def _file(name: str) -> str:
     """Return a file's name without the folders of this machine."""
     path = PurePath(name).as_posix()
-    for folder in ("/site-packages/", "/dist-packages/"):
-        if folder in path:
-            return path.rpartition(folder)[2]
-    library = PurePath(sysconfig.get_path("stdlib")).as_posix()
-    if path.startswith(f"{library}/"):
-        return path[len(library) + 1 :]
-    return path if path.startswith("<") else PurePath(name).name
+    if _LIBRARY.match(path) or path.startswith("<"):
+        return _LIBRARY.sub("", path)
+    return PurePath(name).name
