@@ -228,6 +228,8 @@ class Replay:
             else self.conversation.window(turn.owner, turn.execution, thread=turn.thread)
         )
         turn = self._carried.carrying(turn, stand.visible)
+        if stand.instructs_as(turn):
+            turn = replace(turn, instructions=stand.instructions)
         self.asked[self.conversation.added + 1] = turn, stand
         replies = self.conversation.replies[old] if old else ()
         again = old if earlier or record.continues is not None else None

@@ -227,10 +227,6 @@ class Conversation:
         """All turns that were ever added, by number: they are live, or can be brought back."""
         return self._now.asked
 
-    def known_instructions(self) -> dict[str, Value]:
-        """Return by digest the instructions that are live, or can still be brought back."""
-        return self._now.known_instructions()
-
     @property
     def replies(self) -> dict[int, tuple[Turn, ...]]:
         """The replies to the question of each live turn, oldest first, by its number (rule 21)."""

@@ -8,19 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Final, Literal
+from typing import Literal
 
-from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.steering import STEERING, Instructions, Item, SteeringKind
+from chatmagic.conversation.steering import STEERING, Item, SteeringKind
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.conversation.window import Place, Window
 
 ChangeKind = Literal[
     "ask", "re-run", "retry", "pick", "reset", "deletion", "set aside", "load", SteeringKind
 ]
-
-UNDO_DEPTH: Final = 1000
-"""How many changes can be taken back; older ones are final."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +146,6 @@ class State:
             by_question.setdefault(turn.first, []).append(turn)
         return {turn.number: tuple(by_question[turn.first]) for turn in self.turns}
 
-    def known_instructions(self) -> dict[str, Value]:
-        """Return by digest the instructions that are live, and those of the changes kept."""
-        lists = [slot.items for slot in self.slots]
-        for step in (*self.done, *self.undone):
-            lists += [*step.before.values(), *step.after.values()]
-        given = (item for item in chain.from_iterable(lists) if isinstance(item, Instructions))
-        return {each.value.sha256: each.value for each in given}
-
     def with_newest(
         self, item: Item, owner: str | None, order: Sequence[str] | None
     ) -> tuple[State, Slot]:
@@ -231,7 +219,7 @@ class State:
         """
         before = {slot.key: slot.items for slot in self.slots if slot.key in after}
         then, change = self.moved(kind, after)
-        done = (*self.done, Step(kind, before, after))[-UNDO_DEPTH:]
+        done = (*self.done, Step(kind, before, after))
         return replace(then, done=done, undone=(), void=0), change
 
     def moved(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from chatmagic._log import log_swallowed
@@ -58,13 +58,14 @@ def fill(
         InputError: what stands between the braces is no expression, or has no value.
     """
     # All are found before the first is evaluated: a mistake in the last costs nothing.
-    expressions = [] if evaluate is None else _expressions(text)
+    expressions = [] if evaluate is None else [*_in_braces(text, _expression)]
     values = [
         Value.of(expression, _value(expression, evaluate))
         for expression, _, _ in expressions
         if evaluate is not None
     ]
-    return in_front(front, _put_in(text, expressions, values)), (*front, *values)
+    texts = map(_text, values)
+    return in_front(front, _put_in(text, expressions, texts)), (*front, *values)
 
 
 def refill(text: str, values: Sequence[Value]) -> str:
@@ -81,10 +82,10 @@ def refill(text: str, values: Sequence[Value]) -> str:
         return text
     front = [value for value in values if value.kind is not None]
     put_in = [value for value in values if value.kind is None]
-    expressions = _expressions(text) if put_in else []
+    expressions = [*_in_braces(text, _expression)] if put_in else []
     if [expression for expression, _, _ in expressions] != [value.expression for value in put_in]:
         raise InputError("its values are not those of its prompt")
-    return in_front(front, _put_in(text, expressions, put_in))
+    return in_front(front, _put_in(text, expressions, map(_text, put_in)))
 
 
 def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
@@ -100,13 +101,10 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
     Raises:
         InputError: the template names something else, or nothing, or a value has no text.
     """
-    pieces: list[str] = []
+    named: list[tuple[str, int, int]] = []
+    texts: list[str] = []
     missing: str | None = None
-    end = 0
-    last_close = text.rfind(CLOSE)
-    while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
-        close = text.find(CLOSE, start + len(OPEN))
-        name = text[start + len(OPEN) : close].strip()
+    for name, start, end in _in_braces(text, _name):
         if name not in row:
             names = one_line(", ".join(f"{{{{ {each} }}}}" for each in row), _MESSAGE_SHOWN)
             raise InputError(
@@ -116,14 +114,14 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
         value = _value(name, row.__getitem__, hint=None)
         if missing is None and value in _MISSING and not isinstance(row[name], str):
             missing = name
-        pieces += [text[end:start], value]
-        end = close + len(CLOSE)
-    if not end:
+        named.append((name, start, end))
+        texts.append(value)
+    if not named:
         raise InputError(
             "The template names nothing of a row, so each would send the same. Nothing was sent.",
             hint="{{ it }} stands for the row, {{ name }} for one of its columns.",
         )
-    return "".join([*pieces, text[end:]]), missing
+    return _put_in(text, named, texts), missing
 
 
 def in_front(values: Sequence[Value], text: str) -> str:
@@ -136,11 +134,12 @@ def in_front(values: Sequence[Value], text: str) -> str:
     return "".join([*(f"{_text(value)}\n\n" for value in values), text])
 
 
-def _put_in(text: str, expressions: list[tuple[str, int, int]], values: Sequence[Value]) -> str:
+def _put_in(text: str, places: list[tuple[str, int, int]], texts: Iterable[str]) -> str:
+    """Return a text with others in the places of what stands in braces."""
     pieces: list[str] = []
     done = 0
-    for (_, start, end), value in zip(expressions, values, strict=True):
-        pieces += [text[done:start], _text(value)]
+    for (_, start, end), put_in in zip(places, texts, strict=True):
+        pieces += [text[done:start], put_in]
         done = end
     return "".join([*pieces, text[done:]])
 
@@ -152,15 +151,25 @@ def _text(value: Value) -> str:
     return f"[{'value of ' if value.kind is None else ''}{value.name}, not kept]"
 
 
-def _expressions(text: str) -> list[tuple[str, int, int]]:
-    """Find the expressions, and where their braces open and end."""
-    expressions: list[tuple[str, int, int]] = []
-    end = 0
-    last_close = text.rfind(CLOSE)
+def _in_braces(
+    text: str, read: Callable[[str, int], tuple[str, int]]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield what stands in double braces, and where these open and end.
+
+    Args:
+        text: the text.
+        read: returns what the braces that open at a place hold, and where they end.
+    """
+    end, last_close = 0, text.rfind(CLOSE)
     while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
-        expression, end = _expression(text, start)
-        expressions.append((expression, start, end))
-    return expressions
+        held, end = read(text, start)
+        yield held, start, end
+
+
+def _name(text: str, start: int) -> tuple[str, int]:
+    """Return the name in the braces that open at ``start``, and where it ends."""
+    close = text.find(CLOSE, start + len(OPEN))
+    return text[start + len(OPEN) : close].strip(), close + len(CLOSE)
 
 
 def _expression(text: str, start: int) -> tuple[str, int]:
@@ -326,12 +335,3 @@ def with_known_text(value: Value) -> Value:
     """
     ours = [Value.of(format, words, "format") for format, words in _WORDS.items()]
     return next((known for known in ours if known.bare == value), value)
-
-
-def nearest_with_schema(above: Sequence[Turn]) -> Turn | None:
-    """Return the nearest turn that was asked with a schema; ``None`` where there is none.
-
-    Args:
-        above: the turns above a question, oldest first.
-    """
-    return next((turn for turn in reversed(above) if turn.schema is not None), None)

@@ -214,7 +214,8 @@ class Turn(RequestFacts):
         reply: the reply, whole or as far as it came.
         number: its number in its conversation, never used twice; 0 until it is added.
         carried: the turns that its request carried.
-        instructions: the standing instructions that its request carried, without their text.
+        instructions: the standing instructions that its request carried; without their text where
+            that is not known.
         record: what its output keeps of it.
     """
 
@@ -279,7 +280,7 @@ class Turn(RequestFacts):
             parameters=self.parameters or NO_PARAMETERS,
             turn=self.digest,
             asked_model=self.asked_model,
-            instructions=self.instructions,
+            instructions=self.instructions and self.instructions.bare,
         )
 
     def changed_cell(self, cells: Mapping[str, str]) -> str | None:

@@ -377,8 +377,7 @@ def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
     before = [message for _, each in carried for message in (each.messages if each else _LOST)]
     extra = {} if turn.asked_model is None else {"model": turn.asked_model}
     requests = [turn.request(before, extra)]
-    instructions = turn.instructions and turn.instructions.sha256
-    if given := conversation.known_instructions().get(instructions or ""):
+    if (given := turn.instructions) is not None and given.text is not None:
         requests = [
             replace(requests[0], messages=instructed(requests[0].messages, given, system_role=role))
             for role in (False, True)

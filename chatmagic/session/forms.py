@@ -60,12 +60,9 @@ def asked_for(
             hint="Leave --format out, or %config ChatMagics.format; or take --schema away.",
         )
     name, schema = question.schema, form
-    if (
-        question.format == "json"
-        and name is None
-        and (turn := template.nearest_with_schema(above)) is not None
-    ):
-        name, schema = turn.schema, turn.form
+    if question.format == "json" and name is None:
+        given = ((turn.schema, turn.form) for turn in reversed(above) if turn.schema is not None)
+        name, schema = next(given, (None, schema))
     if name is not None and schema is None:
         schema = schema_of(named(name), name)
     return template.words_on_form(question.format, schema, sent), name, schema

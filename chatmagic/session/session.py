@@ -950,7 +950,6 @@ class AskRun:
         """Return the turn that the ask makes: the question, what it carried, and what came."""
         facts = shared_fields(self.ask, RequestFacts)
         facts["asked_model"] = _json.whole_text(self.request.extra.get("model"))
-        instructions = self.window.instructions
         if self.left_out:
             # It stands in the conversation as a turn that was asked with --last.
             facts["last"] = len(self.window.turns)
@@ -959,7 +958,7 @@ class AskRun:
             **facts,
             reply=reply,
             carried=self.window.carried,
-            instructions=instructions and instructions.bare,
+            instructions=self.window.instructions,
         )
 
     def _record_of(self, turn: Turn) -> Record:

@@ -898,17 +898,6 @@ def test_an_undo_of_nothing_counts() -> None:
     assert prompts(talk) == ["b"]
 
 
-def test_undo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only so many changes can be taken back; the older ones are final."""
-    assert slots.UNDO_DEPTH == 1000
-    monkeypatch.setattr(slots, "UNDO_DEPTH", 2)
-    talk = abc()
-    assert talk.undo_depth == 2
-    while talk.undo():
-        pass
-    assert prompts(talk) == ["a"]
-
-
 def talked(asks: Sequence[tuple[str | None, int]]) -> Conversation:
     """Give a conversation in which these cells asked, each in one of a few executions."""
     talk = Conversation()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from talks import abc, ask, carries, instructions_of, layout, prompts, saved, set_aside
+from talks import abc, ask, carries, instructions_of, layout, prompts, set_aside
 
 from chatmagic._json import digest
 from chatmagic.conversation import steering
@@ -215,16 +215,6 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
     assert talk.stale_turns() == ()
     give(talk, "", "i", "4")
     assert prompts(talk.stale_turns()) == ["a"]
-
-
-def test_those_of_before_are_known_by_their_digest() -> None:
-    """As long as an undo could bring them back."""
-    talk = Conversation()
-    give(talk, "one", "i", "1")
-    give(talk, "two", "i", "2")
-    known = {Value.of("", text).sha256: text for text in ("one", "two")}
-    assert {key: value.text for key, value in talk.known_instructions().items()} == known
-    assert [value.text for value in saved(talk).known_instructions().values()] == ["two"]
 
 
 def test_a_reset_leaves_them() -> None:

@@ -18,7 +18,6 @@ from chatmagic.conversation.schema_text import Schema
 from chatmagic.conversation.template import (
     fill,
     fill_row,
-    nearest_with_schema,
     refill,
     with_known_text,
     words_on_form,
@@ -460,10 +459,3 @@ def test_prose_is_asked_for_where_the_latest_reply_had_another_form() -> None:
     prose = words_on_form("markdown", None, [turn("markdown"), turn("json")])
     assert prose is not None
     assert prose.name == "format markdown"
-
-
-def test_the_nearest_schema() -> None:
-    """It is the one of the last turn that has one."""
-    turns = [turn("json", "A"), turn("json", "B"), turn("json"), turn("markdown")]
-    assert nearest_with_schema(turns) is turns[1]
-    assert nearest_with_schema(turns[2:]) is None

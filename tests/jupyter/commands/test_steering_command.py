@@ -137,7 +137,9 @@ def test_a_file_is_read_when_the_cell_runs(shell: Shell, emulator: Emulator) -> 
     assert asked(emulator) == [["Be terse.\n\necho:a"], ["Be long.\n\necho:a"]]
     turn = current_session().conversation.turns[0]
     assert turn.instructions is not None
-    assert (turn.instructions.expression, turn.instructions.text) == ("my rules.md", None)
+    assert (turn.instructions.expression, turn.instructions.text) == ("my rules.md", "Be long.")
+    assert turn.record is not None
+    assert turn.record.instructions == turn.instructions.bare
 
 
 @pytest.mark.parametrize(
