@@ -20,7 +20,7 @@ from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.slots import pass_by
 from chatmagic.conversation.steering import STEERING, Instructions, Item, ThreadStart, TurnMark
 from chatmagic.conversation.turn import MAIN, Turn
-from chatmagic.conversation.window import Place, Window
+from chatmagic.conversation.window import Position, Window
 from chatmagic.text import fence, open_fence
 
 KIND: Final = "conversation"
@@ -170,7 +170,7 @@ def _closed(text: str) -> str:
 def _placed(items: Sequence[Item]) -> Iterator[Item]:
     """Yield the items, each turn with its number and with what it carried."""
     carried = CarriedTurns(item for item in items if isinstance(item, Turn))
-    place, number = Place(), 0
+    place, number = Position(), 0
     for item in items:
         placed = item
         if isinstance(item, Turn):

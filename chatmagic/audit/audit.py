@@ -26,7 +26,7 @@ from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.restore import Restored
 from chatmagic.archive.table import TurnRow
 from chatmagic.cassette.file import CassetteFile, Interaction
-from chatmagic.conversation.chat_cell import Command
+from chatmagic.conversation.chat_cell import MagicCall
 from chatmagic.conversation.options import OPTIONS
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Parameters
@@ -290,14 +290,14 @@ def _judge_settings(found: Audit, untold: Mapping[str, Mapping[int, object]]) ->
             found.wrong(cell, f"it was {asked}, which its source does not say")
 
 
-def _left(cell: NotebookCell, texts: str = "") -> list[Command]:
+def _left(cell: NotebookCell, texts: str = "") -> list[MagicCall]:
     """Return the magics of a cell that each leave a record, but for what a setting may hide."""
     is_quiet = "ChatMagics.quiet" in texts
     commands = (each for each in cell.plan.commands if each.is_once and each.recorded)
     return [each for each in commands if not (is_quiet and each.asks)]
 
 
-def _fits(command: Command, saved: SavedOutput) -> bool:
+def _fits(command: MagicCall, saved: SavedOutput) -> bool:
     """Return whether an output is what a magic leaves."""
     record = saved.record
     if command.recorded != saved.kind or record is None or record.picked:
@@ -312,16 +312,16 @@ def _fits(command: Command, saved: SavedOutput) -> bool:
     return parsed.parameters == record.parameters and not (parsed.raw and has_values)
 
 
-def _is_typed(command: Command, steering: Steering | None) -> bool:
+def _is_typed(command: MagicCall, steering: Steering | None) -> bool:
     """Return whether a magic gives what an output says that it gave, if it gave anything."""
     if isinstance(steering, Instructions):
-        file, typed = steering.value.expression, Instructions.of(command.body or "").text
+        file, typed = steering.value.expression, Instructions.of_text(command.body or "").text
         return file in command.line if file else steering.text == typed
     words = re.sub("[=\"']|--delete\\b", " ", command.line).split()
     return steering is None or sorted(words) == sorted(steering.source.split()[1:])
 
 
-def _difference(command: Command | None, saved: SavedOutput) -> str:
+def _difference(command: MagicCall | None, saved: SavedOutput) -> str:
     """Return what differs between an output and the magic that may have left it, in words."""
     if command is None or saved.record is None or not command.asks:
         what = "reply" if saved.record is not None else saved.kind

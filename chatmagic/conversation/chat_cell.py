@@ -37,7 +37,7 @@ _RECORDED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class MagicCall:
     """Magic in a cell's source.
 
     Args:
@@ -115,7 +115,7 @@ class Plan:
         code: what else it says.
     """
 
-    commands: tuple[Command, ...]
+    commands: tuple[MagicCall, ...]
     code: str = ""
 
     @property
@@ -144,14 +144,14 @@ def plan_of(source: str) -> Plan:
     if first is not None and (whole := re.match(_CELL, lines[first].rstrip("\r\n"))):
         above = [line for line in lines[:first] if line.strip()]
         body = "".join([*above, *lines[first + 1 :]]).removesuffix("\n")
-        return Plan((Command(whole["command"], whole["line"] or "", body),))
+        return Plan((MagicCall(whole["command"], whole["line"] or "", body),))
     is_other_magic = first is not None and lines[first].startswith("%%")
     commands, code, within = [], [], ""
     for line in _joined(source):
         magic = None if within else re.fullmatch(_LINE, line)
         if magic is not None and magic["line"].strip() not in {"?", "??"}:
             is_once = not magic["indent"] and not is_other_magic and magic["percent"] == "%"
-            commands.append(Command(magic["command"], magic["line"].strip(), is_once=is_once))
+            commands.append(MagicCall(magic["command"], magic["line"].strip(), is_once=is_once))
             if magic["percent"]:
                 continue
         elif line.lstrip().startswith("#") and not within:

@@ -100,7 +100,7 @@ from chatmagic.conversation.slots import (
 from chatmagic.conversation.staleness import Causes, marks
 from chatmagic.conversation.steering import Item
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import Place, Window
+from chatmagic.conversation.window import Position, Window
 from chatmagic.errors import InputError
 
 IN_NOTEBOOK: Final = "a cell of the notebook"
@@ -121,7 +121,7 @@ class Conversation:
         self.label: Callable[[str], str] = _in_notebook
         """Returns a cell's name for people by its hash."""
         self._thread: str | None = None
-        self._passed: tuple[tuple[Slot, ...], Place] = (), Place()
+        self._passed: tuple[tuple[Slot, ...], Position] = (), Position()
 
     @classmethod
     def from_items(cls, items: Iterable[Item]) -> Self:
@@ -168,7 +168,7 @@ class Conversation:
 
         A hiding has the number that its turn has there now; 0 where it is not there.
         """
-        place, slots = Place(), []
+        place, slots = Position(), []
         for slot in self._now.slots:
             items: list[Item] = []
             for item in slot.items:
@@ -311,9 +311,9 @@ class Conversation:
     def stale_turns(self) -> tuple[Turn, ...]:
         """Return the stale turns among the live ones, in their order (rule 9)."""
         causes = self.causes()
-        return tuple(turn for turn in self.turns if causes.of(turn.number) is not None)
+        return tuple(turn for turn in self.turns if causes.cause_of(turn.number) is not None)
 
-    def _below(self, slots: tuple[Slot, ...] | None = None) -> Place:
+    def _below(self, slots: tuple[Slot, ...] | None = None) -> Position:
         """Return the place below slots, to read; ``None`` is all of them.
 
         What stood in the first of them before is kept.
@@ -321,7 +321,7 @@ class Conversation:
         slots = self._now.slots if slots is None else slots
         before, place = self._passed
         if slots[: len(before)] != before:
-            before, place = (), Place()
+            before, place = (), Position()
         if len(slots) > len(before):
             place = place_below(slots[len(before) :], place)
             self._passed = slots, place

@@ -111,7 +111,7 @@ class Record(ReplyFacts):
     )
     owner: str | None = json_field(owner_from)
     parameters: Mapping[str, Any] = json_field(
-        Parameters.read, lambda given: dict(given) or None, MISSING
+        Parameters.fields_from, lambda given: dict(given) or None, MISSING
     )
     turn: str | None = json_field(exact_digest)
     asked_model: str | None = json_field(exact_text)

@@ -115,7 +115,7 @@ class Value:
     cell: str | None = json_field(exact_text)
 
     @classmethod
-    def of(
+    def of_text(
         cls, expression: str, text: str, kind: ValueKind | None = None, cell: str | None = None
     ) -> Self:
         """Return a value with its text.
@@ -142,7 +142,7 @@ class Value:
         if not isinstance(value, Mapping):
             raise ValueError("a value is a JSON object")
         read = cls(**fields_from_json(cls, value))
-        if read.text is not None and read != cls.of(
+        if read.text is not None and read != cls.of_text(
             read.expression, read.text, read.kind, read.cell
         ):
             raise ValueError("its text is not what its digest says")
@@ -247,7 +247,7 @@ class Parameters:
         return ASKED_OF_AN_ERROR if self.with_error and not text.strip() else text
 
     @staticmethod
-    def read(value: object) -> dict[str, Any]:
+    def fields_from(value: object) -> dict[str, Any]:
         """Read the parameters that a record keeps; each has its own kind of value.
 
         Args:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from chatmagic.conversation.steering import STEERING, Item, SteeringKind
 from chatmagic.conversation.turn import Carried, Turn
-from chatmagic.conversation.window import Place, Window
+from chatmagic.conversation.window import Position, Window
 
 ChangeKind = Literal[
     "ask", "re-run", "retry", "pick", "reset", "deletion", "set aside", "load", SteeringKind
@@ -133,7 +133,7 @@ class State:
 
     def windows(self) -> Iterator[tuple[Turn, Window]]:
         """Yield the live turns in their order, each with the window of its place."""
-        place = Place()
+        place = Position()
         for item in chain.from_iterable(slot.items for slot in self.slots):
             window = pass_by(place, item)
             if isinstance(item, Turn) and window is not None:
@@ -267,7 +267,7 @@ class State:
         return self.changed(kind, after)
 
 
-def pass_by(place: Place, item: Item) -> Window | None:
+def pass_by(place: Position, item: Item) -> Window | None:
     """Go past an item; return the window of its place, if it is a turn.
 
     Args:
@@ -280,14 +280,14 @@ def pass_by(place: Place, item: Item) -> Window | None:
     return None
 
 
-def place_below(slots: Iterable[Slot], above: Place | None = None) -> Place:
+def place_below(slots: Iterable[Slot], above: Position | None = None) -> Position:
     """Return the place below slots.
 
     Args:
         slots: in their order.
         above: the place above them, which stays as it is; ``None`` is the beginning.
     """
-    place = Place() if above is None else above.copy()
+    place = Position() if above is None else above.copy()
     for item in chain.from_iterable(slot.items for slot in slots):
         pass_by(place, item)
     return place

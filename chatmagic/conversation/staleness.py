@@ -82,7 +82,7 @@ class Causes:
         self._cells = cells
         self._label = label
 
-    def of(self, number: int) -> Cause | None:
+    def cause_of(self, number: int) -> Cause | None:
         """Return the cause for a live turn; ``None`` for one that is not stale, or is not live.
 
         Args:
@@ -111,7 +111,7 @@ class Causes:
             for turn in slot.turns:
                 # Another cell may have asked for the reply that stands there.
                 owners = [each for each in (slot.owner, turn.owner) if each not in causes]
-                cause = self.of(turn.number) if following or any(owners) else None
+                cause = self.cause_of(turn.number) if following or any(owners) else None
                 if cause is None and following and of_turns and turn.number in self._windows:
                     cause = next(filter(None, map(of_turns.get, turn.carried)), None)
                 if cause is not None:

@@ -24,7 +24,7 @@ from chatmagic.conversation import template
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
 from chatmagic.conversation.request_facts import Value, switch, thread_name, where_on
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import Place, Window
+from chatmagic.conversation.window import Position, Window
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 from chatmagic.text import counted, one_line
@@ -87,14 +87,14 @@ class Steering(ABC):
         return digest(self.facts)
 
     @abstractmethod
-    def steer(self, place: Place) -> None:
+    def steer(self, place: Position) -> None:
         """Let what it does hold in a place, which stands just below its own.
 
         Args:
             place: the place.
         """
 
-    def numbered(self, place: Place) -> Self:  # noqa: ARG002 - for kinds that name a turn
+    def numbered(self, place: Position) -> Self:  # noqa: ARG002 - for kinds that name a turn
         """Return the same as it reads in a place.
 
         Args:
@@ -159,7 +159,7 @@ class Instructions(Steering):
     kind = "instructions"
 
     @classmethod
-    def of(cls, text: str, file: str = "", **place: str | None) -> Self:
+    def of_text(cls, text: str, file: str = "", **place: str | None) -> Self:
         """Return instructions with this text.
 
         Args:
@@ -167,7 +167,7 @@ class Instructions(Steering):
             file: name of the file it was read from, as typed; empty without one.
             **place: ``owner`` and ``execution``.
         """
-        return cls(Value.of(file, text if text.strip() else "", "instructions"), **place)
+        return cls(Value.of_text(file, text if text.strip() else "", "instructions"), **place)
 
     @classmethod
     def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class Instructions(Steering):
         """One word."""
         return "Instructions"
 
-    def steer(self, place: Place) -> None:
+    def steer(self, place: Position) -> None:
         """Hold in place of those above; an empty text ends them (rule 15)."""
         place.instructions, place.instructed_by = self.in_force, self.owner
 
@@ -273,7 +273,7 @@ class ThreadStart(Steering):
 
     kind = "thread"
 
-    def steer(self, place: Place) -> None:
+    def steer(self, place: Position) -> None:
         """Begin the thread, or go on with it (rules 16 and 17)."""
         place.begin(self.name, self.fork)
 
@@ -341,7 +341,7 @@ class TurnMark(Steering):
     digest: str = json_field(exact_digest, default="", required=True)
     turn: int = 0
 
-    def numbered(self, place: Place) -> Self:
+    def numbered(self, place: Position) -> Self:
         """Return the same with the number that its turn has in a place."""
         return replace(self, number=place.number_of(self.turn))
 
@@ -372,7 +372,7 @@ class Hiding(TurnMark):
 
     kind = "hiding"
 
-    def steer(self, place: Place) -> None:
+    def steer(self, place: Position) -> None:
         """Leave the turn out, or carry it again."""
         place.hidden = place.hidden - {self.turn} if self.show else place.hidden | {self.turn}
 

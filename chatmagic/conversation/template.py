@@ -60,7 +60,7 @@ def fill(
     # All are found before the first is evaluated: a mistake in the last costs nothing.
     expressions = [] if evaluate is None else [*_in_braces(text, _expression)]
     values = [
-        Value.of(expression, _value(expression, evaluate))
+        Value.of_text(expression, _value(expression, evaluate))
         for expression, _, _ in expressions
         if evaluate is not None
     ]
@@ -322,9 +322,9 @@ def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -
     if format == "markdown" and (not sent or sent[-1].format == "markdown"):
         return None
     if schema is None:
-        return Value.of(format, _WORDS[format], "format")
+        return Value.of_text(format, _WORDS[format], "format")
     words = f"{_WORDS[format]} It is of the type {schema.name}:\n\n{schema.text}"
-    return Value.of(f"{format} {schema.name}", words, "format")
+    return Value.of_text(f"{format} {schema.name}", words, "format")
 
 
 def with_known_text(value: Value) -> Value:
@@ -333,5 +333,5 @@ def with_known_text(value: Value) -> Value:
     Args:
         value: as a record keeps it.
     """
-    ours = [Value.of(format, words, "format") for format, words in _WORDS.items()]
+    ours = [Value.of_text(format, words, "format") for format, words in _WORDS.items()]
     return next((known for known in ours if known.bare == value), value)

@@ -116,8 +116,8 @@ class Window:
 
 
 @dataclass(slots=True)
-class Place:
-    """Place in a conversation: the turns above it by their threads, and what holds there.
+class Position:
+    """Position in a conversation: the turns above it by their threads, and what holds there.
 
     Args:
         lines: the turns that a request would carry, and the hidden ones, by the names of the
@@ -138,7 +138,7 @@ class Place:
     instructed_by: str | None = None
     hidden: frozenset[int] = frozenset()
 
-    def copy(self) -> Place:
+    def copy(self) -> Position:
         """Return the same place, below which others stand."""
         lines = {name: [*line] for name, line in self.lines.items()}
         return replace(self, lines=lines, visible={**self.visible}, turns=[*self.turns])

@@ -38,7 +38,7 @@ def quote(session: Session, cells: Collection[str], causes: Causes, where: str =
         where: where they stand, after the count.
     """
     turns = [turn for turn in session.conversation if turn.owner in cells]
-    stale = sum(causes.of(turn.number) is not None for turn in turns)
+    stale = sum(causes.cause_of(turn.number) is not None for turn in turns)
     # A cell that asked for another reply to a turn asks once more.
     count = max(len(cells), len(turns))
     more = f", and {count:,} are asked again" if count > stale else ""

@@ -64,7 +64,7 @@ def marks(
         mine = replies[turn.number]
         if len(mine) > 1:
             notes.append(reply_name(turn, mine))
-        cause = causes.of(turn.number)
+        cause = causes.cause_of(turn.number)
         notes += output.turn_notes(turn, cause, is_hidden=turn.number in hidden)
         if turn.reply.took is not None:
             notes.append(f"took about {turn.reply.took:,}")

@@ -68,7 +68,7 @@ items = (
     | hidings
     | st.builds(
         Instructions,
-        st.builds(Value.of, texts, texts, st.just("instructions")),
+        st.builds(Value.of_text, texts, texts, st.just("instructions")),
         owner=st.sampled_from(["a", "b", None]),
         execution=st.sampled_from(["1", "2"]),
     )
@@ -96,7 +96,7 @@ def talked(given: list[Item]) -> Conversation:
 
 def with_value(*, kept: bool = True) -> Conversation:
     """Give a conversation whose prompt had a value put in."""
-    value = Value.of("rows", "secret")
+    value = Value.of_text("rows", "secret")
     turn = Turn(
         prompt="read secret",
         reply=Reply("done"),
@@ -259,7 +259,7 @@ def test_threads_are_numbered_apart() -> None:
 def test_instructions_are_read_as_carefully() -> None:
     """With their text alone; and they are in what is there to read."""
     talk = talked(
-        [Instructions.of("Be ```terse```.", owner="a"), Turn(prompt="p", reply=Reply("r"))]
+        [Instructions.of_text("Be ```terse```.", owner="a"), Turn(prompt="p", reply=Reply("r"))]
     )
     text = conversation_json.markdown(talk)
     assert "## Instructions\n\n````text\nBe ```terse```.\n````\n\n## 1. You" in text

@@ -33,7 +33,7 @@ def test_an_output_holds_the_reply_and_its_sealed_record() -> None:
 
 def test_a_value_that_is_kept_is_shown() -> None:
     """Nothing in the record is hidden; one that is not kept is not there."""
-    kept = Value.of("x", "<secret>")
+    kept = Value.of_text("x", "<secret>")
     turn = replace(TURN, prompt="p <secret>", typed="p {{ x }}", values=(kept,))
     shown = output.bundle(turn.reply, turn.to_record(REQUEST))["text/html"]
     assert "&lt;secret&gt;" in shown
@@ -52,7 +52,9 @@ def test_a_command_within_the_prompt_is_named_under_the_reply() -> None:
 def test_paper_shows_what_a_page_shows() -> None:
     """Safe Markdown: the reply, how it ended, the values that are kept, and the gauge in words."""
     reply = Reply("*a* <b>", refusal="No *b*", usage=Usage(1, 2, 3))
-    turn = replace(TURN, prompt="x", typed="{{ y }}", values=(Value.of("y", "x"),), reply=reply)
+    turn = replace(
+        TURN, prompt="x", typed="{{ y }}", values=(Value.of_text("y", "x"),), reply=reply
+    )
     record = replace(turn.to_record(REQUEST), in_place_of=("0" * 64,))
     assert output.bundle(reply, record)["text/markdown"] == (
         "*Asked again: “&#123;&#123; y &#125;&#125;”*\n\n"
@@ -107,7 +109,7 @@ def test_what_is_particular_about_a_turn() -> None:
         asked_model="big",
     )
     lacking = replace(
-        turn, typed="{{ x }}", values=(Value.of("x", "1").bare,), last=0, carried=NOTHING
+        turn, typed="{{ x }}", values=(Value.of_text("x", "1").bare,), last=0, carried=NOTHING
     )
     assert output.turn_notes(turn, Cause("run again", "cell [3]")) == [
         "stale, because cell [3] was run again",

@@ -59,7 +59,7 @@ def test_a_thread_stands_where_its_cell_stands() -> None:
 
 def test_instructions_stand_where_their_cell_stands() -> None:
     """Above the turns that carried them, which are stale with others; owned as a turn is."""
-    terse = Instructions.of("Be terse.", owner=owner_of("a"))
+    terse = Instructions.of_text("Be terse.", owner=owner_of("a"))
     told = [output({"text/plain": "…"}, {"chatmagic": terse.to_json()})]
     given = cell("%%chat_instructions\nBe terse.", told, id="a")
     copied = cell("%%chat_instructions\nBe terse.", told, id="b")
@@ -69,7 +69,7 @@ def test_instructions_stand_where_their_cell_stands() -> None:
     assert instructions_of(talk) == [terse.value] * 3
     assert [turn.prompt for turn in talk.stale_turns()] == ["q"]
     assert [turn.prompt for turn in restored(asked).stale_turns()] == ["p"]
-    talk.add(Instructions.of("", owner=owner_of("b"), execution="new"))
+    talk.add(Instructions.of_text("", owner=owner_of("b"), execution="new"))
     assert instructions_of(talk) == [None] * 3
 
 
@@ -138,7 +138,7 @@ def test_what_carried_another_prompt_than_the_one_that_is_forced_is_stale() -> N
 
 def test_what_is_said_of_a_restored_notebook() -> None:
     """What is not whole is named, with its cell."""
-    bare = Value.of("x", "1").bare
+    bare = Value.of_text("x", "1").bare
     changed = page("b")
     changed["outputs"][0]["data"]["text/plain"] = "other"
     undone = cell("x", [output({"text/plain": "x"}, {"chatmagic": note("undo")})])

@@ -320,7 +320,7 @@ def test_what_steers_is_compared_with_its_source(
     deleted = steered("deletion", thread={"name": "a"})
     first = Turn(prompt="p", reply=Reply("r")).digest
     hidden = steered("hiding", hiding={"number": 1, "digest": first})
-    instructed = output(*turn_output.of_steering(Instructions.of("Be brief.")))
+    instructed = output(*turn_output.of_steering(Instructions.of_text("Be brief.")))
     for source, shown, is_told in (
         ("%chat_undo", [undo], False),
         ("%chat_undo\n%chat_undo", [undo, undo], False),
@@ -611,7 +611,7 @@ def test_values_list_what_the_file_gives_away(
 ) -> None:
     """Kept values, paths, hosts, when cells ran, words that set a key; and no key itself."""
     key = "sk-1234567890abcdef"
-    kept, bare = Value.of("rows", "4711"), Value.of("n", "2").bare
+    kept, bare = Value.of_text("rows", "4711"), Value.of_text("n", "2").bare
     timed = page("{{ rows }} {{ n }}", values=(kept, bare))
     timed["metadata"]["execution"] = {"iopub.execute_input": "2026-01-01T12:00:00Z"}
     printed = {

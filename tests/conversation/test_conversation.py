@@ -429,7 +429,7 @@ class Machine(RuleBasedStateMachine):
     def give(self, owner: str | None, text: str, order: Sequence[str] | None) -> None:
         """Give instructions, or end those above."""
         self.executions += 1
-        given = Instructions.of(text, owner=owner, execution=str(self.executions))
+        given = Instructions.of_text(text, owner=owner, execution=str(self.executions))
         assert self.talk.add(given, order=order).kind == "instructions"
         self.put(owner, given, str(self.executions), order)
 
@@ -602,7 +602,9 @@ def run_cell(
         if command in STEPS:
             STEPS[command](talk)
         elif command[0] == "give":
-            talk.add(Instructions.of(command[1], owner=owner, execution=execution), order=order)
+            talk.add(
+                Instructions.of_text(command[1], owner=owner, execution=execution), order=order
+            )
         elif command[0] == "start":
             _, name, fork = command
             talk.add(ThreadStart(name, fork, owner=owner, execution=execution), order=order)
@@ -832,7 +834,7 @@ def test_a_turn_is_known_as_long_as_it_can_come_back() -> None:
     """A live one, and one that was asked anew, reset or undone; instructions are none."""
     talk = abc()
     ask(talk, "B", "b", "2b")
-    talk.add(Instructions.of("Be terse.", owner="i"))
+    talk.add(Instructions.of_text("Be terse.", owner="i"))
     talk.reset()
     talk.undo()
     known = {number: turn.prompt for number, turn in talk.known_turns.items()}

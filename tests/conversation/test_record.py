@@ -30,7 +30,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
-kept = st.builds(Value.of, texts, texts)
+kept = st.builds(Value.of_text, texts, texts)
 values = kept | kept.map(lambda value: value.bare)
 records = st.builds(
     Record,
@@ -102,7 +102,7 @@ def test_what_is_unknown_is_left_out() -> None:
 def test_what_is_known_is_kept() -> None:
     """A full record has all of it, as JSON; a figure of 0 is known."""
     full = record(
-        values=(Value.of("data", "xyz").bare,),
+        values=(Value.of_text("data", "xyz").bare,),
         owner="o",
         carried=(REPLY,),
         parameters={"last": 2},
@@ -237,7 +237,7 @@ def test_an_integer_that_a_page_would_round_is_read() -> None:
 
 def test_values_without_their_text() -> None:
     """What is not to be kept is taken out, and stays known by size and digest."""
-    kept = record(values=(Value.of("data", "secret"),))
+    kept = record(values=(Value.of_text("data", "secret"),))
     assert "secret" in json.dumps(kept.to_json())
     assert "secret" not in json.dumps(kept.bare.to_json())
     assert kept.bare.values == (replace(kept.values[0], text=None),)

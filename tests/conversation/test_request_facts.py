@@ -24,7 +24,7 @@ ASKED = RequestFacts("p 1", max_tokens=5, last=0)
 
 def test_a_value_holds_no_lone_surrogates() -> None:
     """They are marked as they are in the request, else no output could hold the record."""
-    value = Value.of("a\ud83d", "b\udc00")
+    value = Value.of_text("a\ud83d", "b\udc00")
     assert (value.expression, value.text) == ("a\ufffd", "b\ufffd")
 
 
@@ -32,7 +32,7 @@ def test_a_value_holds_no_lone_surrogates() -> None:
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_value_both_ways(kept: bool, kind: ValueKind | None) -> None:
     """With its text or without; other fields are ignored, and an expression has no kind."""
-    value = Value.of("x", "1", kind, kind and "a cell's hash")
+    value = Value.of_text("x", "1", kind, kind and "a cell's hash")
     value = value if kept else value.bare
     assert Value.from_json({**json.loads(json.dumps(value.to_json())), "more": 1}) == value
     assert ("text" in value.to_json()) == kept
@@ -41,7 +41,11 @@ def test_a_value_both_ways(kept: bool, kind: ValueKind | None) -> None:
 
 def test_a_value_has_a_name_for_people() -> None:
     """An expression is known by its braces, what goes in front by its kind."""
-    values = [Value.of("df", ""), Value.of("load", "", "cell"), Value.of("", "", "error")]
+    values = [
+        Value.of_text("df", ""),
+        Value.of_text("load", "", "cell"),
+        Value.of_text("", "", "error"),
+    ]
     assert [value.name for value in values] == ["df", "cell load", "error"]
     assert [value.as_typed for value in values] == ["{{ df }}", "cell load", "error"]
 
@@ -61,7 +65,7 @@ def test_a_value_has_a_name_for_people() -> None:
 def test_a_damaged_value_is_refused(changes: dict[str, Any]) -> None:
     """Each field has its own kind of value, and the text is what the digest says."""
     with pytest.raises(ValueError, match="its"):
-        Value.from_json({**Value.of("x", "1").to_json(), **changes})
+        Value.from_json({**Value.of_text("x", "1").to_json(), **changes})
     with pytest.raises(ValueError, match="JSON object"):
         Value.from_json([])
 
@@ -80,7 +84,7 @@ def test_what_was_set_is_kept_and_read_again(given: dict[str, Any], kept: dict[s
     """A default leaves nothing in the record; a zero is no default."""
     made = Parameters(**given)
     assert made.parameters == kept
-    assert Parameters(**Parameters.read(json.loads(json.dumps(kept)))) == made
+    assert Parameters(**Parameters.fields_from(json.loads(json.dumps(kept)))) == made
     assert ASKED.parameters == {"max_tokens": 5, "last": 0}
 
 
@@ -103,20 +107,20 @@ def test_what_was_set_is_kept_and_read_again(given: dict[str, Any], kept: dict[s
 def test_parameters_that_make_no_sense_are_refused(told: object) -> None:
     """Each has its own kind of value."""
     with pytest.raises(ValueError, match=r"its|JSON object"):
-        Parameters.read(told)
+        Parameters.fields_from(told)
 
 
 def test_an_integer_that_a_page_would_round_is_read_from_its_text() -> None:
     """A null is as good as none, and what has no meaning here is left out."""
-    assert Parameters.read({"max_tokens": str(2**53 + 1)}) == {"max_tokens": 2**53 + 1}
-    assert Parameters.read({"last": None, "top_p": 1}) == {}
+    assert Parameters.fields_from({"max_tokens": str(2**53 + 1)}) == {"max_tokens": 2**53 + 1}
+    assert Parameters.fields_from({"last": None, "top_p": 1}) == {}
 
 
 def test_the_prompt_as_typed() -> None:
     """With its expressions where it had some; those whose values are gone are named."""
     assert ASKED.as_typed == "p 1"
     assert ASKED.missing == ()
-    kept, gone = Value.of("x", "1"), Value.of("y", "2").bare
+    kept, gone = Value.of_text("x", "1"), Value.of_text("y", "2").bare
     filled = replace(ASKED, typed="p {{ x }}", values=(kept, gone))
     assert filled.as_typed == "p {{ x }}"
     assert [value.name for value in filled.missing] == ["y"]
@@ -136,9 +140,9 @@ def test_the_request_that_is_sent() -> None:
 
 def test_the_parts_stand_in_the_order_in_which_they_are_sent() -> None:
     """Instructions, turns, what was put in front and in, and the rest of the prompt."""
-    values = (Value.of("load", "x" * 10, "cell"), Value.of("df", "y" * 7))
+    values = (Value.of_text("load", "x" * 10, "cell"), Value.of_text("df", "y" * 7))
     asked = RequestFacts("x" * 10 + "\n\nWhy " + "y" * 7, typed="Why {{ df }}", values=values)
-    instructions = Value.of("", "Be short.", "instructions")
+    instructions = Value.of_text("", "Be short.", "instructions")
     assert parts_of([(1, 30), (0, 40)], instructions, asked) == [
         Part("instructions", 9),
         Part("turn 1 (prompt and reply)", 30),

@@ -54,7 +54,7 @@ def _divided(talk: Conversation) -> None:
 
 
 def _instructed(talk: Conversation) -> None:
-    talk.add(Instructions.of("Be terse.", owner="i"), order=["a", "b", "i", "c"])
+    talk.add(Instructions.of_text("Be terse.", owner="i"), order=["a", "b", "i", "c"])
 
 
 def _asked_again(talk: Conversation) -> None:
@@ -140,7 +140,7 @@ def test_a_cell_that_went_along_is_a_cause() -> None:
     """By its number, and as the cell that did it."""
     talk = Conversation()
     turn = ask(talk, "a", "a", "1a")
-    values = (Value.of("load", "1", "cell", "load"),)
+    values = (Value.of_text("load", "1", "cell", "load"),)
     talk.add(replace(turn, values=values, execution="2a", carried=carrying()))
     talk.cells = {"load": digest("2")}
     talk.label = lambda _: "cell [7]"
@@ -171,15 +171,15 @@ def test_the_thread_alone_has_the_causes_of_the_whole() -> None:
     _divided(talk)
     other = talk.of_thread("other")
     assert [turn.owner for turn in other.stale_turns()] == ["b", "c"]
-    cause = other.causes().of(other.turns[0].number)
+    cause = other.causes().cause_of(other.turns[0].number)
     assert cause == Cause("parted", "a cell of the notebook", "a")
-    assert other.causes().of(99) is None
+    assert other.causes().cause_of(99) is None
 
 
 def test_a_cell_wears_the_mark_that_matters_most() -> None:
     """Taken back before stale; each kind of what was taken back has its own."""
     a, b, c = abc().turns
-    terse = Instructions.of("Be terse.", owner="i")
+    terse = Instructions.of_text("Be terse.", owner="i")
     slots = (
         Slot(0, "i", (), newest=terse),
         Slot(1, "a", (), newest=a),

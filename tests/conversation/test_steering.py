@@ -26,18 +26,18 @@ from chatmagic.conversation.steering import (
     ThreadStart,
     instructed,
 )
-from chatmagic.conversation.window import Place
+from chatmagic.conversation.window import Position
 from chatmagic.errors import InputError
 from chatmagic.models import Message
 
 PLACE: dict[str, Any] = {"owner": "s" * 16, "execution": "1"}
 ITEMS: list[Steering] = [
-    Instructions.of("Be terse.", **PLACE),
+    Instructions.of_text("Be terse.", **PLACE),
     ThreadStart("sql", 1, **PLACE),
     Hiding(1, digest("turn"), turn=1, **PLACE),
 ]
 OTHERS: list[Steering] = [
-    Instructions.of("", "empty.md", **PLACE),
+    Instructions.of_text("", "empty.md", **PLACE),
     ThreadStart("größe_2.b-c", 0, **PLACE),
     Hiding(1, digest("turn"), show=True, **PLACE),
 ]
@@ -74,8 +74,8 @@ def test_a_record_that_makes_no_sense(item: Steering, name: str, value: Any, wor
 @pytest.mark.parametrize(
     ("item", "facts"),
     [
-        (ITEMS[0], Instructions.of("Be terse.").value.bare.to_json()),
-        (ITEMS[0], Value.of("x", "1").to_json()),
+        (ITEMS[0], Instructions.of_text("Be terse.").value.bare.to_json()),
+        (ITEMS[0], Value.of_text("x", "1").to_json()),
         (ITEMS[0], {**ITEMS[0].facts, "text": "Be long."}),
         (ITEMS[1], {}),
         *((ITEMS[1], {"name": name}) for name in ("", "2", "a b", "-a", "a" * 41, 3, "<b>")),
@@ -149,9 +149,9 @@ def test_a_load_brings_it(item: Steering) -> None:
     assert talk.slots == whole
 
 
-def place_of(talk: Conversation) -> Place:
+def place_of(talk: Conversation) -> Position:
     """Give the place below the turns of a conversation."""
-    place = Place()
+    place = Position()
     for turn in talk:
         place.add(turn)
     return place
@@ -170,7 +170,7 @@ def test_their_digests_name_saved_cells() -> None:
     assert [item.facts_digest for item in others] == [digest(item.facts) for item in others]
 
 
-TERSE = Instructions.of("Be terse.", owner="i", execution="1i")
+TERSE = Instructions.of_text("Be terse.", owner="i", execution="1i")
 HELLO = (Message("user", "hello"), Message("assistant", "hi"), Message("user", "again"))
 
 
@@ -182,7 +182,7 @@ def held(talk: Conversation, owner: str | None = None, **given: Any) -> str | No
 
 def give(talk: Conversation, text: str, owner: str | None = None, execution: str = "x") -> Change:
     """Run a cell of instructions."""
-    return talk.add(Instructions.of(text, owner=owner, execution=execution))
+    return talk.add(Instructions.of_text(text, owner=owner, execution=execution))
 
 
 def test_they_hold_for_the_turns_below_up_to_the_next() -> None:
@@ -190,7 +190,7 @@ def test_they_hold_for_the_turns_below_up_to_the_next() -> None:
     talk = abc()
     order = list("aibjckd")
     for name, text in (("i", "one"), ("j", "two"), ("k", " \n")):
-        talk.add(Instructions.of(text, owner=name), order=order)
+        talk.add(Instructions.of_text(text, owner=name), order=order)
     talk.follow(layout("".join(order)))
     assert [value and value.text for value in instructions_of(talk)] == [None, "one", "two", None]
     assert [held(talk, name, order=order) for name in "abcd"] == [None, "one", "two", None]
@@ -205,13 +205,13 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
     talk = Conversation()
     give(talk, "one", "i", "1")
     turn = ask(talk, "a", "a", "2a")
-    assert turn.instructions == Value.of("", "one", "instructions").bare
+    assert turn.instructions == Value.of_text("", "one", "instructions").bare
     assert talk.stale_turns() == ()
     give(talk, "two", "i", "2")
     assert prompts(talk.stale_turns()) == ["a"]
     assert talk.turns[0] in talk.stale_turns()
     assert talk.marks() == {"a": "stale"}
-    talk.add(Instructions.of("one", "rules.md", owner="i", execution="3"))
+    talk.add(Instructions.of_text("one", "rules.md", owner="i", execution="3"))
     assert talk.stale_turns() == ()
     give(talk, "", "i", "4")
     assert prompts(talk.stale_turns()) == ["a"]
@@ -228,7 +228,7 @@ def test_a_reset_leaves_them() -> None:
     give(both, "one", "i", "1")
     ask(both, "p", "i", "1")
     assert held(both, "i", order=None) is None
-    assert both.window("i", "1").instructions == Value.of("", "one", "instructions")
+    assert both.window("i", "1").instructions == Value.of_text("", "one", "instructions")
     assert prompts(both.reset().went) == ["p"]
     assert held(both) == "one"
 
@@ -246,7 +246,7 @@ def test_a_cell_changes_from_a_question_to_instructions_and_back() -> None:
 def test_they_go_in_front_of_the_first_message() -> None:
     """Byte for byte, with an empty line after them; or in a message of their own."""
     text = "{{ x }} $\\alpha$ {% raw %}\n"
-    value = Instructions.of(text).value
+    value = Instructions.of_text(text).value
     first, *others = instructed(HELLO, value)
     assert first == Message("user", f"{text}\n\nhello")
     assert tuple(others) == HELLO[1:]
@@ -255,29 +255,29 @@ def test_they_go_in_front_of_the_first_message() -> None:
 
 def test_empty_ones_end_those_above() -> None:
     """Their cell shows nothing of them."""
-    lone = Instructions.of("", "empty.md")
+    lone = Instructions.of_text("", "empty.md")
     assert (lone.in_force, lone.reads) == (None, ("",))
 
 
 @pytest.mark.parametrize("text", ["Be terse.", "two\nlines\n", "", "  indented", ">>> 1 + 1"])
 def test_the_cell_for_instructions_reads_the_same(text: str) -> None:
     """A saved notebook's cell gives what it was made of."""
-    (command,) = plan_of(Instructions.of(text).source).commands
+    (command,) = plan_of(Instructions.of_text(text).source).commands
     assert command.name == "chat_instructions"
-    assert Instructions.of(command.body or "").text == text
+    assert Instructions.of_text(command.body or "").text == text
 
 
 def test_instructions_in_words() -> None:
     """Their size, and their file where they have one."""
     assert steering.instructions_note(TERSE.value) == "with instructions of 9 characters"
-    named = Instructions.of("Be terse.", "a\nb.md")
+    named = Instructions.of_text("Be terse.", "a\nb.md")
     assert (
         steering.instructions_note(named.value) == "with instructions from a b.md of 9 characters"
     )
     words = "Instructions from a b.md for the questions below: 9 characters."
     assert named.in_words == words
     assert TERSE.in_words == "Instructions for the questions below: 9 characters."
-    assert Instructions.of("").in_words == "No instructions for the questions below."
+    assert Instructions.of_text("").in_words == "No instructions for the questions below."
 
 
 SQL = ThreadStart("sql", owner="s", execution="1")

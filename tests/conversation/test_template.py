@@ -152,10 +152,10 @@ def test_a_prompt_is_made_again_from_what_is_kept() -> None:
 
 def test_values_in_front_of_a_question() -> None:
     """Each stands before the question, as it is, and is never looked at for expressions."""
-    front = Value.of("load", "{{ x }}", "cell"), Value.of("", "boom }}", "error")
+    front = Value.of_text("load", "{{ x }}", "cell"), Value.of_text("", "boom }}", "error")
     sent, values = fill("why {{ x }}?", python(x=7), front)
     assert sent == "{{ x }}\n\nboom }}\n\nwhy 7?"
-    assert values == (*front, Value.of("x", "7"))
+    assert values == (*front, Value.of_text("x", "7"))
     assert refill("why {{ x }}?", values) == sent
     assert refill("why {{ x }}?", [value.bare for value in values]) == (
         "[cell load, not kept]\n\n[error, not kept]\n\nwhy [value of x, not kept]?"
@@ -164,7 +164,7 @@ def test_values_in_front_of_a_question() -> None:
 
 def test_values_in_front_of_a_raw_question() -> None:
     """Without an evaluator the question stays as typed, then and when it is made again."""
-    front = (Value.of("load", "x = 1", "cell"),)
+    front = (Value.of_text("load", "x = 1", "cell"),)
     sent, values = fill("why {{ x }}?", None, front)
     assert (sent, values) == ("x = 1\n\nwhy {{ x }}?", front)
     assert refill("why {{ x }}?", values) == sent
@@ -439,7 +439,7 @@ def test_a_schema_is_told_whole() -> None:
         "Reply with one JSON value alone, without a code fence and without other words. "
         "It is of the type City:\n\nCity: string"
     )
-    assert words_on_form("json", SCHEMA, []) == Value.of("json City", words, "format")
+    assert words_on_form("json", SCHEMA, []) == Value.of_text("json City", words, "format")
 
 
 @pytest.mark.parametrize("format", ["markdown", "text", "code", "json"])
@@ -448,7 +448,7 @@ def test_the_words_of_a_form_are_known_without_being_kept(format: Format) -> Non
     value = words_on_form(format, None, [turn("text" if format == "markdown" else format)])
     assert value is not None
     assert with_known_text(value.bare) == value
-    others = [words_on_form("json", SCHEMA, []), Value.of("x", value.text or "")]
+    others = [words_on_form("json", SCHEMA, []), Value.of_text("x", value.text or "")]
     assert all(with_known_text(other.bare) == other.bare for other in others if other is not None)
 
 

@@ -36,7 +36,7 @@ def test_a_record_keeps_what_was_typed_and_the_digests() -> None:
     assert (record.earlier, record.chain) == (1, chain_digest(None, "first"))
     assert (record.owner, record.model, record.took) == ("o", "m", 2)
     assert (record.reply, record.turn) == (digest("r"), turn.digest)
-    filled = dataclasses.replace(turn, typed="p {{ x }}", values=(Value.of("x", "1"),))
+    filled = dataclasses.replace(turn, typed="p {{ x }}", values=(Value.of_text("x", "1"),))
     assert filled.to_record("asked").prompt == "p {{ x }}"
     assert filled.to_record("asked").values == filled.values
 
@@ -56,7 +56,11 @@ def test_a_turn_is_stale_when_a_cell_that_went_along_has_changed(
     now: str | None, *, stale: bool
 ) -> None:
     """Known by the digest of the cell; one that has not run here tells nothing."""
-    values = Value.of("x", "7"), Value.of("load", "1", "cell", "a"), Value.of("", "e", "error")
+    values = (
+        Value.of_text("x", "7"),
+        Value.of_text("load", "1", "cell", "a"),
+        Value.of_text("", "e", "error"),
+    )
     turn = Turn(prompt="p", reply=Reply("r"), values=values)
     cells = {"b": digest("0")} if now is None else {"a": digest(now)}
     assert turn.changed_cell(cells) == ("a" if stale else None)

@@ -15,7 +15,7 @@ from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import place_below
 from chatmagic.conversation.steering import Hiding, ThreadStart
 from chatmagic.conversation.turn import Turn
-from chatmagic.conversation.window import Place, Window
+from chatmagic.conversation.window import Position, Window
 from chatmagic.errors import InputError
 from chatmagic.models import Reply
 
@@ -88,9 +88,9 @@ def test_a_turn_carried_what_a_request_would_carry_now(
 
 def test_a_turn_carried_the_instructions_that_hold() -> None:
     """By their text, whatever their name, kept or not."""
-    turn = Turn(prompt="p", reply=Reply("r"), instructions=Value.of("a.md", "x").bare)
-    assert Window(instructions=Value.of("", "x")).instructs_as(turn)
-    assert not Window(instructions=Value.of("", "y")).instructs_as(turn)
+    turn = Turn(prompt="p", reply=Reply("r"), instructions=Value.of_text("a.md", "x").bare)
+    assert Window(instructions=Value.of_text("", "x")).instructs_as(turn)
+    assert not Window(instructions=Value.of_text("", "y")).instructs_as(turn)
     assert not Window().instructs_as(turn)
 
 
@@ -138,7 +138,7 @@ def test_turns_share_those_that_they_carried() -> None:
 
 def test_a_turn_that_is_hidden_above_itself_is_not_carried() -> None:
     """As where the cell that hides it was moved above it."""
-    place = Place()
+    place = Position()
     Hiding(turn=1).steer(place)
     for number in (1, 2):
         place.add(Turn("q", reply=Reply("r"), number=number))
@@ -148,7 +148,7 @@ def test_a_turn_that_is_hidden_above_itself_is_not_carried() -> None:
 
 def test_equal_ones_that_were_made_apart_are_compared_once() -> None:
     """As of turns that were loaded: those below go on from the parent that the turn has."""
-    place = Place()
+    place = Position()
     for number in range(1, 5):
         carried = carrying(*range(1, number))
         turn = Turn("q", reply=Reply("r"), number=number, carried=carried)

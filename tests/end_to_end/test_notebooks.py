@@ -308,7 +308,7 @@ def test_nothing_in_a_cassette_is_made_up(path: Path) -> None:
     cells = code(read(NOTEBOOKS / f"{path.stem}.ipynb"))
     plans = [command for cell in cells for command in plan_of(cell.source).commands]
     bodies = [plan.body or "" for plan in plans if plan.name == "chat_instructions"]
-    standing = {name_of(each.value): each.value for each in map(Instructions.of, bodies)}
+    standing = {name_of(each.value): each.value for each in map(Instructions.of_text, bodies)}
     for each in replied:
         messages = [
             message

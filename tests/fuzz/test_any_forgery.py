@@ -60,7 +60,7 @@ TURNS = st.builds(
 
 def valued(turn: Turn, texts: list[str], *, kept: bool) -> Turn:
     """Give a turn into whose prompt values were put."""
-    made = [Value.of(f"v{number}", text) for number, text in enumerate(texts)]
+    made = [Value.of_text(f"v{number}", text) for number, text in enumerate(texts)]
     typed = turn.prompt.replace("{", "").replace("}", "") + "".join(
         f"{{{{ {one.expression} }}}}" for one in made
     )

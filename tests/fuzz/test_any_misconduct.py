@@ -55,7 +55,7 @@ def asked(number: int, held: list[Turn], chance: random.Random) -> tuple[dict[st
     return cell(chance.choice([source, line]), [shown], id=f"c{number}"), turn
 
 
-INSTRUCTIONS = Instructions.of("Be brief.")
+INSTRUCTIONS = Instructions.of_text("Be brief.")
 
 
 def notebook(seed: int) -> Cells:

@@ -390,7 +390,7 @@ def test_every_kind_of_change_is_said() -> None:
 def test_a_change_of_instructions_is_said() -> None:
     """By itself, and beside the turns that a step touched."""
     made = Conversation()
-    made.add(Instructions.of("Be terse.", owner="i"))
+    made.add(Instructions.of_text("Be terse.", owner="i"))
     assert transcript.undone(made.undo()) == "Took back the instructions."
     assert transcript.redone(made.redo()) == "Redid the instructions."
     set_aside(made, ["i"])

@@ -65,10 +65,12 @@ def test_a_secret_in_the_prompt_stops_the_ask(session: Session, emulator: Emulat
 def test_a_value_is_named_and_no_secret_in_its_name(session: Session) -> None:
     """What was put in or in front is told from the rest of the prompt."""
     cases = {
-        Value.of("n", "7"): "The prompt",
-        Value.of("os.environ", f"{{'DB_PASSWORD': {VALUE!r}}}"): "The value of {{ os.environ }}",
-        Value.of(f"open_db('{VALUE}')", VALUE): "The value of an expression",
-        Value.of("load", f"print({VALUE!r})", "cell"): "What goes along (cell load)",
+        Value.of_text("n", "7"): "The prompt",
+        Value.of_text(
+            "os.environ", f"{{'DB_PASSWORD': {VALUE!r}}}"
+        ): "The value of {{ os.environ }}",
+        Value.of_text(f"open_db('{VALUE}')", VALUE): "The value of an expression",
+        Value.of_text("load", f"print({VALUE!r})", "cell"): "What goes along (cell load)",
     }
     for value, place in cases.items():
         text = f"echo:{VALUE}" if value.expression == "n" else f"echo:{value.text}"
@@ -94,7 +96,7 @@ def test_an_earlier_turn_is_named_by_its_place(
 
 def test_standing_instructions_are_looked_at(session: Session) -> None:
     """They go along with each question."""
-    session.steer(Instructions.of(f"Use {VALUE}.", owner="a"))
+    session.steer(Instructions.of_text(f"Use {VALUE}.", owner="a"))
     assert str(refused(session, Ask("echo:one"))).startswith(
         "The text of the standing instructions"
     )

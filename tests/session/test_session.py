@@ -197,7 +197,7 @@ def test_an_awaited_ask_lets_other_tasks_go_on(session: Session, emulator: Emula
 def test_the_conversation_in_the_services_form(session: Session, emulator: Emulator) -> None:
     """It is what the next request carries, with the instructions in front."""
     assert session.messages() == []
-    session.steer(Instructions.of("Be brief.", owner="a"))
+    session.steer(Instructions.of_text("Be brief.", owner="a"))
     session.ask("echo:one")
     session.ask("echo:two")
     carried = session.messages()
@@ -336,7 +336,7 @@ def test_instructions_hold_where_the_page_has_their_cell(
     )
     session.run(Ask("a", owner="a"), Seen())
     session.follow(followed.append)
-    session.steer(Instructions.of("Be terse.", owner="i", execution="1"))
+    session.steer(Instructions.of_text("Be terse.", owner="i", execution="1"))
     assert followed == [Changed()]
     assert [turn.prompt for turn in session.conversation.stale_turns()] == ["a"]
     session.run(Ask("b", owner="b"), Seen())

@@ -114,7 +114,7 @@ class CellRun:
     @cached_property
     def digest(self) -> str:
         """The digest of that text."""
-        return Value.of("", self.text).sha256
+        return Value.of_text("", self.text).sha256
 
 
 def cell_run_of(

@@ -296,7 +296,7 @@ def _in_front(
     if parsed.tag is not None:
         named |= _tagged(above, below, parsed.tag)
     cells = [
-        Value.of(named[run.key], run.text, "cell", run.key if run.is_lasting else None)
+        Value.of_text(named[run.key], run.text, "cell", run.key if run.is_lasting else None)
         for run in (*above, *below)
         if run.key in named
     ]
@@ -384,7 +384,7 @@ def _error(kernel: Kernel) -> Value:
     error = None if notes is None else notes.error
     if error is None:
         raise InputError(f"No cell has raised an error {_SINCE}")
-    return Value.of(error.kind, template.error_text(error.source, error.trace), "error")
+    return Value.of_text(error.kind, template.error_text(error.source, error.trace), "error")
 
 
 def _stop(kernel: Kernel, given: Arguments) -> None:

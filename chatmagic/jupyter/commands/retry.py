@@ -215,7 +215,9 @@ def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str
         causes: the causes of staleness.
         cells: hashes of the cells that run again.
     """
-    turns = [turn for turn in conversation if turn.owner not in cells and causes.of(turn.number)]
+    turns = [
+        turn for turn in conversation if turn.owner not in cells and causes.cause_of(turn.number)
+    ]
     places = dict.fromkeys(
         conversation.label(turn.owner) if turn.owner and turn.entry == "cell" else turn.asker
         for turn in turns

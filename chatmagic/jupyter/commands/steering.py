@@ -47,7 +47,7 @@ def _instruct(kernel: Kernel, given: Arguments) -> None:
     text = _file_text(file) if file else body
     _refuse_secrets(kernel, text, file)
     execution = running(kernel.shell)
-    instructions = Instructions.of(text, file, owner=execution.cell, execution=execution.id)
+    instructions = Instructions.of_text(text, file, owner=execution.cell, execution=execution.id)
     kernel.session.steer(instructions)
     views.show(*output.of_steering(instructions))
 

@@ -124,7 +124,7 @@ class LogEntries:
         """Return what is particular about a turn."""
         turn = self._turns[index]
         is_hidden = turn.number in self._hidden
-        return output.turn_notes(turn, self._causes.of(turn.number), is_hidden=is_hidden)
+        return output.turn_notes(turn, self._causes.cause_of(turn.number), is_hidden=is_hidden)
 
     def _draw(self, index: int) -> messages.Entry:
         turn = self._turns[index]

@@ -40,13 +40,13 @@ def test_a_turn_says_what_it_was_asked_with() -> None:
 def test_a_turn_says_that_instructions_went_along() -> None:
     """As what they are, apart from the prompt; with others now it is stale."""
     conversation = Conversation()
-    terse = Instructions.of("Be terse.", owner="i")
+    terse = Instructions.of_text("Be terse.", owner="i")
     conversation.add(terse)
     conversation.add(replace(turn(1, entry="panel"), instructions=terse.value.bare))
     (entry,) = drawn(conversation)
     assert entry["notes"] == ["with instructions of 9 characters"]
     assert "Be terse." not in entry["prompt"]
-    conversation.add(Instructions.of("Be long.", owner="i"))
+    conversation.add(Instructions.of_text("Be long.", owner="i"))
     (entry,) = drawn(conversation)
     stale = "stale, because the instructions above it have changed"
     assert entry["notes"] == [stale, "with instructions of 9 characters"]
@@ -186,7 +186,7 @@ def test_a_cell_has_the_options_of_its_turn() -> None:
 
 def test_a_cell_asks_as_typed_in_the_form_of_its_turn() -> None:
     """What goes in front of a question for its form is no part of its cell."""
-    form = Value.of("json", "Reply with JSON.", "format")
+    form = Value.of_text("json", "Reply with JSON.", "format")
     asked = replace(
         turn(1, number=1, entry="panel", owner="p1", format="json"),
         prompt="Reply with JSON.\n\nwhy?",
