@@ -8,15 +8,13 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from chatmagic import demo, install
 from chatmagic._version import __version__
 from chatmagic.conversation.options import MANUAL, OPTIONS, Option
-from chatmagic.emulator.service import FAULTS, Settings
+from chatmagic.emulator.service import Settings
 from chatmagic.errors import ChatError, InputError
 
 SANITIZE_FILE: Final = Path(__file__).with_name("nbval-sanitize.cfg")
@@ -169,17 +167,13 @@ def _add_install_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_emulator_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the port, and an option for each field of :class:`Settings`."""
+    """Add the port, and the options of the credits and the pace."""
     add, default = parser.add_argument, "(default: %(default)s)"
     add("--port", type=_port, default=0, metavar="N", help="default: any free one")
     add("--credits", type=int, default=100, metavar="N", help=f"credit limit of a key {default}")
     add("--cost", type=int, default=1, metavar="N", help=f"credits a request takes {default}")
     text = f"pause between fragments {default}"
     add("--delay", type=float, default=0.01, metavar="SECONDS", help=text)
-    add("--now", type=_time, metavar="ISO", help="stop the clock at this time, with its zone")
-    add("--fault", choices=FAULTS, help="what goes wrong with each accepted request")
-    text = f"fragments before the fault; -1 is before the headers {default}"
-    add("--fault-after", type=int, default=0, metavar="N", help=text)
 
 
 def _port(word: str) -> int:
@@ -187,13 +181,6 @@ def _port(word: str) -> int:
     if not 0 <= port <= _HIGHEST_PORT:
         raise argparse.ArgumentTypeError(f"a port is from 0 to {_HIGHEST_PORT}, not {word!r}")
     return port
-
-
-def _time(word: str) -> datetime:
-    try:
-        return datetime.fromisoformat(word)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"write it as 2026-01-31T12:00Z, not {word!r}") from None
 
 
 def _ask(given: Mapping[str, Any]) -> int:
@@ -247,7 +234,7 @@ def _emulator(given: Mapping[str, Any]) -> int:
     It is for practice and for tests. Any word is a key that does not begin with 'invalid', and has
     credits of its own.
     """
-    settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
+    settings = Settings(given["credits"], given["cost"], given["delay"])
     # Loads the server, which the demo and the help do without.
     from chatmagic.emulator.server import serve  # noqa: PLC0415
 

@@ -1,9 +1,8 @@
 """Emulator: an HTTP server on loopback that speaks the whole interface.
 
 Its ``Server`` header, its model name and its replies say that it is an emulator.
-:mod:`chatmagic.emulator.service` has the rules of its answers and its faults on demand,
-:mod:`chatmagic.emulator.replies` the replies. This module has only the server, with a thread for
-each connection.
+:mod:`chatmagic.emulator.service` has the rules of its answers, :mod:`chatmagic.emulator.replies`
+the replies. This module has only the server, with a thread for each connection.
 """
 
 from __future__ import annotations
@@ -188,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, response: HttpResponse) -> None:
         """Send the response piece by piece, as long as the client is connected."""
         is_stream = "Content-Length" not in response.headers
-        has_headers, pause = False, response.wait
+        has_headers, pause = False, 0.0
         for piece in response.pieces:
             # Some time passes, or the client goes; without a piece, until it goes.
             if self._is_gone(None if piece is None else pause) or piece is None:

@@ -1,4 +1,4 @@
-"""Rules of the emulator's responses, and its faults on demand, as pure functions.
+"""Rules of the emulator's responses, as pure functions.
 
 :func:`respond` takes a request, the accounts, the settings and the time. It returns the response
 and the accounts after it; :mod:`chatmagic.emulator.server` only sends the bytes. On the points that
@@ -17,8 +17,6 @@ parentheses changes the choice:
 - A request costs 1 credit (``cost``) of 100 (``credits``) as soon as it is accepted, however it
   ends. A refused request costs nothing. ``used`` is never above the limit. Credits reset at each
   midnight UTC.
-- A fault is a failure that was seen in a service, or in a proxy before it. Only :class:`Settings`
-  cause one, and only for an accepted request.
 - ``messages`` is required and not empty, with any roles. ``max_tokens`` is at least 1; a reply that
   it cuts short finishes with ``length``. ``temperature`` changes nothing. Unknown fields are
   ignored. There are no upper bounds.
@@ -33,8 +31,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
-from itertools import islice
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 from chatmagic._json import iso
@@ -44,12 +41,7 @@ from chatmagic.protocol import sse
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.protocol.wire import EMULATOR_SERVER, PATH, Chunk, ErrorBody, Request
 
-Fault = Literal["cut", "hold", "garbage", "error", "buffer"]
-
 MODEL: Final = "emulator"
-FAULTS: Final[tuple[Fault, ...]] = ("cut", "hold", "garbage", "error", "buffer")
-
-FAILURE: Final = "internal_error"
 _LONGEST_MESSAGE: Final = 300
 _ANY_KEY: Final = "Any word is a key here, unless it begins with 'invalid'."
 _ERRORS: Final[Mapping[str, tuple[int, str, Mapping[str, str]]]] = {
@@ -59,7 +51,6 @@ _ERRORS: Final[Mapping[str, tuple[int, str, Mapping[str, str]]]] = {
     "method_not_allowed": (405, "Use POST.", {"Allow": "POST"}),
     "unsupported_media_type": (415, "Send Content-Type: application/json.", {}),
     "invalid_request": (400, "", {}),
-    FAILURE: (500, "The emulator was told to fail here.", {}),
 }
 """Status, message and further headers of each error, by its name."""
 
@@ -73,12 +64,6 @@ class Settings:
         cost: the cost of a request in credits.
         delay: seconds between two fragments of a stream.
         now: a fixed time for the clock, aware; ``None`` is the real clock.
-        fault: the fault of accepted requests; ``None`` for none. ``cut`` closes the connection,
-            ``hold`` sends no more and keeps it open, ``garbage`` sends bytes that are not JSON and
-            goes on, ``error`` is a server failure (status 500, or an error object inside a
-            stream), ``buffer`` sends everything at once at the end.
-        fault_after: the number of fragments sent before the fault; 0 is after the headers, -1
-            before them. A fragment of a JSON reply is 16 bytes.
 
     Raises:
         InputError: a value makes no sense.
@@ -88,8 +73,6 @@ class Settings:
     cost: int = 1
     delay: float = 0.0
     now: datetime | None = None
-    fault: Fault | None = None
-    fault_after: int = 0
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -98,8 +81,6 @@ class Settings:
             (self.cost >= 0, "cost is 0 or more"),
             (0 <= self.delay < math.inf, "delay is a number of seconds, 0 or more"),
             (self.now is None or self.now.tzinfo is not None, "now is a time with a zone"),
-            (self.fault is None or self.fault in FAULTS, f"fault is one of {', '.join(FAULTS)}"),
-            (self.fault_after >= -1, "fault_after is -1 or more"),
         ):
             if not good:
                 raise InputError(f"The emulator's {want}.")
@@ -154,14 +135,12 @@ class HttpResponse:
             headers go with the first piece, which may be empty. ``None`` sends no more and keeps
             the connection; a :exc:`ConnectionAbortedError` closes it.
         pause: seconds between two pieces.
-        wait: seconds before the first piece.
     """
 
     status: int
     headers: Mapping[str, str]
     pieces: Iterable[bytes | None]
     pause: float = 0.0
-    wait: float = 0.0
 
 
 class _ErrorResponse(Exception):  # noqa: N818 - no error of this program, but a response
@@ -196,10 +175,9 @@ def respond(
         key = _key(request)
         account = _at(now, accounts.get(key))
         asked = _parsed(request)
-        _fail_on_demand(asked, settings)
         if account.used < settings.credits:
             account = replace(account, used=account.used + settings.cost)
-            response = _with_fault(_accepted(asked, settings), settings)
+            response = _accepted(asked, settings)
         else:
             body = _used_up(account, settings)
             response = _json(HTTPStatus.TOO_MANY_REQUESTS, body.to_json())
@@ -273,12 +251,6 @@ def _parsed(request: HttpRequest) -> Request:
     raise _ErrorResponse("invalid_request", message[:_LONGEST_MESSAGE])
 
 
-def _fail_on_demand(request: Request, settings: Settings) -> None:
-    """Raise the server failure that the settings demand, unless it belongs inside a stream."""
-    if settings.fault == "error" and (settings.fault_after < 0 or not request.stream):
-        raise _ErrorResponse(FAILURE)
-
-
 def _at(now: datetime, account: Account | None) -> Account:
     """Return an account at a time: without one, or after its reset, a fresh account."""
     if account is not None and now < account.resets_at:
@@ -333,44 +305,3 @@ def _events(completion: replies.Completion) -> Iterator[bytes]:
         yield sse.encode_event(Chunk(fragment, model=MODEL).to_json())
     yield sse.encode_event(Chunk(last, **_facts(completion)).to_json())
     yield sse.encode_done()
-
-
-_SLICE: Final = 16
-"""Bytes of a JSON reply that count as one fragment."""
-_GARBAGE: Final = b'data: {"choices": \xff\n\n'
-"""Event of a stream that is neither UTF-8 nor JSON."""
-
-
-def _with_fault(response: HttpResponse, settings: Settings) -> HttpResponse:
-    """Return an accepted response with the fault that the settings demand."""
-    if settings.fault is None:
-        return response
-    is_stream = "Content-Length" not in response.headers
-    if settings.fault == "buffer":
-        held = [piece or b"" for piece in response.pieces]
-        return replace(response, pieces=(b"".join(held),), wait=response.pause * len(held))
-    pieces = response.pieces if is_stream else _slices(b"".join(filter(None, response.pieces)))
-    return replace(response, pieces=_faulty(iter(pieces), settings, is_stream=is_stream))
-
-
-def _faulty(
-    pieces: Iterator[bytes | None], settings: Settings, *, is_stream: bool
-) -> Iterator[bytes | None]:
-    """Yield the pieces of a response up to its fault, and what comes then."""
-    if settings.fault_after >= 0:
-        yield b""
-    yield from islice(pieces, max(0, settings.fault_after))
-    match settings.fault:
-        case "garbage":
-            yield _GARBAGE if is_stream else b"\xff" * len(next(pieces, None) or b"")
-            yield from pieces
-        case "error":
-            yield sse.encode_event(_ErrorResponse(FAILURE).body.to_json())
-        case "hold":
-            yield None
-        case _:
-            raise ConnectionAbortedError
-
-
-def _slices(body: bytes) -> Iterator[bytes | None]:
-    return (body[start : start + _SLICE] for start in range(0, len(body), _SLICE))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from logged import Emulator
+from logged import Emulator, Settings
 from playwright.sync_api import Locator, Page
 from rig import Book, wait
-
-from chatmagic.emulator.server import Settings
 
 LOAD: Final = "%load_ext chatmagic"
 PANEL: Final = "%chat_panel"

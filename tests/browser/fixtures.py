@@ -10,11 +10,9 @@ from typing import Final
 
 import pytest
 import serving
-from logged import Emulator
+from logged import Emulator, Settings
 from rig import Book, Front, Tabs
 from serving import Server
-
-from chatmagic.emulator.server import Settings
 
 TABS: Final = pytest.StashKey[Tabs]()
 NEEDED = ("playwright", "jupyterlab", "notebook")

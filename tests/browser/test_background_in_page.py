@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from logged import Emulator
+from logged import Emulator, Settings
 from rig import Book
-
-from chatmagic.emulator.server import Settings
 
 LOAD = "%load_ext chatmagic"
 ASKING = "document.querySelectorAll('.chatmagic-asking')"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from logged import Emulator
+from logged import Emulator, Settings
 from rig import Book, cell, wait
 
 Open = Callable[..., Book]
@@ -147,7 +147,7 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     assert book.js(f"return {STATUS}.getAttribute('role')") == "status"
     book.run(2)
     wait(book.page, "said => said.length >= 2", arg=said)
-    service.settings = type(service.settings)(fault="error", fault_after=-1)
+    service.settings = Settings(fault="error", fault_after=-1)
     failed = book.run(2)
     wait(book.page, "said => said.length >= 3", arg=said)
     started, complete, error = said.json_value()
@@ -265,7 +265,7 @@ def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -
     other = lab(["1"])
     other.js("await panel.sessionContext.changeKernel({id: given})", kernel)
     book.activate()
-    service.settings = type(service.settings)(fault="hold", fault_after=12)
+    service.settings = Settings(fault="hold", fault_after=12)
     said = book.listen()
     assert book.js(f"return {STATUS}.textContent") == ""
     book.start(1)

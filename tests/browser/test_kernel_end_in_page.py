@@ -8,10 +8,8 @@ from collections.abc import Callable
 
 import pytest
 from chat import LOAD
-from logged import Emulator
+from logged import Emulator, Settings
 from rig import Book
-
-from chatmagic.emulator.server import Settings
 
 Open = Callable[..., Book]
 

@@ -6,11 +6,9 @@ import json
 from collections.abc import Callable
 
 from chat import HELD, LOAD, PANEL, Chat
-from logged import Emulator
+from logged import Emulator, Settings
 from rig import Book, wait
 from test_bridge_in_page import ask, bodies, bridged, turns
-
-from chatmagic.emulator.server import Settings
 
 SPEAK = ".chatmagic-panel [role=status], #chatmagic-status"
 

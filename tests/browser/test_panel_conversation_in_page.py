@@ -6,11 +6,9 @@ import json
 from collections.abc import Callable
 
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard, prompts
-from logged import Emulator
+from logged import Emulator, Settings
 from nbconvert import HTMLExporter
 from rig import Book, cell, wait
-
-from chatmagic.emulator.server import Settings
 
 DRAFT = """words => window.heard.some(([direction, data]) =>
   direction === 'send' && data.method === 'update' && data.state.draft === words)"""

@@ -5,18 +5,12 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard
 from contrast import CONTRAST
+from logged import Emulator, Settings
 from playwright.sync_api import Locator
 from rig import Book, wait
-
-from chatmagic.emulator.server import Settings
-
-if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator
-
 
 LEFT_TO_RIGHT = """node => {
   document.documentElement.dir = 'rtl';

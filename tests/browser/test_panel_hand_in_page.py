@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts
-from logged import Emulator
+from logged import Emulator, Settings
 from rig import Book, wait
-
-from chatmagic.emulator.server import Settings
 
 SLOW = Settings(delay=0.1)
 AT_END = "node => node.scrollHeight - node.scrollTop - node.clientHeight < 2"

@@ -8,10 +8,8 @@ from typing import Final
 
 import loopback
 from contrast import CONTRAST
-from logged import Emulator
+from logged import Emulator, Settings
 from rig import Book, wait
-
-from chatmagic.emulator.server import Settings
 
 Open = Callable[..., Book]
 

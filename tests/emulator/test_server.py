@@ -19,9 +19,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
-from logged import Emulator, LoggedRequest
+from logged import Emulator, LoggedRequest, Settings
 
-from chatmagic.emulator.server import FRESH, HOST, Settings, serve
+from chatmagic.emulator.server import FRESH, HOST, serve
 from chatmagic.errors import InputError
 
 PATH = "/v1/chat/completions"
@@ -284,7 +284,7 @@ def test_an_interpreter_ends_without_stop() -> None:
     code = """
 import http.client
 from chatmagic.emulator.server import *
-connection = http.client.HTTPConnection(Emulator(Settings(fault="hold")).start()[7:])
+connection = http.client.HTTPConnection(Emulator(Settings(delay=60)).start()[7:])
 body = '{"messages": [{"role": "user", "content": "x"}], "stream": true}'
 connection.request("POST", "/v1/chat/completions?api_key=k", body,
                    {"Content-Type": "application/json"})

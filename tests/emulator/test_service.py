@@ -13,7 +13,6 @@ import pytest
 from chatmagic._json import timestamp
 from chatmagic.emulator.service import (
     Account,
-    Fault,
     HttpRequest,
     HttpResponse,
     Settings,
@@ -251,16 +250,6 @@ def test_each_key_is_its_own_account() -> None:
     assert before == used(100)
 
 
-@pytest.mark.parametrize(("stream", "after"), [(False, 0), (False, 5), (True, -1)])
-def test_a_server_failure_is_500_with_the_documented_body(*, stream: bool, after: int) -> None:
-    """A failure before the reply is an error response, and costs nothing."""
-    settings = Settings(fault="error", fault_after=after)
-    request = call({"messages": ASKED, "stream": stream})
-    given, accounts = respond(request, used(1), settings, NOW)
-    assert (given.status, accounts) == (500, used(1))
-    assert body_of(given)["error"] == "internal_error"
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -269,80 +258,9 @@ def test_a_server_failure_is_500_with_the_documented_body(*, stream: bool, after
         {"delay": -0.1},
         {"delay": float("nan")},
         {"now": datetime(2026, 1, 1)},  # noqa: DTZ001 - the zone is what is missing
-        {"fault": "fire"},
-        {"fault_after": -2},
     ],
 )
 def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
     """A value out of its range is told in one line that names it."""
     with pytest.raises(InputError, match=next(iter(wrong))):
         replace(PLAIN, **wrong)
-
-
-FRAGMENTS = ["one ", "two ", "three"]
-CUT = "cut"
-
-
-def done(fault: Fault | None, after: int = 0, *, stream: bool = True) -> list[Any]:
-    """Give what the server does for a reply of three words; a cut connection is the last."""
-    body = {"messages": [{"role": "user", "content": f"echo:{''.join(FRAGMENTS)}"}]}
-    asked = call({**body, "stream": stream})
-    given, _ = respond(asked, {}, Settings(fault=fault, fault_after=after), NOW)
-    seen: list[Any] = []
-    try:
-        seen.extend(given.pieces)
-    except ConnectionAbortedError:
-        seen.append(CUT)
-    return seen
-
-
-@pytest.mark.parametrize(("fault", "mark"), [("cut", CUT), ("hold", None)])
-@pytest.mark.parametrize("after", [-1, 0, 1, 3])
-def test_cut_and_hold_stand_after_the_fragments_asked_for(
-    fault: Fault, mark: str | None, after: int
-) -> None:
-    """The headers go out, then the fragments, then the fault; with -1 not even the headers."""
-    assert done(fault, after) == [
-        *([b""] if after >= 0 else []),
-        *done(None)[: max(after, 0)],
-        mark,
-    ]
-
-
-def test_garbage_stands_inside_the_stream() -> None:
-    """An event that is neither UTF-8 nor JSON comes between two good ones."""
-    good = done(None)
-    pieces = done("garbage", 1)
-    assert [*pieces[1:2], *pieces[3:]] == good
-    assert pieces[2] == b'data: {"choices": \xff\n\n'
-
-
-def test_error_ends_the_stream_with_an_error_object() -> None:
-    """A stream that fails says so in an event, and has no end."""
-    *rest, last = done("error", 2)
-    assert rest == [b"", *done(None)[:2]]
-    assert json.loads(last.removeprefix(b"data: "))["error"] == "internal_error"
-
-
-def test_buffer_waits_for_everything() -> None:
-    """The pauses pass first, then all comes at once."""
-    settings = Settings(fault="buffer", delay=0.5)
-    given, _ = respond(call({"messages": ASKED, "stream": True}), {}, settings, NOW)
-    assert (list(given.pieces), given.wait) == ([b"".join(done(None))], 2.0)
-
-
-def test_a_json_reply_is_cut_inside() -> None:
-    """A JSON reply counts 16 bytes as a fragment, and garbage keeps its length."""
-    (body,) = done(None, stream=False)
-    assert done("cut", 1, stream=False) == [b"", body[:16], CUT]
-    garbled = b"".join(done("garbage", 1, stream=False))
-    assert len(garbled) == len(body)
-    assert garbled[16:32] == b"\xff" * 16
-
-
-def test_a_refused_request_meets_no_fault() -> None:
-    """Only accepted requests fail on demand, so a test knows what it tests."""
-    settings = Settings(fault="cut", fault_after=-1)
-    given, _ = respond(HttpRequest("GET", "/"), {}, settings, NOW)
-    (piece,) = given.pieces
-    assert piece

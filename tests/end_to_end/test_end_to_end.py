@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from comms import Widgets, Wire
-from logged import Emulator
+from logged import Emulator, Settings
 from panel_views import PATIENCE, View
 from shells import Shell, alone
 
 import chatmagic
-from chatmagic.emulator.server import Settings
 from chatmagic.session.events import Ended
 
 KEY = "sk-end-to-end-2f9d"

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from kernels import Kernel, kernel
-from logged import Emulator
+from logged import Emulator, Settings
 
-from chatmagic.emulator.server import Settings
 from chatmagic.errors import GOES_ON
 
 KEY = "sk-kernel-5f1c0b7e"

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from asking import PATIENCE, Seen, prompts, stop
 from environments import GivenEnvironment
-from logged import Emulator
+from logged import Emulator, Settings
 from loopback import Server, document, playing
 from served import left
 from shells import FIXED, KEY
@@ -48,9 +48,6 @@ from chatmagic.session.budget import Budget
 from chatmagic.session.events import Ask, Changed, Event, Fragment
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from chatmagic.emulator.server import Settings
 
 
 def test_asking_goes_on(session: Session, emulator: Emulator) -> None:

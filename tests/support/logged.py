@@ -1,4 +1,4 @@
-"""Emulator that keeps a log of the requests it got, and of how each ended."""
+"""Emulator with faults on demand, which keeps a log of its requests and of how each ended."""
 
 from __future__ import annotations
 
@@ -6,11 +6,34 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Literal
 
-from chatmagic.emulator import server
-from chatmagic.emulator.service import HttpRequest, HttpResponse, Settings, keys_given
+from chatmagic.emulator import server, service
+from chatmagic.emulator.service import HttpRequest, HttpResponse, keys_given
 from chatmagic.protocol.auth import Auth
+
+Fault = Literal["cut", "hold", "garbage", "error"]
+
+ERROR = json.dumps(
+    {"error": "internal_error", "message": "The emulator was told to fail."}
+).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(service.Settings):
+    """Behaviour of the emulator, with a failure that was seen in a service or a proxy before it.
+
+    Args:
+        fault: the fault of accepted requests; ``None`` for none. ``cut`` closes the connection,
+            ``hold`` sends no more and keeps it open, ``garbage`` sends bytes that are not JSON,
+            ``error`` is a server failure (status 500, or an error object inside a stream).
+        fault_after: the number of fragments sent before the fault; 0 is after the headers, -1
+            before them. A fragment of a JSON reply is 16 bytes.
+    """
+
+    fault: Fault | None = None
+    fault_after: int = 0
 
 
 @dataclass(slots=True)
@@ -42,22 +65,27 @@ class LoggedRequest:
 
 
 class Emulator(server.Emulator):
-    """Emulator with a log.
+    """Emulator with faults on demand and a log.
 
     Attributes:
         requests: the requests it got, oldest first.
         at_once: set, what is left of each stream comes in one piece.
     """
 
-    def __init__(self, settings: Settings | None = None, port: int = 0) -> None:
+    def __init__(self, settings: service.Settings | None = None, port: int = 0) -> None:
         """Prepare; nothing listens before :meth:`start`."""
-        super().__init__(settings, port)
+        super().__init__(settings or Settings(), port)
         self.requests: list[LoggedRequest] = []
         self.at_once = threading.Event()
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Return the response to one request, and log both."""
+        before = self.accounts
         response = super().respond(request)
+        settings = self.settings
+        if isinstance(settings, Settings) and settings.fault and response.status == 200:
+            response = _with_fault(response, settings)
+            self.accounts = before if response.status == 500 else self.accounts
         own = {"authorization", "x-api-key"}
         logged = LoggedRequest(
             method=request.method,
@@ -91,6 +119,38 @@ class Emulator(server.Emulator):
         except GeneratorExit:
             logged.outcome = "hung up"
             raise
+
+
+def _with_fault(response: HttpResponse, settings: Settings) -> HttpResponse:
+    """Return an accepted response with its fault."""
+    if "Content-Length" not in response.headers:
+        pieces = iter(response.pieces)
+    else:
+        body = b"".join(filter(None, response.pieces))
+        pieces = (body[start : start + 16] for start in range(0, len(body), 16))
+    if settings.fault == "error" and (
+        settings.fault_after < 0 or "Content-Length" in response.headers
+    ):
+        own = {"Content-Type": "application/json", "Content-Length": str(len(ERROR))}
+        return HttpResponse(500, {**response.headers, **own}, (ERROR,))
+    return replace(response, pieces=_faulty(pieces, settings))
+
+
+def _faulty(pieces: Iterator[bytes | None], settings: Settings) -> Iterator[bytes | None]:
+    """Yield the pieces of a response up to its fault, and what comes then."""
+    if settings.fault_after >= 0:
+        yield b""
+    yield from islice(pieces, max(0, settings.fault_after))
+    match settings.fault:
+        case "garbage":
+            yield b'data: {"choices": \xff\n\n'
+            yield from pieces
+        case "error":
+            yield b"data: %b\n\n" % ERROR
+        case "hold":
+            yield None
+        case _:
+            raise ConnectionAbortedError
 
 
 def _parsed(body: bytes) -> Any:

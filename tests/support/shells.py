@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from logged import Emulator
+from logged import Emulator, Settings
 from traitlets.config import Config
 
 from chatmagic import _startup
@@ -25,7 +25,6 @@ from chatmagic.client import config as client_config
 from chatmagic.client import config as settings
 from chatmagic.client import keys
 from chatmagic.emulator import server
-from chatmagic.emulator.server import Settings
 from chatmagic.jupyter.cells.execution import HOSTS
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.session import current

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from comms import page_comms
-from logged import Emulator
+from logged import Emulator, Settings
 from shells import Shell, alone, left
 
-from chatmagic.emulator.server import Settings
 from chatmagic.jupyter.commands import code as module
 
 REPLY = "One:\n```python\nx = 1\n```\nthen\n```bash\nls\n```\n"

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import comm
 import pytest
 from comms import PageComm, page_comms
-from logged import Emulator
+from logged import Emulator, Settings
 from shells import Shell, alone
 
 from chatmagic.archive.output import AT_LIMIT
@@ -22,7 +22,6 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation.cell_order import PageCell, PageReport
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.turn import Turn
-from chatmagic.emulator.server import Settings
 from chatmagic.errors import ServiceError
 from chatmagic.jupyter.page import bridge as module
 from chatmagic.jupyter.page import drawing

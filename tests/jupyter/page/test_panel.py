@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from comms import Widgets, Wire
-from logged import Emulator
+from logged import Emulator, Settings
 from loopback import DONE, Peer, document, event, head, stream, wait_for
 from message_types import conforms
 from panel_views import (
@@ -37,7 +37,6 @@ from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.steering import ThreadStart
-from chatmagic.emulator.server import Settings
 from chatmagic.errors import ReplyFormatError
 from chatmagic.jupyter.page import drawing, messages, panel
 from chatmagic.jupyter.page.drawing import DrawingLoop
