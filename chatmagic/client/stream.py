@@ -75,13 +75,11 @@ class CreditState:
         credits: the last figures that any answer gave; ``None`` before the first.
         received_at: the time here when the answer with ``credits`` came.
         requests: how many requests are left, from the latest answer that has such a figure.
-        lacks_usage: whether the latest reply was streamed by a service without token counts.
     """
 
     credits: Credits | None = None
     received_at: datetime | None = None
     requests: RequestLimit | None = None
-    lacks_usage: bool = False
 
 
 class CreditTracker:
@@ -108,14 +106,6 @@ class CreditTracker:
         """
         if (requests := crediting.request_limit(exchange.headers, came_at(exchange))) is not None:
             self.state = replace(self.state, requests=requests)
-
-    def note_usage(self, *, lacks_usage: bool) -> None:
-        """Note whether a service's stream came without token counts.
-
-        Args:
-            lacks_usage: whether a stream that was asked for them ended without any.
-        """
-        self.state = replace(self.state, lacks_usage=lacks_usage)
 
 
 def came_at(exchange: Exchange) -> datetime:
@@ -263,8 +253,6 @@ class ReplyStream:
                 self._advised(error, exchange)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
-        is_live_stream = self._request.stream and exchange.origin == "live"
-        self._tracker.note_usage(lacks_usage=is_live_stream and self._builder.facts.usage is None)
 
     def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
         """Add what can be done about the connection to the error of an answer."""

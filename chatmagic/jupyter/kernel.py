@@ -37,8 +37,6 @@ class Kernel(ConfiguredEnvironment, Environment):
         """Choose nothing yet; loads nothing and starts nothing."""
         super().__init__(settings)
         self.shell = shell
-        self.has_told_of_usage = False
-        """Whether a line has said how to get token counts; it is said once."""
         self.shown: tuple[str | None, Reply] | None = None
         """The reply that was shown last, and the execution that showed it."""
         self.background = Background()

@@ -26,9 +26,6 @@ from chatmagic.session.ledger import EMULATOR, service_of
 
 _OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget", "stream"])
 """The settings that ``%chat`` alone tells in rows of their own, or not at all."""
-NO_TOKENS: Final = (
-    "Tokens: the last reply reported none. %config ChatMagics.stream_usage = True asks for them."
-)
 CASSETTE_MODES: Final = {
     "record": "what is recorded is answered from it; what is new is asked, and saved",
     "replay": "nothing is sent, no key is needed",
@@ -94,14 +91,11 @@ class Status:
         return gauge.large(state.credits, self.kernel.session.took, now=self._now(state))
 
     def _notes(self, state: CreditState, now: datetime) -> list[str]:
-        """Return the lines under the credits: requests left, tokens, a replay."""
-        kernel, notes = self.kernel, []
+        """Return the lines under the credits: requests left, a replay."""
+        notes = []
         if state.requests is not None:
             notes.append(crediting.request_line(state.requests, now))
-        if state.lacks_usage and not (kernel.settings.stream_usage or kernel.has_told_of_usage):
-            kernel.has_told_of_usage = True
-            notes.append(NO_TOKENS)
-        replayed = _replay_words(kernel)
+        replayed = _replay_words(self.kernel)
         return notes if replayed is None else [*notes, replayed]
 
     def summary(self) -> tuple[str, str]:

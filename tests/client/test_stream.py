@@ -936,16 +936,3 @@ def test_requests_left_come_with_every_answer_and_are_no_credits() -> None:
             seen.append(told and (told.limit, told.remaining))
         assert client.credits is None
     assert seen == [None, (100, 93), (100, 93), (None, 0)]
-
-
-@pytest.mark.parametrize("usage", [b"", b'data: {"choices":[],"usage":{"total_tokens":9}}\n\n'])
-def test_a_stream_without_tokens_is_known(usage: bytes) -> None:
-    """Most servers tell them only where they are asked for; a whole answer has its own."""
-    script = playing(stream(*HELLO[:2], usage, HELLO[2]), document({"choices": WHOLE["choices"]}))
-    with served(script) as (client, _):
-        assert not client.credit_tracker.state.lacks_usage
-        with client.stream(ASK) as replying:
-            list(replying)
-        assert client.credit_tracker.state.lacks_usage is not bool(usage)
-        client.complete(ASK)
-        assert not client.credit_tracker.state.lacks_usage

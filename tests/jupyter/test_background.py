@@ -245,13 +245,6 @@ def test_what_fails_unsent_fails_the_cell_itself(
     assert len(emulator.requests) == 2
 
 
-def test_without_an_address_the_cell_itself_fails(bare: Shell) -> None:
-    """At once, and each time."""
-    for cell in "ab":
-        ran = bare.fails(ASK, cell=cell)
-        assert ran.traceback[0].startswith("ConnectError: Not connected yet.")
-
-
 def test_a_failure_fails_the_next_question_once(shell: Shell, emulator: Emulator) -> None:
     """Its own cell says why there is no reply; the next one fails unsent and names it."""
     shell.page("%%chat\necho:a", "a")
@@ -396,20 +389,6 @@ def test_the_commands_wait_too(
         ran = shell.page(code, "b")
     assert shell["reply"].state == "complete"
     assert shows is None or shows in ran.texts[0]
-
-
-def test_a_quote_of_stale_cells_waits(
-    shell: Shell, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It counts what the reply makes stale that is under way."""
-    gate.is_open.set()
-    shell.page("%chat echo:one", "a")
-    shell.page("%chat echo:two", "b")
-    gate.is_open.clear()
-    shell.page(ASK, "a")
-    at_waiting(monkeypatch, gate.is_open.set)
-    ran = shell.page("%chat_retry --stale", "r")
-    assert "1 turn is stale: " in ran.texts[-1]
 
 
 class Mute(views.Live):

@@ -120,41 +120,23 @@ def test_requests_left_are_shown_beside_the_credits_alone(
         assert "credits: unknown" in shown.texts[0].casefold()
 
 
-def test_how_to_be_told_of_tokens_is_said_once(
+def test_tokens_are_asked_for_where_that_is_set(
     bare: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a stream told none; and never by a reply, whose output would be another one."""
+    """With a stream alone; a whole answer has its own."""
     usage = b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}\n\n'
     script = playing(
-        stream(event("hi"), DONE),
         stream(event("hi"), DONE),
         stream(event("hi"), usage, DONE),
         document({"choices": [{"message": {"content": "hi"}}]}),
     )
-    how = "%config ChatMagics.stream_usage = True"
     with Server(script) as server:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
         monkeypatch.setenv("CHATMAGIC_AUTH", "none")
-        assert how not in bare.do("%chat_credits").texts[0]
-        assert how not in bare.machine("%chat hello").html
-        assert how in bare.do("%chat_credits").texts[0]
-        assert how not in bare.do("%chat_credits").texts[0]
         bare.machine("%chat hello")
-        assert how not in bare.do("%chat_credits").texts[0]
-        assert "stream_usage" not in bare.do("%chat").texts[0]
-        bare.do(how)
+        bare.do("%config ChatMagics.stream_usage = True")
         assert "stream_usage = True" in bare.do("%chat").texts[0]
         assert "3 + 5 tokens" in bare.machine("%chat hello").html
         bare.machine("%chat --no-stream hello")
     asked = [request.body.get("stream_options") for request in server.asked]
-    assert asked == [None, None, {"include_usage": True}, None]
-
-
-def test_who_asks_for_tokens_is_told_no_more(bare: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some servers tell none however they are asked."""
-    with Server(playing(stream(event("hi"), DONE))) as server:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
-        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
-        bare.do("%config ChatMagics.stream_usage = True")
-        bare.machine("%chat hello")
-        assert "stream_usage" not in bare.do("%chat_credits").texts[0]
+    assert asked == [None, {"include_usage": True}, None]

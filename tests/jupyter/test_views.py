@@ -109,25 +109,9 @@ def until(page: Page, there: Callable[[], bool]) -> None:
         page.news.clear()
 
 
-def test_once_is_one_display(page: Page) -> None:
-    """A machine is sent one display, at the end, with everything."""
-    view = views.Once()
-    view.waiting("cell [3]")
-    view.began(["sent the last 2 of 5 turns"])
-    view.fragment("# Tit")
-    assert page.messages == []
-    view.ended(answer())
-    (message,) = page.messages
-    assert message["kind"] == "display"
-    assert (message["data"], message["metadata"]) == output.of_turn(REPLY, answer().record)
-    assert message["id"] is None
-
-
 def test_live_ends_as_once(page: Page, loop: DrawingLoop) -> None:
     """Data and metadata of the last update are those of the one display, and nothing else."""
     live = Cell(loop)
-    live.waiting("cell [3]")
-    live.began(["sent the last 2 of 5 turns"])
     for line in REPLY.text.splitlines(keepends=True):
         live.fragment(line)
     live.ended(answer())
@@ -220,18 +204,6 @@ def test_a_page_that_went_away(
     assert left(page.messages)[0]["data"]["text/plain"] == REPLY.text
 
 
-def test_ending_twice_shows_one(page: Page, loop: DrawingLoop) -> None:
-    """A last state that was interrupted is drawn again in its place."""
-    live = Cell(loop)
-    live.began([])
-    live.ended(answer())
-    live.ended(answer())
-    assert len(left(page.messages)) == 1
-    late = Cell(loop)
-    late.ended(answer())
-    assert len(left(page.messages)) == 2
-
-
 MARK = views.WAITING
 OVER_THE_MARK = f"\r{' ' * len(MARK)}\r"
 
@@ -299,43 +271,6 @@ def test_printed_text_makes_no_links_but_of_the_web(
     assert "data:" not in said
 
 
-def test_a_terminal_is_printed_the_exact_text(
-    page: Page, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It makes no links of its own, so what is copied from it is what the model wrote."""
-    del page
-    view = views.Printed()
-    view.began([])
-    view.fragment("data")
-    view.fragment(":")
-    view.fragment(" 1")
-    view.ended(answer(replace(REPLY, text="data: 1")))
-    assert "data: 1\n" in capsys.readouterr().out
-
-
-def test_printing_once(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
-    """With ``stream = off`` a terminal is printed everything at the end."""
-    view = views.Printed(once=True)
-    view.began([])
-    view.fragment("# Ti")
-    assert capsys.readouterr().out == MARK
-    view.ended(answer())
-    said = capsys.readouterr().out
-    assert said.startswith(f"{OVER_THE_MARK}{REPLY.text}\n\n(42 of 100 credits left")
-    assert page.messages == []
-
-
-def test_a_failed_ask_takes_its_mark_away(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
-    """A terminal is left as it was, once."""
-    view = views.Printed()
-    view.failed()
-    view.began([])
-    view.failed()
-    view.failed()
-    assert capsys.readouterr().out == f"{MARK}{OVER_THE_MARK}"
-    assert page.messages == []
-
-
 @pytest.mark.parametrize("once", [False, True])
 def test_a_pipe_gets_the_text_alone(
     page: Page, capsys: pytest.CaptureFixture[str], *, once: bool
@@ -352,36 +287,6 @@ def test_a_pipe_gets_the_text_alone(
     assert said.startswith(f"{REPLY.text}\n\n(42 of 100 credits left")
     assert "\r" not in said
     assert page.messages == []
-
-
-def test_the_text_is_exact() -> None:
-    """``text/plain`` is the reply, character for character; the HTML is a named group."""
-    for text in (REPLY.text, HOSTILE, "", "  lead\n\n\ttrail \r\n", "\u2028é🎉"):
-        found = output.bundle(replace(REPLY, text=text))
-        assert found["text/plain"] == text
-        assert list(found) == ["text/html", "text/markdown", "text/plain"]
-        assert found["text/html"].startswith('<div class="chatmagic mathjax_ignore ')
-
-
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "<script>alert(1)</script>",
-        "<img src=x onerror=alert(1)>",
-        "![x](https://example.org/beacon.png)",
-        "[x](javascript:alert(1))",
-        '<a data-commandlinker-command="x">go</a>',
-        "</div></div><base href=//example.org>",
-    ],
-)
-def test_the_html_is_safe(attack: str) -> None:
-    """Nothing that a service says becomes a tag of its own: text, refusal or finish reason."""
-    found = output.bundle(
-        replace(REPLY, text=attack, refusal=attack, finish_reason=attack, state="cut off")
-    )["text/html"]
-    for tag in ("<script", "<img", "<base", 'javascript:alert(1)"', "<a data-"):
-        assert tag not in found
-    assert found.count("<div") == found.count("</div>")
 
 
 @pytest.mark.parametrize(
