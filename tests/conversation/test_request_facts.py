@@ -51,21 +51,13 @@ def test_a_value_has_a_name_for_people() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"text": "2"},
-        {"size": None},
-        {"size": 2},
-        {"size": -1},
-        {"sha256": "?"},
-        {"expression": 1},
-        {"kind": "?"},
-    ],
+    ("name", "item"),
+    [("text", "2"), ("size", None), ("size", 2), ("size", -1), ("sha256", "?"), ("kind", "?")],
 )
-def test_a_damaged_value_is_refused(changes: dict[str, Any]) -> None:
+def test_a_damaged_value_is_refused(name: str, item: object) -> None:
     """Each field has its own kind of value, and the text is what the digest says."""
     with pytest.raises(ValueError, match="its"):
-        Value.from_json({**Value.of_text("x", "1").to_json(), **changes})
+        Value.from_json({**Value.of_text("x", "1").to_json(), name: item})
     with pytest.raises(ValueError, match="JSON object"):
         Value.from_json([])
 
@@ -91,17 +83,10 @@ def test_what_was_set_is_kept_and_read_again(given: dict[str, Any], kept: dict[s
 @pytest.mark.parametrize(
     "told",
     [
-        None,
-        [],
-        "last",
-        {"max_tokens": True},
-        {"max_tokens": 1.5},
-        {"max_tokens": "x"},
-        {"history": "yes"},
-        {"temperature": float("inf")},
-        {"temperature": "1"},
-        {"last": -1},
-        {"stream": 1},
+        *(None, [], "last"),
+        *({"max_tokens": wrong} for wrong in (True, 1.5, "x", "9" * 401)),
+        *({"temperature": wrong} for wrong in (float("inf"), float("nan"), 10**400, "1")),
+        *({"history": "yes"}, {"stream": 1}, {"last": -1}),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(told: object) -> None:
