@@ -76,12 +76,10 @@ class Client:
         transport: Transport | None = None,
     ) -> None:
         """Resolve the address and the key; nothing is sent."""
-        key = None
-        if api_key is not None:
-            key = Secret.or_none(api_key)
-            del api_key  # a traceback with its locals shows only a Secret
-            if key is None:
-                raise InputError(config.NO_KEY.format("api_key"))
+        is_given, key = api_key is not None, Secret.or_none(api_key)
+        del api_key  # a traceback with its locals shows only a Secret
+        if is_given:
+            key = config.usable_key(key, "api_key")
         if transport is not None and base_url is None:
             endpoint = Endpoint("https://transport.invalid", auth or "none", key, "transport")
         else:

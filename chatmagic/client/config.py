@@ -9,12 +9,13 @@ name: those of ``servers.toml`` beside this file, and those of the user's own fi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import platformdirs
 
@@ -260,12 +261,22 @@ def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
         InputError: what is set is no key; it is not repeated.
     """
     name, file_name = KEY_VARIABLES
-    warnings: tuple[str, ...] = ()
     if _value(name):
-        key = Secret.or_none(_value(name))
-    else:
-        name = file_name
-        key, warnings = keys.key_in_file(_value(name))
+        return usable_key(Secret.or_none(_value(name)), name), name, ()
+    key, warnings = keys.key_in_file(_value(file_name))
+    return usable_key(key, file_name), file_name, warnings
+
+
+def usable_key(key: Secret | None, name: str) -> Secret:
+    """Return a key, once it is known to be one.
+
+    Args:
+        key: what was given; ``None`` where that cannot be a key.
+        name: where it stands, for a message, which does not repeat it.
+
+    Raises:
+        InputError: it is no key, or stands in quotation marks.
+    """
     if key is None:
         raise InputError(NO_KEY.format(name))
     if key.is_quoted:
@@ -273,7 +284,7 @@ def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
             f"The key in {name} stands in quotation marks. Nothing was sent.",
             hint="Leave the marks out: what read the file took them for a part of the key.",
         )
-    return key, name, warnings
+    return key
 
 
 SERVERS_FILE: Final = "servers.toml"
@@ -290,9 +301,8 @@ def known_server(name: str) -> Server | None:
         InputError: the user's file cannot be read.
     """
     name = name.strip().lower()
-    if not name or "/" in name or name == EMULATOR:
-        return None
-    return next((table[name] for table in server_tables() if name in table), None)
+    is_name = name != "" and "/" not in name and name != EMULATOR
+    return known_servers().get(name) if is_name else None
 
 
 def server_address(name: str) -> str:
@@ -314,19 +324,17 @@ def server_names() -> str:
     Raises:
         InputError: the user's file cannot be read.
     """
-    own, ours = server_tables()
-    names = one_line(", ".join({EMULATOR: None, **ours, **own}), _SHOWN * 4)
-    return f"Known by name: {names}."
+    return f"Known by name: {one_line(', '.join([EMULATOR, *known_servers()]), _SHOWN * 4)}."
 
 
-def server_tables() -> tuple[dict[str, Server], dict[str, Server]]:
-    """Return the servers by name: those of the user's file, which count first, and ours.
+def known_servers() -> dict[str, Server]:
+    """Return the servers by name; those of the user's file count before ours.
 
     Raises:
         InputError: the user's file cannot be read.
     """
     own = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True) / SERVERS_FILE
-    return _read(own), _read(Path(__file__).with_name(SERVERS_FILE))
+    return {**_read(Path(__file__).with_name(SERVERS_FILE)), **_read(own)}
 
 
 def _read(path: Path) -> dict[str, Server]:
@@ -343,10 +351,10 @@ def _read(path: Path) -> dict[str, Server]:
     return {name.lower(): _server(path, name.lower(), value) for name, value in content.items()}
 
 
-def _server(path: Path, name: str, value: object) -> Server:
-    known = {field.name for field in fields(Server)} - {"name"}
-    given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    server = Server(name, **{"base_url": "", **given}) if known >= set(given) else None
+def _server(path: Path, name: str, value: Any) -> Server:
+    server = None
+    with contextlib.suppress(TypeError):  # it is no table, or has other names
+        server = Server(name, **{"base_url": "", **value})
     if (
         server is None
         or not isinstance(server.base_url, str)

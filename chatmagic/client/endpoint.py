@@ -97,14 +97,6 @@ class Endpoint:
         """What tells the requests of one account from those of another."""
         return self.base_url, self.auth, self.key
 
-    def is_same_service(self, other: Endpoint) -> bool:
-        """Return whether both ask the same service with the same key.
-
-        Args:
-            other: another endpoint.
-        """
-        return self.account == other.account
-
     def refuse_no_key(self) -> None:
         """Raise an error where requests need a key and there is none for the address.
 

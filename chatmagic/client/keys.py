@@ -12,7 +12,6 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -40,16 +39,11 @@ class KeyStore:
 
     Args:
         folder: where the private file is.
-        find_keyring: returns the keyring module, or ``None`` without a usable one.
+        keyring: the keyring module; ``None`` without a usable one.
     """
 
     folder: Path
-    find_keyring: Callable[[], Any]
-
-    @property
-    def keyring(self) -> Any:
-        """The keyring module; ``None`` without a usable one."""
-        return self.find_keyring()
+    keyring: Any = None
 
     def load(self, origin: str) -> tuple[Secret, Storage] | None:
         """Return the key that was kept for an origin, and where it was; ``None`` without one.
@@ -178,7 +172,7 @@ class KeyStore:
 def open_store() -> KeyStore:
     """Return the store of this user; its file is in the configuration folder of the system."""
     folder = platformdirs.user_config_path("chatmagic", appauthor=False, roaming=True)
-    return KeyStore(folder, find_keyring)
+    return KeyStore(folder, find_keyring())
 
 
 @cache

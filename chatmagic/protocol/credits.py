@@ -46,7 +46,6 @@ _HTTP_DATE: Final = r"(?a)[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})"
 # A proxy joins repeated headers with commas. The comma inside an HTTP date follows the
 # name of a day, and no value that counts here ends in a small letter.
 _JOINT: Final = r"(?<=[0-9TZ])\s*,\s*"
-_DAY: Final = timedelta(days=1)
 _LONGEST_WINDOW: Final = 366 * 86_400
 _SECONDS_IN: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _AMOUNT: Final = r"(\d{1,9}(?:\.\d{1,9})?)"
@@ -160,11 +159,7 @@ def words(credits: Credits | None) -> str:
         credits: the latest figures; ``None`` is unknown.
     """
     left = left_words(credits)
-    if credits is None:
-        return left
-    if left == "credits unknown" and credits.resets_at is None and credits.lapsed_at is None:
-        return left
-    return f"{left} · {reset_words(credits)}"
+    return left if credits is None else f"{left} · {reset_words(credits)}"
 
 
 def reset_words(credits: Credits | None) -> str:
@@ -252,17 +247,17 @@ def _http_date(text: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimit:
-    """Requests that a server takes in its current window; ``None`` is unknown.
+    """Requests that a server takes in its current window.
 
     Args:
-        limit: requests in the whole window.
+        limit: requests in the whole window; ``None`` is unknown.
         remaining: requests left in it.
-        ends_at: when the window ends, aware, in UTC.
+        ends_at: when the window ends, aware, in UTC; ``None`` is unknown.
         seen_at: the time these figures are of, aware, in UTC.
     """
 
     limit: int | None
-    remaining: int | None
+    remaining: int
     ends_at: datetime | None
     seen_at: datetime
 
@@ -275,13 +270,13 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
         now: the time, aware; counts where the response has no valid ``Date``.
 
     Returns:
-        What is known; ``None`` if no figure is.
+        What is known; ``None`` where not how many are left.
     """
     seen_at = date(headers) or now.astimezone(UTC)
     limit, remaining = (
         _header(headers, f"x-ratelimit-{name}-requests", _figure) for name in ("limit", "remaining")
     )
-    if limit is None and remaining is None:
+    if remaining is None:
         return None
     seconds = _header(headers, "x-ratelimit-reset-requests", _seconds)
     ends_at = None if seconds is None else seen_at + timedelta(seconds=seconds)
@@ -294,12 +289,9 @@ def request_words(window: RequestLimit) -> str:
     Args:
         window: the figures of a response.
     """
-    limit, remaining = window.limit, window.remaining
-    if remaining is None:
-        return f"{limit:,} requests in a window, unknown how many are left"
-    of_limit = "" if limit is None else f" of {limit:,}"
-    unit = "request" if (remaining if limit is None else limit) == 1 else "requests"
-    return f"{remaining:,}{of_limit} {unit} left in this window"
+    if window.limit is None:
+        return f"{counted(window.remaining, 'request')} left in this window"
+    return f"{window.remaining:,} of {counted(window.limit, 'request')} left in this window"
 
 
 def request_line(window: RequestLimit, now: datetime) -> str:
@@ -314,8 +306,7 @@ def request_line(window: RequestLimit, now: datetime) -> str:
         return f"{request_words(window)}."
     if ends_at <= now:
         return "Requests left unknown: the window that was reported has ended."
-    form = "%H:%M:%S" if ends_at - window.seen_at < _DAY else "%Y-%m-%d %H:%M"
-    return f"{request_words(window)}, until {ends_at:{form}} UTC."
+    return f"{request_words(window)}, until {ends_at:%Y-%m-%d %H:%M:%S} UTC."
 
 
 def _seconds(text: str) -> int | None:

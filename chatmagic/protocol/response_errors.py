@@ -46,7 +46,6 @@ BODY_BYTES: Final = 65_536
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 
 _LONGEST_PATH: Final = 60
-_LONG_WAIT: Final = 2 * 86_400
 _SOON: Final = timedelta(minutes=1)
 _AFTER: Final = "Ask again after the reset."
 _WAIT: Final = "Wait before you ask again, or look at the account's limits."
@@ -154,7 +153,7 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
     status = answer.status
     text = body_text(body, answer.headers)
     error_body = read_error(text) or ErrorBody()
-    quote = quoted_error(error_body, text, answer.headers, answer.key)
+    quote = quoted_error(error_body, text, answer.key)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
     at = f"(HTTP {status})"
     is_plain = answer.base_url[:5].lower() == "http:"
@@ -179,17 +178,16 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
         error_body: the error as it stands there.
         begun: whether a part of the reply had come before it.
     """
-    quote = quoted_error(error_body, "", answer.headers, answer.key)
+    quote = quoted_error(error_body, "", answer.key)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
-    status, at = answer.status, f"(HTTP {answer.status})"
-    if error_body.status is not None:
-        status, at = error_body.status, f"(error {error_body.status}, HTTP {answer.status})"
+    own = "" if error_body.status is None else f"error {error_body.status}, "
+    at = f"({own}HTTP {answer.status})"
     if begun:
         error: ChatError = CutOffError(
             f"The service ended the reply with an error{quote}.", hint=WHAT_CAME_IS_KEPT
         )
     elif error_body.is_rate_limit or error_body.status is not None:
-        error = _by_status(status, error_body, quote, at, credits)
+        error = _by_status(error_body.status or answer.status, error_body, quote, at, credits)
     elif _is_too_long(error_body, quote):
         error = _TOO_LONG.error(f"{_TOO_LONG.what}{quote} {at}.", hint=LESS_HINT)
     else:
@@ -213,29 +211,27 @@ def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> Cha
     """Return an error with the status, the credits and the wait that its response names."""
     error.status, error.credits = answer.status, credits
     until = crediting.retry_after(answer.headers, answer.now)
+    when = None if until is None else _wait_words(until, answer.now)
     if isinstance(error, RateLimitError):
-        error.hint = None if until else _WAIT
         if until is None and credits is not None and credits.resets_at is not None:
             left = credits.resets_at - credits.seen_at
             until = answer.now + left
-            error.hint = None if timedelta() <= left <= _SOON else _AFTER
-    elif error.hint == _UNSENT and until is None:
-        error.hint = f"{_UNSENT} {_LATER}"
+            when = _wait_words(until, answer.now) if timedelta() <= left <= _SOON else _AFTER
+        error.hint = when or _WAIT
+    elif when or error.hint == _UNSENT:
+        error.hint = " ".join(filter(None, [error.hint, when or _LATER]))
     error.retry_after = until
-    if until is not None and error.hint != _AFTER:
-        error.hint = " ".join(filter(None, [error.hint, _wait_words(until, answer.now)]))
     return error
 
 
 def _wait_words(until: datetime, now: datetime) -> str:
     """Return how long to wait, rounded up; a long wait as a time."""
     seconds = math.ceil((until - now).total_seconds())
-    if seconds > _LONG_WAIT:
-        return f"Try again after {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
     if seconds <= 2 * 60:
-        return f"Try again in {seconds} s." if seconds else "Try again at once."
-    unit, name = (60, "min") if seconds <= 2 * 3600 else (3600, "h")
-    return f"Try again in {-(-seconds // unit)} {name}."
+        return f"Try again in {seconds} s."
+    if seconds <= 2 * 3600:
+        return f"Try again in {-(-seconds // 60)} min."
+    return f"Try again after {until.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
 
 
 def _by_status(
@@ -361,15 +357,12 @@ def safe_excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
     return one_line(text if key is None else key.redact(text), limit)
 
 
-def quoted_error(
-    error: ErrorBody, text: str, headers: Sequence[tuple[str, str]], key: Secret | None
-) -> str:
+def quoted_error(error: ErrorBody, text: str, key: Secret | None) -> str:
     """Return what a response says, quoted, as the middle of a sentence.
 
     Args:
         error: the error that its body tells, if that has words.
         text: its body, of which the title or the beginning is shown where it tells no error.
-        headers: the response's headers.
         key: as for :func:`safe_excerpt`.
     """
     words = [word for word in (error.error, error.message) if word]
@@ -380,8 +373,6 @@ def quoted_error(
         page = title[1].strip() if title else ""
         words = [html.unescape(page or re.sub(_TAG, " ", re.sub(_UNSEEN, " ", text)))]
         if text.count("\N{REPLACEMENT CHARACTER}") * 4 > len(text) > 0:
-            packed = unknown_encoding(headers)
-            how = f", compressed as {safe_excerpt(packed, key, 20)}" if packed else ""
-            return f", with bytes that are not text{how}"
+            return ", with bytes that are not text"
     shown = safe_excerpt(": ".join(dict.fromkeys(words)).rstrip(". \n"), key)
     return f': "{shown}"' if shown else ""

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from chatmagic.protocol import wire
 from chatmagic.protocol.alike import Alike, alike
 
-Kind = Literal["sse", "json", "html", "empty", "other"]
+Kind = Literal["sse", "json", "empty", "other"]
 
 EXCERPT: Final = 200
 """The longest text, in characters, that a :class:`Malformed` keeps."""
@@ -24,8 +24,6 @@ EXCERPT: Final = 200
 _KINDS: Final[dict[str, Kind]] = {
     "text/event-stream": "sse",
     "application/json": "json",
-    "text/html": "html",
-    "application/xhtml+xml": "html",
 }
 _BOM: Final = b"\xef\xbb\xbf"
 _WHITE: Final = b" \t\r\n\v\f"
@@ -273,7 +271,7 @@ def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> 
     if start.startswith((b"{", b"[")):
         return "json"
     if start.startswith(b"<"):
-        return "html"
+        return "other"
     if start.startswith(_FIELDS):
         return "sse"
     if not ended and any(mark.startswith(start) for mark in (_BOM, *_FIELDS)):

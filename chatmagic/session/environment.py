@@ -155,7 +155,7 @@ class ClientPool:
             self.latest = self.given
             return self.given
         new, client = setup(), self._made.get(source)
-        if client is not None and new.endpoint.is_same_service(client.endpoint):
+        if client is not None and new.endpoint.account == client.endpoint.account:
             client.retune(new)
         else:
             if client is not None:

@@ -39,7 +39,7 @@ class Kept(KeyStore):
 
     def __init__(self, at: str) -> None:
         """Keep the key for an address."""
-        super().__init__(Path("nowhere"), lambda: None)
+        super().__init__(Path("nowhere"))
         object.__setattr__(self, "at", origin(at))
 
     def load(self, origin: str) -> tuple[Secret, Any] | None:
@@ -240,6 +240,9 @@ def test_a_key_in_quotation_marks_is_told_and_not_sent(mark: str, tmp_path: Path
             f"The key in {name} stands in quotation marks. Nothing was sent."
         )
         assert "priva" not in chain(caught.value)
+    with pytest.raises(InputError, match="The key in api_key stands in quotation marks") as caught:
+        Client(HOME, f"{mark}sk-private{mark}")
+    assert "priva" not in chain(caught.value)
 
 
 @pytest.mark.parametrize("value", ["sk private", "sk-privaté", "sk-\x00private", "“sk-private”"])
@@ -407,8 +410,7 @@ def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_the_table_of_ours() -> None:
     """Each is on this machine, takes no key, and tells tokens where it is asked for them."""
-    own, ours = config.server_tables()
-    assert own == {}
+    ours = config.known_servers()
     assert list(ours) == NAMES
     for name, server in ours.items():
         assert is_loopback(server.base_url)
@@ -423,7 +425,7 @@ def test_the_page_says_the_same() -> None:
     assert re.findall(r"^\| `.*", page, re.MULTILINE) == [
         f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing more'} "
         f"| {told if server.stream_usage else 'always'} |"
-        for name, server in config.server_tables()[1].items()
+        for name, server in config.known_servers().items()
     ]
 
 
@@ -481,7 +483,7 @@ def test_a_file_of_the_user_counts_first(own: Path, monkeypatch: pytest.MonkeyPa
     ("content", "words"),
     [
         ("[lab", "cannot be read: "),
-        ("lab = 1", "is not a URL"),
+        ("lab = 1", r"\[lab\] holds something else"),
         ('[lab]\nbase_url = "http://a"\nport = 1', r"\[lab\] holds something else"),
         ("[lab]\nbase_url = 1", r"\[lab\] holds something else"),
         ('[lab]\nbase_url = "http://a"\nauth = "sk-1234"', r"\[lab\] holds something else"),
@@ -502,7 +504,7 @@ def test_a_file_that_cannot_be_read(own: Path) -> None:
     """A folder in its place is named, too."""
     own.mkdir()
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        config.server_tables()
+        config.known_servers()
 
 
 class Replaying(GivenEnvironment):

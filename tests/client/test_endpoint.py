@@ -26,9 +26,9 @@ ENVIRONMENT = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY": KEY}
 def test_who_decided_it_makes_no_other_service() -> None:
     """Its address, its key and the way of it do."""
     first = Endpoint(HOME, "bearer", Secret(KEY), "argument")
-    assert first.is_same_service(replace(first, url_from="%config", warnings=("careful",)))
+    assert first.account == replace(first, url_from="%config", warnings=("careful",)).account
     for other in ({"base_url": AWAY}, {"auth": "query"}, {"key": None}):
-        assert not first.is_same_service(replace(first, **other))
+        assert first.account != replace(first, **other).account
 
 
 def test_the_emulator_is_known_by_its_key() -> None:

@@ -63,7 +63,7 @@ class Keyring:
 
 def store(folder: Path, keyring: Keyring | None = None) -> KeyStore:
     """Give a store in a folder that does not exist yet."""
-    return KeyStore(folder / "new" / "chatmagic", lambda: keyring)
+    return KeyStore(folder / "new" / "chatmagic", keyring)
 
 
 @posix
@@ -193,7 +193,7 @@ def test_a_damaged_file_is_not_overwritten(tmp_path: Path, content: bytes) -> No
 def test_a_file_in_the_place_of_the_folder_cannot_be_written_to(tmp_path: Path) -> None:
     """It holds no key either; nothing is said of who may read it."""
     (tmp_path / "chatmagic").write_text("")
-    kept = KeyStore(tmp_path / "chatmagic", lambda: None)
+    kept = KeyStore(tmp_path / "chatmagic")
     assert kept.load(HERE) is None
     with pytest.raises(InputError, match=r"keys\.json cannot be written: "):
         kept.save(HERE, OLD, "private file")
@@ -216,7 +216,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "mkdir", full)
         with pytest.raises(InputError, match="cannot be written"):
-            KeyStore(tmp_path / "new", lambda: None).save(HERE, OLD, "private file")
+            KeyStore(tmp_path / "new").save(HERE, OLD, "private file")
 
 
 @posix

@@ -18,6 +18,7 @@ from chatmagic.protocol.wire import ErrorBody
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)
+NIGHT = datetime(2026, 1, 1, 23, tzinfo=UTC)
 DATE = "Thu, 01 Jan 2026 09:29:58 GMT"
 WRITTEN = datetime(2026, 1, 1, 9, 29, 58, tzinfo=UTC)
 GOOD = {
@@ -64,9 +65,7 @@ def retry_after(headers: Headers, now: datetime) -> datetime | None:
 
 def test_the_headers_are_read() -> None:
     """The three headers and the response's own date make the figures."""
-    expected = Credits(100, 87, 13, RESET, WRITTEN)
-    assert from_headers(GOOD, NOW) == expected
-    assert from_headers(list(GOOD.items()), NOW) == expected
+    assert from_headers(GOOD, NOW) == Credits(100, 87, 13, RESET, WRITTEN)
 
 
 def test_without_headers_nothing_is_known() -> None:
@@ -123,17 +122,6 @@ def test_a_figure_is_a_plain_number_or_unknown(text: str, limit: int | None) -> 
     assert seen is not None
     assert (seen.limit, seen.remaining) == (limit, 1)
     assert seen.used == (limit - 1 if limit else None)
-
-
-@pytest.mark.parametrize(
-    ("second", "limit"), [("100", 100), ("0100", 100), ("99", None), ("?", None)]
-)
-def test_repeated_headers_must_agree(second: str, limit: int | None) -> None:
-    """A header that comes twice counts once if both say the same, and not at all if not."""
-    pairs = [*GOOD.items(), ("x-ratelimit-limit", second)]
-    seen = from_headers(pairs, NOW)
-    assert seen is not None
-    assert seen.limit == limit
 
 
 @pytest.mark.parametrize(
@@ -220,12 +208,6 @@ def test_an_epoch_beyond_the_calendar_is_unknown() -> None:
     assert from_headers(headers, NOW) is None
 
 
-def test_more_left_than_the_limit_leaves_used_unknown() -> None:
-    """A negative use is not told."""
-    seen = from_headers({**GOOD, "X-RateLimit-Remaining": "101"}, NOW)
-    assert seen == Credits(100, 101, None, RESET, WRITTEN)
-
-
 @pytest.mark.parametrize(
     ("text", "when"),
     [
@@ -253,18 +235,12 @@ def test_the_date_of_a_response(text: str, when: datetime | None) -> None:
     assert seen.seen_at.tzinfo == UTC
 
 
-def test_the_rate_limit_error_beats_the_headers() -> None:
-    """The figures of the body count, field by field, and the headers fill in."""
-    body = ErrorBody("e", "m", limit=50, used=60, reset_at="2026-01-03T00:00:00Z")
-    third = datetime(2026, 1, 3, tzinfo=UTC)
-    assert from_error(body, GOOD, NOW) == Credits(50, 0, 60, third, WRITTEN)
-    assert from_error(body, {}, NOW) == Credits(50, 0, 60, third, NOW)
-
-
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
         (ErrorBody("e"), Credits(100, 87, 13, RESET, WRITTEN)),
+        (ErrorBody("e", "m", 50, 60, "2026-01-01T23:00:00Z"), Credits(50, 0, 60, NIGHT, WRITTEN)),
+        (ErrorBody(reset_at="1767308400"), Credits(100, 87, 13, NIGHT, WRITTEN)),
         (ErrorBody(limit=90), Credits(90, 87, 3, RESET, WRITTEN)),
         (ErrorBody(limit=80), Credits(80, 87, None, RESET, WRITTEN)),
         (ErrorBody(used=40), Credits(100, 60, 40, RESET, WRITTEN)),
@@ -276,14 +252,7 @@ def test_the_rate_limit_error_beats_the_headers() -> None:
 def test_what_an_error_leaves_out_the_headers_say(body: ErrorBody, expected: Credits) -> None:
     """Each field that the body does not tell is taken from the headers."""
     assert from_error(body, GOOD, NOW) == expected
-
-
-def test_an_error_alone_may_tell_little() -> None:
-    """Without headers, what the body tells is all there is."""
-    assert from_error(ErrorBody("e", "m"), {}, NOW) is None
     assert from_error(ErrorBody(used=3), {}, NOW) == Credits(None, None, 3, None, NOW)
-    epoch = from_error(ErrorBody(reset_at="1767312000"), {"Date": DATE}, NOW)
-    assert epoch == Credits(None, None, None, RESET, WRITTEN)
 
 
 @pytest.mark.parametrize(
@@ -374,7 +343,7 @@ def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
         ),
         (figures(None, 1, None, None), "unknown", "1 credit left, limit unknown · reset unknown"),
         (figures(None, None), "unknown", "credits unknown · resets 2026-01-02 00:00 UTC"),
-        (figures(None, None, 3, None), "unknown", "credits unknown"),
+        (figures(None, None, 3, None), "unknown", "credits unknown · reset unknown"),
         (
             Credits(None, None, None, None, NOW, RESET),
             "unknown",
@@ -437,12 +406,6 @@ def test_no_date_raises(year: int, rest: str) -> None:
         assert when is None or when.tzinfo == UTC
 
 
-def test_what_is_left_without_the_reset() -> None:
-    """As the whole line begins; unknown is said to be unknown."""
-    assert crediting.left_words(None) == "credits unknown"
-    assert words(figures()).startswith(f"{crediting.left_words(figures())} · resets")
-
-
 # --- Requests left ----------------------------------------------------------------------
 
 MARCH = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -474,7 +437,7 @@ def limit_of(headers: dict[str, str]) -> tuple[int | None, int | None, float | N
         ({LIMIT: "60", REMAINING: "59", ENDS: "6m later"}, (60, 59, None)),
         ({LIMIT: "60", REMAINING: "59", ENDS: "1795305600"}, (60, 59, None)),
         ({LIMIT: "60", REMAINING: "59", ENDS: "367d"}, (60, 59, None)),
-        ({LIMIT: "60"}, (60, None, None)),
+        ({LIMIT: "60"}, None),
         ({REMAINING: "5", LIMIT: "many"}, (None, 5, None)),
         ({LIMIT: "-1", REMAINING: "-1", ENDS: "0"}, None),
         ({LIMIT: "1" * 17, REMAINING: "1" * 4_000}, None),
@@ -506,11 +469,6 @@ def test_a_time_beyond_all_calendars_is_unknown() -> None:
     assert limit_of(headers) == (None, 59, 30)
 
 
-def test_a_figure_that_is_told_twice_is_none() -> None:
-    """Which of the two counts is not known."""
-    assert crediting.request_limit([(LIMIT, "5"), (LIMIT, "9")], MARCH) is None
-
-
 def test_requests_are_no_credits_and_are_in_no_cassette() -> None:
     """What one family of headers says is nothing of the other's."""
     headers = {LIMIT: "60", REMAINING: "59", "RateLimit-Limit": "3", "RateLimit": '"a";r=9'}
@@ -526,11 +484,10 @@ def test_requests_are_no_credits_and_are_in_no_cassette() -> None:
         (1, 1, "1 of 1 request left in this window"),
         (None, 1, "1 request left in this window"),
         (None, 0, "0 requests left in this window"),
-        (5_000, None, "5,000 requests in a window, unknown how many are left"),
     ],
 )
-def test_what_is_left_in_words(limit: int | None, remaining: int | None, words: str) -> None:
-    """What is unknown is said to be unknown, or not said."""
+def test_what_is_left_in_words(limit: int | None, remaining: int, words: str) -> None:
+    """What is unknown is not said."""
     told = RequestLimit(limit, remaining, None, MARCH)
     assert crediting.request_words(told) == words
     assert crediting.request_line(told, MARCH) == f"{words}."
@@ -539,13 +496,11 @@ def test_what_is_left_in_words(limit: int | None, remaining: int | None, words: 
 def test_until_when_in_words() -> None:
     """A window that has ended says nothing of the next one."""
     told = RequestLimit(100, 93, MARCH + timedelta(seconds=30), MARCH)
-    until = "93 of 100 requests left in this window, until 12:00:30 UTC."
+    until = "93 of 100 requests left in this window, until 2026-03-01 12:00:30 UTC."
     assert crediting.request_line(told, MARCH + timedelta(seconds=29)) == until
     assert crediting.request_line(told, MARCH + timedelta(seconds=30)).startswith(
         "Requests left unknown"
     )
-    long = RequestLimit(100, 93, MARCH + timedelta(days=1), MARCH)
-    assert crediting.request_line(long, MARCH).endswith(", until 2026-03-02 12:00 UTC.")
 
 
 LIMIT_NAMES = st.sampled_from([LIMIT, REMAINING, ENDS, "Date"])

@@ -89,14 +89,6 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
     assert error.retry_after == NOW + timedelta(seconds=seconds)
 
 
-def test_a_rate_limit_without_a_reset_says_so() -> None:
-    """A missing or garbled reset is unknown, and no exception."""
-    error = told(429, {**LIMIT, "resetAt": "soon"})
-    assert "reset unknown" in str(error)
-    assert error.credits is not None
-    assert error.credits.resets_at is None
-
-
 @pytest.mark.parametrize(
     ("status", "body", "kind", "fault"),
     [
@@ -238,16 +230,6 @@ def test_what_is_refused_for_another_reason_is_not_too_long(status: int, body: o
     assert "too long for the service" not in str(told(status, body))
 
 
-def test_a_promised_reply_that_is_too_long_is_told_to_be() -> None:
-    """Where the status line promised a reply, the error alone tells."""
-    for body in TOO_LONG[:3]:
-        error_body = ErrorBody.from_json(body)
-        assert error_body is not None
-        error = error_in_reply(Answer(200, [], NOW, KEY), error_body, begun=False)
-        assert error.hint == "Send less of it: --last N, or %chat_reset."
-        assert type(error) is TooLongError
-
-
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("part", [b"<title>", b"<title", b"<script>", b"<", b"<!--", b"&lt;"])
 def test_a_page_is_read_once(part: bytes) -> None:
@@ -258,18 +240,12 @@ def test_a_page_is_read_once(part: bytes) -> None:
     assert time.thread_time() - started < 10
 
 
-@pytest.mark.parametrize(
-    ("body", "hint"),
-    [
-        (LIMIT, "Ask again after the reset."),
-        ({**LIMIT, "resetAt": None}, "Wait before you ask again, or look at the account's limits."),
-        ({"error": "slow"}, "Wait before you ask again, or look at the account's limits."),
-    ],
-)
-def test_a_limit_says_what_to_do(body: object, hint: str) -> None:
+def test_a_limit_says_what_to_do() -> None:
     """Without a ``Retry-After`` too there is something to do."""
-    assert told(429, body).hint == hint
-    assert told(429, body, [("Retry-After", "5")]).hint == "Try again in 5 s."
+    for body in ({**LIMIT, "resetAt": None}, {"error": "slow"}):
+        error = told(429, body)
+        assert error.hint == "Wait before you ask again, or look at the account's limits."
+        assert told(429, body, [("Retry-After", "5")]).hint == "Try again in 5 s."
 
 
 def test_the_key_is_taken_out_of_what_is_shown() -> None:
@@ -363,38 +339,15 @@ def redirected(status: int, location: str, key: Secret | None = KEY) -> ChatErro
     return error
 
 
-def test_credits_come_from_an_errors_headers_too() -> None:
-    """Headers count on every response (fact 10)."""
-    fields = [("X-RateLimit-Limit", "100"), ("X-RateLimit-Remaining", "60")]
-    for status in (400, 401, 429, 500):
-        seen = told(status, {"error": "no"}, fields).credits
-        assert seen is not None
-        assert (seen.limit, seen.remaining) == (100, 60)
-    assert told(500).credits is None
-
-
-def test_patience_is_told_as_a_time() -> None:
-    """``Retry-After`` becomes the time to ask again, from the time given here."""
-    error = told(429, {"error": "slow down"}, [("Retry-After", "90")])
-    assert isinstance(error, RateLimitError)
-    assert error.retry_after == NOW + timedelta(seconds=90)
-    assert error.hint == "Try again in 90 s."
-    garbled = told(429, {"error": "slow down"}, [("Retry-After", "later")])
-    assert isinstance(garbled, RateLimitError)
-    assert garbled.retry_after is None
-
-
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("0", "Try again at once."),
+        ("0", "Try again in 0 s."),
         ("0.2", "Try again in 1 s."),
         ("120", "Try again in 120 s."),
         ("121", "Try again in 3 min."),
         ("7200", "Try again in 120 min."),
-        ("7201", "Try again in 3 h."),
-        ("172800", "Try again in 48 h."),
-        ("172801", "Try again after 2026-03-03 12:00:01 UTC."),
+        ("7201", "Try again after 2026-03-01 14:00 UTC."),
         ("Sun, 01 Mar 2026 12:00:20 GMT", "Try again in 20 s."),
     ],
 )
@@ -415,6 +368,7 @@ def test_any_error_says_how_long_to_wait(value: str, words: str, status: int) ->
         ({"error": {"message": "no", "code": 400}}, RequestRejectedError, "refused the request"),
         ({"error": {"message": "busy", "code": 503}}, ServiceError, "The service failed"),
         ({"error": {"message": "busy", "code": "server_error"}}, ServiceError, "server_error"),
+        (TOO_LONG[0], TooLongError, "too long for the service"),
         (LIMIT, RateLimitError, "No credits left"),
     ],
 )
@@ -433,12 +387,6 @@ def test_an_error_in_place_of_a_reply_says_its_own_status(
     begun = error_in_reply(Answer(200, fields, NOW, KEY), error_body, begun=True)
     assert type(begun) is CutOffError
     assert begun.credits == error.credits
-
-
-def test_what_is_packed_is_told_to_be_packed() -> None:
-    """A compression that nobody asked for and nobody here can undo is named."""
-    error = told(502, bytes(range(128, 256)), [("Content-Encoding", "br")])
-    assert ", with bytes that are not text, compressed as br (HTTP 502)" in str(error)
 
 
 @given(status=st.integers(200, 599), body=st.binary(max_size=200))
@@ -493,21 +441,12 @@ def test_half_a_key_at_a_cut_is_taken_out_too() -> None:
     assert safe_excerpt("bad key", KEY) == "bad key"
 
 
-def test_an_excerpt_is_short_and_on_one_line() -> None:
-    """Long text is cut with a mark, and white space is folded."""
-    assert safe_excerpt("a\r\n b\t c", None) == "a b c"
-    assert safe_excerpt("x" * 500, None) == "x" * (EXCERPT - 1) + "…"
-    assert safe_excerpt("x" * 500, KEY, 10) == "x" * 9 + "…"
-    # A sign that turns text around is shown, one that joins letters works.
-    assert safe_excerpt("a\u202eb\u200dc", None) == "a\N{REPLACEMENT CHARACTER}b\u200dc"
-
-
 @pytest.mark.parametrize("key", [KEY, None])
 def test_a_page_is_quoted_by_its_title_else_by_its_words(key: Secret | None) -> None:
     """As the middle of a sentence; what is empty adds nothing to it."""
     nothing = ErrorBody()
     page = "<html><title>Bad &amp; gone </title><body>Sorry</body></html>"
-    assert quoted_error(nothing, page, [], key) == ': "Bad & gone"'
-    assert quoted_error(nothing, "<p>Sorry</p><script>x()</script>", [], key) == ': "Sorry"'
-    assert quoted_error(ErrorBody(error="e", message="m."), page, [], key) == ': "e: m"'
-    assert not quoted_error(nothing, "", [], key)
+    assert quoted_error(nothing, page, key) == ': "Bad & gone"'
+    assert quoted_error(nothing, "<p>Sorry</p><script>x()</script>", key) == ': "Sorry"'
+    assert quoted_error(ErrorBody(error="e", message="m."), page, key) == ': "e: m"'
+    assert not quoted_error(nothing, "", key)
