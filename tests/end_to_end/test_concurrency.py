@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import pytest
+from asking import Seen
 from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
 
 import chatmagic
@@ -16,7 +17,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import ThreadStart
 from chatmagic.errors import ChatInterrupted
 from chatmagic.models import Message
-from chatmagic.session.events import Ask, Event, Fragment, Outcome, View
+from chatmagic.session.events import Ask, Event, Fragment
 from chatmagic.session.session import Session
 
 THREADS: Final = 8
@@ -116,32 +117,6 @@ def test_many_threads_ask_at_once(server: Server, *, shared: bool) -> None:
         client.close()
 
 
-class Waits(View):
-    """A view that takes note of the ask that it waits for, and lets a test act just then."""
-
-    def __init__(self, act: Callable[[], object]) -> None:
-        """Do ``act`` as soon as the ask waits."""
-        self.told: list[str] = []
-        self._act = act
-
-    def waiting(self, holder: str) -> None:
-        """Another ask is under way."""
-        self.told.append(f"waiting for {holder}")
-        self._act()
-
-    def began(self, notes: Sequence[str]) -> None:  # noqa: ARG002 - the protocol's
-        """The request is about to be sent."""
-        self.told.append("began")
-
-    def ended(self, answer: Outcome) -> None:  # noqa: ARG002 - the protocol's
-        """There is a reply."""
-        self.told.append("ended")
-
-    def failed(self) -> None:
-        """There is none."""
-        self.told.append("failed")
-
-
 def test_threads_of_a_conversation_are_asked_at_once(server: Server) -> None:
     """Unless one begins with turns of the other; a change of the conversation waits for all."""
     inside, go_on = threading.Semaphore(0), threading.Event()
@@ -154,7 +129,7 @@ def test_threads_of_a_conversation_are_asked_at_once(server: Server) -> None:
             assert go_on.wait(PATIENCE)
 
     def begin(text: str, thread: str, act: Callable[[], object]) -> None:
-        view, ask = Waits(act), Ask(text, thread=thread, asker=text)
+        view, ask = Seen(at_wait=act), Ask(text, thread=thread, asker=text)
         views.append(view)
         run = threading.Thread(target=lambda: session.run(ask, view), daemon=True)
         runs.append(run)
@@ -165,7 +140,7 @@ def test_threads_of_a_conversation_are_asked_at_once(server: Server) -> None:
         session.ask("a")
         session.steer(ThreadStart("fork", 1, owner="o"))
         session.follow(hold)
-        views: list[Waits] = []
+        views: list[Seen] = []
         runs: list[threading.Thread] = []
         waits = threading.Event()
         begin("main two", "main", str)
@@ -180,7 +155,8 @@ def test_threads_of_a_conversation_are_asked_at_once(server: Server) -> None:
         go_on.set()
         for run in (*runs, undo):
             run.join(PATIENCE)
-    assert [view.told[0] for view in views] == ["began", "began", "waiting for main two"]
+    assert [view.names[0] for view in views] == ["began", "began", "waiting"]
+    assert views[2].told[0] == ("waiting", "main two")
     sent = {one.body["messages"][-1]["content"]: len(one.body["messages"]) for one in server.asked}
     assert sent == {"a": 1, "main two": 3, "other": 1, "in the fork": 3}
     assert session.conversation.added == 4
@@ -211,10 +187,10 @@ def test_who_waits_can_be_stopped(server: Server, how: str) -> None:
         first = threading.Thread(target=lambda: session.ask("first"), daemon=True)
         first.start()
         assert inside.wait(PATIENCE)
-        view = Waits(lambda: threading.Timer(0.02, stop).start())
+        view = Seen(at_wait=lambda: threading.Timer(0.02, stop).start())
         with pytest.raises(ChatInterrupted, match="as it was"):
             session.run(Ask("second"), view, halt)
-        assert view.told == ["waiting for Python", "failed"]
+        assert view.told == [("waiting", "Python"), ("failed", None)]
         go_on.set()
         first.join(PATIENCE)
         assert [turn.prompt for turn in session.conversation] == ["first"]

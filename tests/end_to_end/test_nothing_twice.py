@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
-from kernels import Kernel, kernel
 from loopback import (
     CHUNKS_END,
     DONE,
@@ -260,36 +259,3 @@ def nobody_listening() -> Iterator[None]:
 def stop(_: str) -> None:
     """Press Stop."""
     raise KeyboardInterrupt
-
-
-def test_cells_send_once_too() -> None:
-    """The same faults through %%chat in a real kernel: a cell is one request or none."""
-    chance = random.Random(SEED)  # noqa: S311 - a seeded run
-    service = Counting()
-    plan = [fault for fault in FAULTS if fault != "refused"]
-    chance.shuffle(plan)
-    with Server(service) as server:
-        environment = {"CHATMAGIC_BASE_URL": server.origin, "CHATMAGIC_API_KEY": KEY}
-        with kernel(environment) as running:
-            running.run("%load_ext chatmagic\nimport chatmagic")
-            for fault in plan:
-                one_cell(service, running, fault)
-            assert service.served == len(plan) - 1
-            left = running.run("print(chatmagic.current_session().credits.remaining)")
-            assert left.text.strip() == str(service.told)
-            count = running.run("print(len(chatmagic.current_session().conversation))")
-            assert count.text.strip() == str(len(WHOLE | PARTIAL))
-
-
-def one_cell(service: Counting, running: Kernel, fault: str) -> None:
-    """Run a cell under a fault; look at its output and at the server's count."""
-    if fault in ("idle closed", "reset before reading") or not service.keeps:
-        service.idle()
-    service.fault = "none" if fault == "idle closed" else fault
-    served = service.served
-    ran = running.run(f"%%chat --last 0\n{fault}", cell=fault)
-    assert service.served - served == (fault != "reset before reading"), fault
-    assert (ran.status == "ok") == (fault in WHOLE), ran.text
-    assert len(ran.replies) == (fault in WHOLE | PARTIAL), fault
-    if fault not in WHOLE:
-        assert len(ran.outputs[-1]["traceback"]) <= 2

@@ -36,16 +36,6 @@ def test_plain_python_has_its_variables_and_no_cell(
     assert setup.config.mode == "replay"
 
 
-@pytest.mark.usefixtures("session")
-def test_an_environment_that_is_handed_in_says_where_to_ask(emulator: Emulator) -> None:
-    """Its service counts, and not the variables."""
-    endpoint = Endpoint(emulator.url, "query", Secret(KEY), "a test")
-    asking = Session(environment=GivenEnvironment(service=lambda: ServiceSetup(endpoint)))
-    assert asking.ask("echo:a").text == "a"
-    asking.close()
-    assert emulator.requests[0].ways == ("query",)
-
-
 def test_the_process_has_one_environment_for_its_session_and_its_clients(
     session: Session, emulator: Emulator
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections import deque
 from dataclasses import replace
@@ -16,12 +15,11 @@ import pytest
 from environments import GivenEnvironment
 from hypothesis import given as examples
 from hypothesis import strategies as st
-from served import WHOLE, Played
+from row_service import RowService
 
 from chatmagic import _startup
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -31,7 +29,6 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
     RequestRejectedError,
-    ServiceError,
 )
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.session import ledger as ledger_module
@@ -444,40 +441,15 @@ def test_a_budget_that_is_none_sends_nothing() -> None:
         Account(kept("plenty")).ask()
 
 
-class Costly:
-    """A transport to a service whose requests take 3 credits each.
-
-    Args:
-        status: of its answers.
-    """
-
-    def __init__(self, status: int = 200) -> None:
-        """Begin with all credits."""
-        self.status = status
-        self.left = CREDITS
-
-    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
-        """Reply in one piece."""
-        self.left -= 3
-        played = Played(self.status, json.dumps(WHOLE).encode()).send(
-            body, stream=stream, halt=halt
-        )
-        played.headers = [("X-RateLimit-Remaining", str(self.left))]
-        return played
-
-    def close(self) -> None:
-        """Close nothing."""
-
-
-@pytest.mark.parametrize(("budget", "asked"), [("10", 3), ("2 turns", 2)])
+@pytest.mark.parametrize(("budget", "asked"), [("3", 3), ("2 turns", 2)])
 def test_all_sessions_of_a_process_ask_within_its_budget(
     budget: str, asked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One question more is refused before it is sent; its turn is not there."""
-    costly = Costly()
+    service = RowService(CREDITS)
     environment = GivenEnvironment(budget=lambda: budget)
     monkeypatch.setattr(Session, "ledger", Ledger(lambda: environment))
-    with Client(transport=costly) as client:
+    with Client(transport=service) as client:
         session, another = Session(client), Session(client)
         for _ in range(asked):
             session.ask("Hello?")  # the notice that becomes an error here stops none
@@ -486,21 +458,8 @@ def test_all_sessions_of_a_process_ask_within_its_budget(
                 each.ask("Hello?")
             with pytest.raises(BudgetError, match=r"Nothing was sent\."):
                 each.map("{{ it }}", ["Hello?"], yes=True, file=tmp_path / "rows.jsonl")
-    assert CREDITS - costly.left == 3 * asked
-    assert [row.took for row in another.ledger] == [None, 3, 3][:asked]
+    assert len(service.bodies) == asked
+    assert [row.took for row in another.ledger] == [None, 1, 1][:asked]
     assert [(row.request, row.reply) for row in session.ledger] == [
         (turn.record.request, turn.record.reply) for turn in session.conversation if turn.record
-    ]
-
-
-def test_a_session_enters_what_failed() -> None:
-    """With the name of its error; the next answer is compared with it, too."""
-    with Client(transport=Costly(500)) as client:
-        session = Session(client, environment=GivenEnvironment())
-        for _ in range(2):
-            with pytest.raises(ServiceError):
-                session.ask("Hello?")
-    assert [(row.error, row.took) for row in session.ledger] == [
-        ("ServiceError", None),
-        ("ServiceError", 3),
     ]

@@ -278,20 +278,6 @@ def test_an_error_of_the_listener(session: Session, emulator: Emulator) -> None:
     assert session.ask("echo:next").text == "next"
 
 
-def test_a_cell_owns_its_turn(session: Session, emulator: Emulator) -> None:
-    """What a kernel says of the running cell holds for Python too: same rules, same turns."""
-    session.environment = GivenEnvironment(cell=("one", "1"))
-    session.ask("echo:a")
-    session.ask("echo:b")
-    session.environment = GivenEnvironment(cell=("two", "2"))
-    session.ask("echo:c")
-    session.environment = GivenEnvironment(cell=("one", "3"))
-    session.ask("echo:A")
-    assert prompts(session) == ["echo:A", "echo:c"]
-    assert len(emulator.requests[-1].body["messages"]) == 1
-    assert [turn.prompt for turn in session.conversation.stale_turns()] == ["echo:c"]
-
-
 def test_the_record(session: Session) -> None:
     """It names what was carried by digest and holds no more than a reader can see."""
     session.ask("echo:a")
