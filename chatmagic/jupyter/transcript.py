@@ -347,7 +347,9 @@ def dry_run(preview: Preview, credits: Credits | None) -> tuple[str, str]:
         preview: the request.
         credits: the credits that are left; ``None`` where they are not known.
     """
-    lines = ["Dry run: nothing was sent, and nothing is kept.", *_where(preview), *preview.notes]
+    lines = ["Dry run: nothing was sent, and nothing is kept.", *_where(preview)]
+    if preview.notes:
+        lines.append(f"The question would say: {'; '.join(preview.notes)}.")
     rate = preview.rate
     estimate = "Tokens: no estimate, as no reply has told its tokens yet."
     if rate is not None:

@@ -692,11 +692,6 @@ class AskRun:
         texts = [request.encode().decode(), *(message.content for message in request.messages)]
         refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
         sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
-        along = [] if window.thread == MAIN else [f"it is asked in the thread {window.thread}"]
-        if window.hidden_above:
-            along.append(f"{counted(window.hidden_above, 'hidden turn')} left out")
-        if len(window.turns) < window.total:
-            along.append(f"the last {len(window.turns):,} of {window.total:,} turns go along")
         return Preview(
             request,
             tuple(parts_of(sizes, window.instructions, ask)),
@@ -704,7 +699,7 @@ class AskRun:
             None if setup is None else setup.config,
             tuple((self.service and self.service.extra_headers) or ()),
             session.ledger.token_rate,
-            (*along, *ask.notes, *_merged(ask)),
+            tuple(self._what_is_sent()),
         )
 
     # --- Before it is sent -------------------------------------------------------------------
@@ -1004,7 +999,7 @@ class Preview:
         cassette: the cassette that is chosen; ``None`` for none.
         extra_headers: names of the headers beside the connection's own.
         rate: what the tokens are estimated by; ``None`` where none were told yet.
-        notes: what to say of the request, a line each.
+        notes: what the question would say of the request, a line each.
     """
 
     request: Request

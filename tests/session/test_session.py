@@ -456,7 +456,7 @@ def test_a_preview_tells_what_goes_along_and_how(session: Session) -> None:
     service = replace(session.environment.service(), extra_headers={"X-Team": "blue"})
     session.environment = GivenEnvironment(service=lambda: service)
     seen = session.preview(Ask("echo:three", last=1))
-    assert seen.notes == ("the last 1 of 2 turns go along",)
+    assert seen.notes == ("sent the last 1 of 2 turns",)
     assert seen.extra_headers == ("X-Team",)
     assert isinstance(seen.rate, TokenRate)
     assert seen.rate.characters == len("echo:oneoneecho:two")

@@ -278,7 +278,7 @@ def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emula
     assert "the thread sql" in shell.page("%chat_thread", "m").texts[0].splitlines()[2]
     said = "Conversation: 3 turns; this cell is in the thread sql."
     assert said in shell.page("%chat", "h").texts[0]
-    assert "it is asked in the thread sql" in shell.page("%chat --dry x", "h").texts[0]
+    assert "in the thread sql" in shell.page("%chat --dry x", "h").texts[0]
     assert "<th scope" in shell.page("%chat_thread", "l").html
 
 
@@ -364,7 +364,7 @@ def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
     assert listed.endswith("A question in this cell would carry turns 1, 3.")
     shell.page("%chat --dry x", "x")
     dry = shell.page("%chat --dry x", "x").texts[0]
-    assert "3 hidden turns left out" in dry
+    assert "sent without 3 hidden turns" in dry
     assert "turn 3" in dry
     assert shell.page("%chat_hide --show 4", "s").texts[0].startswith("Turn 4 goes along again")
     listed = shell.page("%chat_history", "l").texts[0]
