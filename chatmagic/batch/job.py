@@ -95,10 +95,10 @@ class Tasks:
     def __post_init__(self) -> None:
         """Make all requests, where the rows are in memory: a mistake in the last costs nothing."""
         if self.rows.count is not None:
-            tasks = [*self._read()]
-            again = [task for task in tasks if self.file.has_failed(task.line.key)]
-            self.failed = len(again)
-            self.listed = again + [t for t in tasks if not self.file.has_failed(t.line.key)]
+            # The order of the sort is stable.
+            failed = self.file.has_failed
+            self.listed = sorted(self._read(), key=lambda task: not failed(task.line.key))
+            self.failed = sum(failed(task.line.key) for task in self.listed)
 
     def __iter__(self) -> Iterator[Task]:
         """Return the tasks in the order in which they are asked."""

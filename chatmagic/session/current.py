@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 from chatmagic.client import config
 from chatmagic.session.environment import Environment, of_process
 from chatmagic.session.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _current: Session | None = None
 _lock = threading.RLock()

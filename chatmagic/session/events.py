@@ -103,18 +103,6 @@ class Ask(RequestFacts):
         """
         if self.again is not None:
             return conversation.window_of(self.again, last=last)
-        return self.place_in(conversation, order, last=last)
-
-    def place_in(
-        self, conversation: Conversation, order: Sequence[str] | None, *, last: int | None = None
-    ) -> Window:
-        """Return what of a conversation stands above the cell that asks.
-
-        Args:
-            conversation: the conversation.
-            order: as :meth:`window_in` has it.
-            last: as :meth:`window_in` has it.
-        """
         return conversation.window(
             self.owner, self.execution, last=last, order=order, thread=self.thread
         )

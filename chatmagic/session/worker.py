@@ -196,11 +196,7 @@ class AskLock:
             if any(holding.worker == caller for holding in self._held):
                 raise InputError("A reply is still streaming here; ask again when it has ended.")
             told = None
-            while True:
-                names = None if threads is None else threads()
-                before = self._before(names)
-                if before is None:
-                    break
+            while (before := self._before(names := threads and threads())) is not None:
                 if before is not told:
                     waiting(before.asker)
                     told = before
@@ -218,14 +214,10 @@ class AskLock:
 
     def _before(self, names: Sequence[str] | None) -> _Holding | None:
         """Return what is to end before an ask in threads of these names; ``None`` for nothing."""
-        return next(
-            (
-                holding
-                for holding in self._held
-                if names is None or holding.thread is None or holding.thread in names
-            ),
-            None,
-        )
+        for holding in self._held:
+            if names is None or holding.thread is None or holding.thread in names:
+                return holding
+        return None
 
     def alone(self, asker: str, action: Callable[[], _T], halt: Halt | None = None) -> _T:
         """Return what an action returns that a worker does while nothing else is under way.
