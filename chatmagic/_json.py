@@ -10,11 +10,10 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
 from datetime import UTC, datetime
 from functools import reduce
-from itertools import chain
 from typing import Any, Final, TypeVar, get_args
 
 from chatmagic.text import without_lone_surrogates
@@ -98,16 +97,6 @@ def whole_text(value: object) -> str | None:
     return None if string is None else without_lone_surrogates(string)
 
 
-def interned_text(value: object) -> str | None:
-    """Return the text of :func:`whole_text`, interned, because many replies have the same one.
-
-    Args:
-        value: any JSON value.
-    """
-    string = whole_text(value)
-    return None if string is None else sys.intern(string)
-
-
 def known_items(**items: Any) -> dict[str, Any]:
     """Return the items that are not ``None``."""
     return {name: item for name, item in items.items() if item is not None}
@@ -130,8 +119,6 @@ def exact(read: Callable[[object], _Value | None]) -> Callable[[object], _Value]
 
 
 exact_text: Final = exact(lambda value: value if isinstance(value, str) else None)
-exact_name: Final = exact(lambda value: sys.intern(value) if isinstance(value, str) else None)
-"""Reader of a text that many values share; any other value raises :exc:`ValueError`."""
 exact_count: Final = exact(whole_number)
 exact_number: Final = exact(finite_number)
 exact_time: Final = exact(timestamp)
@@ -146,18 +133,12 @@ def word_of(words: Any) -> Callable[[object], Any]:
     Args:
         words: the ``Literal``.
     """
-    # Returns the Literal's own object: a file has a copy of the word for each turn.
-    known_words = {word: word for word in get_args(words)}
-    return exact(lambda value: known_words.get(value) if isinstance(value, str) else None)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
+    return exact(lambda value: value if value in get_args(words) else None)
 
 
 def json_field(
     read: Callable[[Any], Any],
-    write: Callable[[Any], Any] = _as_it_is,
+    write: Callable[[Any], Any] = lambda value: value,
     default: Any = None,
     *,
     required: bool = False,
@@ -233,16 +214,14 @@ canonical: Final = json.JSONEncoder(
 """Writer of a JSON value's canonical form: sorted names, no spaces."""
 
 
-_HASHED_AT_ONCE: Final = 100_000
-
-
 def digest(value: object) -> str:
     """Return the SHA-256 of a JSON value's canonical form, in hexadecimal.
 
     Args:
         value: a JSON value; a text is hashed as it is.
     """
-    return _sha256(_pieces(value if isinstance(value, str) else canonical(value)))
+    text = value if isinstance(value, str) else canonical(value)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def turn_digest(prompt: str, reply: str) -> str:
@@ -254,26 +233,7 @@ def turn_digest(prompt: str, reply: str) -> str:
         prompt: the turn's prompt.
         reply: the text of its reply.
     """
-    prompted, replied = (map(_escaped, _pieces(text)) for text in (prompt, reply))
-    return _sha256(chain(['["'], prompted, ['","'], replied, ['"]']))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Return a text in pieces: its digest must not copy a reply of 100 MB."""
-    return (text[at : at + _HASHED_AT_ONCE] for at in range(0, len(text), _HASHED_AT_ONCE))
-
-
-def _escaped(text: str) -> str:
-    """Return a text as it stands in a JSON string."""
-    return canonical(text)[1:-1]
-
-
-def _sha256(parts: Iterable[str]) -> str:
-    """Return the digest of a text in parts, in hexadecimal digits."""
-    hashed = hashlib.sha256()
-    for part in parts:
-        hashed.update(part.encode("utf-8", "surrogatepass"))
-    return hashed.hexdigest()
+    return digest([prompt, reply])
 
 
 def chain_digest(before: str | None, turn: str) -> str:

@@ -17,7 +17,6 @@ DEEPEST: Final = 100
 INDENT: Final = 2
 
 _LONGEST: Final = 1_000
-_BETWEEN: Final = r"\s*"
 _HALF: Final = "[\ud800-\udfff]"
 
 
@@ -79,25 +78,19 @@ def indented(value: Any) -> str:
 
 def _value(text: str, start: int, end: int) -> Any:
     """Return the only JSON value between two places of a text."""
-    start = _after_space(text, start)
+    start = end - len(text[start:end].lstrip())
     try:
-        value, at = _DECODER.raw_decode(text[:end], start)
+        value = _DECODER.decode(text[start:end].rstrip())
     except json.JSONDecodeError as error:
-        raise NotJSONError(error.msg, error.lineno, error.colno) from None
+        where = json.JSONDecodeError(error.msg, text, start + error.pos)
+        raise NotJSONError(error.msg, where.lineno, where.colno) from None
     except RecursionError:
         raise NotJSONError(_TOO_DEEP) from None
     except ValueError as error:
         raise NotJSONError(str(error)) from None
-    if (rest := _after_space(text, at)) < end:
-        where = json.JSONDecodeError("", text, rest)
-        raise NotJSONError("more text after the JSON", where.lineno, where.colno)
     if _is_deeper(value, DEEPEST):
         raise NotJSONError(_TOO_DEEP)
     return value
-
-
-def _after_space(text: str, at: int) -> int:
-    return re.compile(_BETWEEN).match(text, at).end()  # type: ignore[union-attr] # it always matches
 
 
 def _is_deeper(value: Any, most: int) -> bool:

@@ -9,7 +9,6 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, Self, TypeVar
 
 from chatmagic._json import (
-    exact_name,
     exact_text,
     exact_time,
     fields_from_json,
@@ -163,8 +162,8 @@ class BodyFacts:
         refusal: text by which a model refused to answer (compatible servers); ``None`` for none.
     """
 
-    model: str | None = json_field(exact_name)
-    finish_reason: str | None = json_field(exact_name)
+    model: str | None = json_field(exact_text)
+    finish_reason: str | None = json_field(exact_text)
     usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
     refusal: str | None = json_field(exact_text)
 

@@ -46,7 +46,7 @@ def test_json_is_read(text: str, value: Any) -> None:
         ('```json\n{"a": 1,\n "b" 2}\n```', (3, 6), "Expecting ':' delimiter"),
         ("Sure.\n```json\n[1 2]\n```", (3, 4), "Expecting ',' delimiter"),
         ("```\n[1 2]\n```\n```\nx\n```", (1, 1), "Expecting value"),
-        ("[1] and more", (1, 5), "more text after the JSON"),
+        ("[1] and more", (1, 5), "Extra data"),
         ('{"NaN": "NaN",\n "a": NaN}', (0, 0), "JSON has no NaN"),
         ("[1, -Infinity]", (0, 0), "JSON has no -Infinity"),
         ("[1e999]", (0, 0), "a number is too large"),

@@ -170,14 +170,14 @@ class Chunk(BodyFacts):
         usage = Usage.from_json(value["usage"]) if value.get("usage") else None
         if usage is None and choice.get("usage"):
             usage = Usage.from_json(choice["usage"])
-        finish_reason = _json.interned_text(choice.get("finish_reason"))
+        finish_reason = _json.whole_text(choice.get("finish_reason"))
         return cls(
             content=_content(part.get("content")),
             # Some servers write the word where they mean the value.
             finish_reason=(
                 None if finish_reason in (None, "null") else finish_reason[:LONGEST_REASON]
             ),
-            model=_json.interned_text(value.get("model")),
+            model=_json.whole_text(value.get("model")),
             usage=usage,
             refusal=_json.text_or_none(part.get("refusal")),
             whole=whole,

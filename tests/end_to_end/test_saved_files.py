@@ -127,3 +127,4 @@ def test_a_job_file_is_read_and_written_back_byte_for_byte() -> None:
     file = JobFile(path, replays=True).open()
     assert all(file.is_answered(row.replay_key) for row in rows)
     assert list(file.replies([row.replay_key for row in rows])) == rows
+    file.close()
