@@ -14,6 +14,7 @@ So a changed word is a changed line. The file has no key, no request header and 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections import Counter, defaultdict
@@ -277,32 +278,35 @@ def from_text(text: str, name: str) -> tuple[Interaction, ...]:
     Raises:
         InputError: a line was changed, or is of another version; the message names the line.
     """
-    is_headed = False
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    values = [(number, _read_line(line, number, name)) for number, line in lines]
+    if not values:
+        raise _damaged(name, 1, "it is empty")
+    (first, head), *rest = values
+    if head.get("chatmagic") != "cassette" or head.get("version") != VERSION:
+        raise InputError(
+            f"{name} is not a cassette of version {VERSION}: its line {first} is not the head of "
+            "one.",
+            hint="It was left as it is. %chat_cassette FILE makes a new one where there is none.",
+        )
     blocks: list[_Block] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            is_merge = line.startswith(("<<<<", "||||", "====", ">>>>"))
-            why = f"it is {'a merge conflict' if is_merge else 'not JSON'}"
-            raise _damaged(name, number, why)
+    for number, value in rest:
         kind = next((kind for kind in ("you", "reply") if isinstance(value.get(kind), str)), "")
-        if not is_headed:
-            _check_head(value, number, name)
-            is_headed = True
-        elif "request" in value:
+        if "request" in value:
             blocks.append((number, value, {"you": [], "reply": []}))
         elif blocks and kind:
             blocks[-1][-1][kind].append(value[kind])
         else:
             raise _damaged(name, number, "it is not in its place")
-    if not is_headed:
-        raise _damaged(name, 1, "it is empty")
     return _linked([_read_block(block, name) for block in blocks])
+
+
+def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
+    with contextlib.suppress(ValueError, RecursionError):
+        if isinstance(value := json.loads(line), dict):
+            return value
+    is_merge = line.startswith(("<<<<", "||||", "====", ">>>>"))
+    raise _damaged(name, number, f"it is {'a merge conflict' if is_merge else 'not JSON'}")
 
 
 _Block = tuple[int, dict[str, Any], dict[str, list[str]]]
@@ -314,15 +318,6 @@ def _damaged(name: str, number: int, why: str) -> InputError:
         f"{name}, line {number:,}: {why}.",
         hint="The file was left as it is: repair it, or record into another one.",
     )
-
-
-def _check_head(value: Mapping[str, Any], number: int, name: str) -> None:
-    if value.get("chatmagic") != "cassette" or value.get("version") != VERSION:
-        raise InputError(
-            f"{name} is not a cassette of version {VERSION}: its line {number} is not the head of "
-            "one.",
-            hint="It was left as it is. %chat_cassette FILE makes a new one where there is none.",
-        )
 
 
 def _read_block(block: _Block, name: str) -> tuple[str, Interaction]:
@@ -469,10 +464,9 @@ def from_notebook(path: Path) -> tuple[Interaction, ...]:
     file = notebook.read_notebook(path)
     changed = [saved.cell for _, saved, _ in file.turns if saved.fault]
     if changed:
-        held = "holds" if len(changed) == 1 else "hold"
         raise InputError(
-            f"{path}: {numbered(changed, 'cell')} no longer {held} what was recorded and "
-            "sealed, so nothing is replayed from this notebook.",
+            f"{path}: {numbered(changed, 'cell')} not as recorded and sealed, so nothing is "
+            "replayed from this notebook.",
             hint="Use the file as it was saved, or ask again.",
         )
     interactions: list[Interaction] = []

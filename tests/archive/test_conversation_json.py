@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from forged_json import forged, json_values, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 from talks import ask, instructions_of, prompts
@@ -21,7 +21,6 @@ from chatmagic.conversation.steering import Hiding, Instructions, Item, ThreadSt
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Reply
 
-texts = st.text(max_size=12)
 replies = st.builds(
     Reply,
     texts,
@@ -72,11 +71,6 @@ items = (
         owner=st.sampled_from(["a", "b", None]),
         execution=st.sampled_from(["1", "2"]),
     )
-)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=8,
 )
 
 
@@ -183,21 +177,9 @@ def test_a_value_is_kept_only_where_that_is_asked_for() -> None:
 def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.DataObject) -> None:
     """Any JSON, and any JSON in the place of any part, raises nothing but a ValueError."""
     whole = conversation_json.dump(with_value())
-    places: list[tuple[Any, Any]] = []
-
-    def walk(value: Any) -> None:
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, inner in pairs:
-            places.append((value, key))
-            if isinstance(inner, dict | list):
-                walk(inner)
-
-    forged = copy.deepcopy(whole)
-    walk(forged)
-    holder, key = data.draw(st.sampled_from(places))
-    holder[key] = item
-    sealed_again = {name: part for name, part in forged.items() if name != "seal"}
-    for value in (item, forged, sealed(sealed_again, {})):
+    made = forged(whole, item, data)
+    sealed_again = {name: part for name, part in made.items() if name != "seal"}
+    for value in (item, made, sealed(sealed_again, {})):
         try:
             read = conversation_json.load(value)
         except ValueError:

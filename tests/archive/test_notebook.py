@@ -8,6 +8,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from forged_json import forged, json_values
 from hypothesis import given
 from hypothesis import strategies as st
 from pages import cell, output, text_cell
@@ -16,13 +17,6 @@ from saved_notebooks import HERE, page, read, record
 from chatmagic.archive import notebook, restore
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.errors import InputError
-
-texts = st.text(max_size=12)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=8,
-)
 
 
 def test_turns_are_found_in_the_order_of_the_cells() -> None:
@@ -125,18 +119,7 @@ def test_whatever_stands_in_a_notebook_it_is_read_or_refused(
     """Any JSON, and any JSON in the place of any part, raises nothing but errors of ours."""
     reset = cell("%chat_reset", [output({"text/plain": ""}, {"chatmagic": note("reset")})])
     whole: Any = {"cells": [page("a", id="a"), reset, page("b", id="b")], "nbformat": 4}
-    places: list[tuple[Any, Any]] = []
-
-    def walk(value: Any) -> None:
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            places.append((value, key))
-            if isinstance(inner, dict | list):
-                walk(inner)
-
-    walk(whole)
-    holder, key = data.draw(st.sampled_from(places))
-    holder[key] = item
-    for value in (item, whole):
+    for value in (item, forged(whole, item, data)):
         try:
             found = notebook.parse_notebook(
                 json.dumps(value).encode("utf-8", "surrogatepass"), HERE

@@ -498,7 +498,7 @@ def test_a_changed_reply_or_record_is_refused(tmp_path: Path) -> None:
         cells[number]["outputs"][0]["metadata"]["chatmagic"].update(forged)
     with pytest.raises(InputError, match="nothing is replayed") as caught:
         from_notebook(save(tmp_path / "n.ipynb", cells))
-    assert "cells 1, 2, 3 and 4 no longer hold what was recorded and sealed" in str(caught.value)
+    assert "cells 1, 2, 3 and 4 not as recorded and sealed" in str(caught.value)
 
 
 def test_a_notebook_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:

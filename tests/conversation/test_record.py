@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from forged_json import json_values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,11 +26,6 @@ texts = st.text(max_size=20)
 counts = st.integers(0, 10**12)
 hashes = st.text("0123456789abcdef", min_size=64, max_size=64)
 moments = st.integers(0, 2_000_000_000).map(lambda seconds: NOW + timedelta(seconds=seconds))
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=8,
-)
 kept = st.builds(Value.of_text, texts, texts)
 values = kept | kept.map(lambda value: value.bare)
 records = st.builds(
