@@ -25,7 +25,7 @@ from chatmagic import cli
 from chatmagic.client import config
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
-from chatmagic.errors import LESS_HINT, ConnectError, InputError
+from chatmagic.errors import LESS_HINT, InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.response_errors import ADDRESS_HINT
 from chatmagic.session.events import Outcome
@@ -53,16 +53,6 @@ def test_a_shell_has_no_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         assert environment.is_watched() is environment.has_person() is is_terminal
     monkeypatch.setattr(sys, "stderr", None)
     assert not environment.is_watched()
-
-
-def test_no_address_in_words_of_a_shell() -> None:
-    """What connects is an option; a key is kept by a notebook."""
-    with pytest.raises(ConnectError) as raised:
-        config.first_address([])
-    assert words_for_shell(str(raised.value)) == (
-        "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or give --connect URL "
-        "and run %chat_login in a notebook. To try without an account: --connect emulator."
-    )
 
 
 @pytest.mark.parametrize(
@@ -254,12 +244,6 @@ def test_a_cassette_answers_without_a_service(
     assert len(emulator.requests) == 1
 
 
-def test_an_emulator_of_its_own(ask: Run, emulator: Emulator) -> None:
-    """Where no account is."""
-    assert ask("echo:a", "--connect", "emulator").out == "a\n"
-    assert emulator.requests == []
-
-
 HOSTILE, SAFE = "a\x1b]0;x\x07b\rc\u202ed\n", "a␛]0;x␇bc\ufffdd\n"
 
 
@@ -309,14 +293,6 @@ def test_nothing_is_sent(
     assert part in ran.err
     assert ran.err.startswith("chatmagic: ")
     assert emulator.requests == []
-
-
-def test_no_address(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a setting that is missing, and an option of the shell's is named."""
-    monkeypatch.delenv("CHATMAGIC_BASE_URL")
-    ran = ask("a")
-    assert ran.code == 2
-    assert "To try without an account: --connect emulator." in ran.err
 
 
 def test_no_standard_input(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:

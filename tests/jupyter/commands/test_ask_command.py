@@ -6,15 +6,13 @@ What goes in front of a question: cells, and the last error.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 from logged import Emulator
-from shells import FIXED, Ran, Shell, asked, bodies
+from shells import FIXED, Shell, asked, bodies
 
 from chatmagic.conversation import template
 from chatmagic.conversation.record import check_seal
@@ -150,14 +148,6 @@ def test_the_reply_goes_into_a_variable(shell: Shell) -> None:
     assert isinstance(shell["one"], Reply)
 
 
-def test_quiet_shows_nothing(shell: Shell, emulator: Emulator) -> None:
-    """``--quiet`` asks and keeps the turn without any output."""
-    for how in ({"person": False}, {"cell": "a"}, {}):
-        ran = shell.do("%chat -q echo:hush", **how)
-        assert (ran.messages, ran.printed) == ([], "")
-    assert len(emulator.requests) == 3
-
-
 def test_how_much_is_sent_is_said(shell: Shell, emulator: Emulator) -> None:
     """``--last`` sends the newest turns and says so while the cell is live."""
     for word in ("a", "b", "c"):
@@ -198,6 +188,7 @@ def test_values_are_put_in_and_not_recorded(shell: Shell, emulator: Emulator) ->
         "%%chat\n{{ nothing_of_that_name }}",
         "%%chat\n{{ 1 + }}",
         "%%chat\n# NBVAL_SKIP\nwhat is this?",
+        "# NBVAL_IGNORE_OUTPUT\n%%chat\nhello",
         "%%chat\n#| echo: false\nwhat is this?",
         "%%chat --temprature 0\nx",
         "%%chat -t warm\nx",
@@ -370,34 +361,6 @@ def test_a_failure_leaves_nothing_behind(shell: Shell, emulator: Emulator) -> No
     assert ran.printed == "before\n"
     assert "Waiting" not in ran.html
     assert all(message["kind"] != "clear" for message in ran.messages)
-
-
-def test_a_comment_for_a_tool_above_the_cell_is_refused(shell: Shell, emulator: Emulator) -> None:
-    """Above the magic it would break the cell; it gets a hint, and nothing is sent."""
-    refused = shell.fails("# NBVAL_IGNORE_OUTPUT\n%%chat\nhello")
-    assert isinstance(refused.error, InputError)
-    assert emulator.requests == []
-
-
-@pytest.mark.parametrize("how", ["machine", "page", "terminal"])
-def test_the_settings_of_a_reply_are_shown(shell: Shell, how: str) -> None:
-    """In the last state, from its record; the text is the raw reply, and without them nothing."""
-
-    def ask(line: str) -> tuple[Ran, str]:
-        ran = shell.run(line, cell="A" if how == "page" else None, person=how != "machine")
-        return ran, ran.printed if how == "terminal" else ran.html
-
-    for line in ("%chat echo:a", "%chat -t 0.2 -n 200 echo:a"):
-        ran, seen = ask(line)
-        assert ("t 0.2 · max 200" in seen) is ("-t" in line), seen
-        if how != "terminal":
-            assert ran.texts == ["a"]
-    assert "t 0.2 · max 200" in shell.do("%chat_history").texts[0]
-    shell.do("%config ChatMagics.temperature = 1")
-    shell.do("%config ChatMagics.model = 'small'")
-    assert "t 1 · model small" in ask("%chat echo:a")[1]
-    shell.do("%config ChatMagics.temperature = 2")
-    assert "t 2" in ask("%chat echo:a")[1]
 
 
 def test_a_secret_fails_the_cell_unless_it_allows_it(
@@ -662,21 +625,3 @@ def test_a_turn_is_stale_when_its_cell_says_something_else(shell: Shell) -> None
     shell.page("%%chat --above 1\necho:one", "b")
     assert conversation.stale_turns() == ()
     unfollow()
-
-
-def test_a_saved_conversation_asks_with_the_same_cells(shell: Shell, tmp_path: Path) -> None:
-    """The notebook that is made of it has the options, and the question as typed."""
-    shell.do("#| label: load\nx = 1")
-    shell.machine("%chat -q --above 1 --tag load What is {{ x }}?")
-    shell.run("1 / 0")
-    shell.machine("%chat_fix")
-    shell.do(f"%chat_save {tmp_path / 'talk.ipynb'}")
-    cells = json.loads((tmp_path / "talk.ipynb").read_text())["cells"]
-    sources = ["".join(cell["source"]) for cell in cells]
-    assert sources[1:] == [
-        "%%chat --above 1 --tag load\nWhat is {{ x }}?",
-        f"%%chat --error\n{ASKED_OF_AN_ERROR}",
-    ]
-    loaded = shell.do(f"%chat_load {tmp_path / 'talk.ipynb'}").printed
-    assert "cell load, {{ x }}: the value was not kept" in loaded
-    assert "error ZeroDivisionError: the value was not kept" in loaded

@@ -17,7 +17,7 @@ import pytest
 from logged import Emulator
 from loopback import Server, document, playing
 from project import ROOT
-from shells import FIXED, KEY, Shell, bodies, models
+from shells import FIXED, KEY, Shell, models
 
 from chatmagic._version import __version__
 from chatmagic.errors import (
@@ -220,16 +220,6 @@ def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> Non
         assert models(other) == [None, "large"]
 
 
-def test_a_refused_setting_is_not_there_after_a_reload(shell: Shell, emulator: Emulator) -> None:
-    """Loading the extension again finds the last value that was taken."""
-    shell.do("%config ChatMagics.temperature = 0.25")
-    shell.do("%config ChatMagics.mode = 'relive'")
-    shell.do("%config ChatMagics.temperature = 'hot'")
-    shell.do("%reload_ext chatmagic")
-    shell.machine("%chat echo:a")
-    assert [body.get("temperature") for body in bodies(emulator)] == [0.25]
-
-
 def test_a_replay_asks_for_the_model_as_the_recording_did(
     shell: Shell, emulator: Emulator, tmp_path: Path
 ) -> None:
@@ -277,17 +267,6 @@ def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFi
     teams = ["blue-team", "blue-team", "red", None]
     assert [asked.headers.get("x-team") for asked in here.asked] == teams
     assert [asked.headers.get("x-team") for asked in other.asked] == [None]
-
-
-def test_the_endpoint_is_shown(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where requests are posted to, without the key where that is in the path."""
-    shell.do(f"%chat_connect {emulator.url}/api/v4")
-    assert f"Posted to: {emulator.url}/api/v4/chat/completions." in (shell.do("%chat").texts[0])
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/{KEY}/v1")
-    shell.do("%unload_ext chatmagic\n%load_ext chatmagic")
-    assert "/…/v1/chat/completions" in shell.do("%chat").texts[0]
 
 
 def test_a_missing_key_is_told_with_what_to_do(

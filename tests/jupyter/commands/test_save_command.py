@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -87,23 +86,6 @@ def test_a_notebook_goes_on_after_a_restart(shell: Shell, emulator: Emulator, pa
         "echo:one *two*", "echo:again", "echo:three", "echo:four",
     ]  # fmt: skip
     assert stale() == ["echo:three", "echo:four"]
-
-
-def test_a_loaded_notebook_is_one_change_where_there_is_a_conversation(
-    shell: Shell, paper: Paper
-) -> None:
-    """A mistaken load loses nothing."""
-    run(shell, paper, "a", "%chat echo:one")
-    run(shell, paper, "b", "%chat echo:two")
-    paper.save()
-    restart()
-    shell.page("%chat echo:mine", "a")
-    shell.page("%chat_load paper.ipynb", "load")
-    assert [prompt for prompt, _ in talk()] == ["echo:one", "echo:two"]
-    assert "Took back the load" in shell.page("%chat_undo", "u").texts[0]
-    assert [prompt for prompt, _ in talk()] == ["echo:mine"]
-    shell.page("%chat_redo", "u")
-    assert stale() == []
 
 
 def test_a_cell_is_known_as_its_front_end_knows_it(
@@ -395,22 +377,6 @@ def test_what_is_said_wrongly_is_told(shell: Shell, tmp_path: Path, line: str, s
     save(tmp_path / "empty.ipynb", [cell("%%chat\nx")])
     assert said in str(shell.fails(line).error)
     assert len(talk()) == 1
-
-
-def test_nothing_is_saved_of_nothing(shell: Shell, tmp_path: Path) -> None:
-    """A kernel that has just started does not overwrite what was saved before."""
-    assert "no turn to save" in str(shell.fails("%chat_save talk.json").error)
-    assert not (tmp_path / "talk.json").exists()
-
-
-def test_a_file_from_a_newer_version_is_refused_as_that(shell: Shell, tmp_path: Path) -> None:
-    """Neither is it damaged, nor is it guessed at."""
-    shell.page("%chat echo:one", "a")
-    shell.page("%chat_save talk.json", "s")
-    whole = json.loads((tmp_path / "talk.json").read_text())
-    (tmp_path / "talk.json").write_text(json.dumps({**whole, "version": 2}))
-    assert "newer release" in str(shell.fails("%chat_load talk.json").error)
-    shell.fails("%chat_save talk.json")
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"chatmagic": "conversation", "turns": [5]}'])

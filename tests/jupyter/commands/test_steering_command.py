@@ -180,17 +180,6 @@ def test_a_key_in_a_file_is_in_no_output(shell: Shell, monkeypatch: pytest.Monke
     assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
 
 
-def test_the_audit_tells_what_a_file_gave(shell: Shell, tmp_path: Path) -> None:
-    """Its text is in the output and not in the source."""
-    Path("rules.md").write_text("Be terse.")
-    paper = Paper(tmp_path / "paper.ipynb")
-    for id, source in (("i", TERSE), ("j", "%%chat_instructions --from rules.md")):
-        paper.ran(id, source, shell.page(source, id).outputs)
-    (found,) = audit.audit_all([paper.save()])
-    assert found.problems == []
-    assert found.values == ["cell 2: instructions rules.md (9 characters): all of it"]
-
-
 def test_a_comment_for_a_tool_is_refused(shell: Shell) -> None:
     """Above the cell's line or below it, as in a question."""
     for cell in ("#| label: x\n%%chat_instructions\nBe.", "%%chat_instructions\n# NBVAL_SKIP\nBe."):
@@ -341,13 +330,6 @@ def test_a_cell_that_divides_asks_nothing(shell: Shell, emulator: Emulator, sour
     said = shell.run(source, cell="a").traceback[0]
     assert "A cell that begins a thread asks nothing beside it. Nothing was sent." in said
     assert (asked(emulator), current_session().conversation.threads) == ([], {"main": ()})
-
-
-def test_a_thread_that_is_no_name_is_refused(shell: Shell, emulator: Emulator) -> None:
-    """At an ask, too."""
-    said = shell.run("%chat --thread 2 echo:x", cell="a").traceback[0]
-    assert "--thread takes a name: a letter, then letters, digits, _, - and ., 40 at most" in said
-    assert asked(emulator) == []
 
 
 def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
