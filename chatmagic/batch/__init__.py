@@ -1,4 +1,4 @@
 """Many requests of one job: their rows, threads, pace and file.
 
-It asks by what it is given. Nothing of a conversation, of a kernel or of a page comes in here.
+Its sender is handed in. Nothing of a conversation, of a kernel or of a page comes in here.
 """

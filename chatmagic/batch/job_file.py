@@ -66,9 +66,9 @@ class RowReply(BodyFacts):
         occurrence: which of equal requests it is, from 1.
         service: what the ledger calls the service.
         text: the reply as far as it came; ``None`` where nothing did.
-        value: what a reply in JSON holds, or the instance of its schema; of this run alone.
+        value: the value of a reply in JSON, or the instance of its schema; of this run alone.
         call: name of the call that has the row there: of two calls with one file each has its rows.
-        error: what went wrong, in one line; ``None`` where the reply is whole and of its form.
+        error: the error in one line; ``None`` where the reply is whole and of its form.
         ended_at: when it had ended, aware, in UTC.
     """
 
@@ -84,7 +84,7 @@ class RowReply(BodyFacts):
     value: Any = None
 
     def __repr__(self) -> str:
-        """Return what a person looks for in a list of many."""
+        """Return the row, the text, the value and the error."""
         value = "" if self.value is None else f", value={self.value!r}"
         return f"RowReply(row={self.row}, text={self.text!r}{value}, error={self.error!r})"
 

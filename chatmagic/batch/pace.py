@@ -88,7 +88,7 @@ class Pace:
 
         Args:
             under_way: how many requests are, which the figures may not count yet.
-            cost: what a request takes in credits, at least 1.
+            cost: the credits that a request takes, at least 1.
             now: the time.
         """
         if self._refused is not None and _is_ahead(self._refused.until, now):
@@ -126,7 +126,7 @@ def waiting_words(pause: Pause | None, today: datetime, now: float) -> str:
     """Return until when a job waits; empty where that is but a moment.
 
     Args:
-        pause: what it waits for; ``None`` for nothing.
+        pause: the pause that it waits for; ``None`` for none.
         today: the time of day, in UTC.
         now: the same moment, by the clock of the pause in seconds.
     """

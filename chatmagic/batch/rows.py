@@ -1,6 +1,6 @@
 """Rows of a job: of a table, a list, an iterable, or the parts of a larger collection.
 
-What came of them is put beside a table's own columns, or into a list.
+Their replies are put beside a table's own columns, or into a list.
 
 No library is imported here: a table is known by its methods. Parts are read one at a time, as
 they are needed.
@@ -24,7 +24,7 @@ class Rows:
     """Rows as they were given.
 
     Args:
-        source: what was given.
+        source: the table, the list or the iterable.
 
     Raises:
         InputError: it is no collection of rows.
@@ -33,7 +33,7 @@ class Rows:
     source: Any
 
     def __post_init__(self) -> None:
-        """Refuse what would be read letter by letter, or key by key."""
+        """Refuse a source that would be read letter by letter, or key by key."""
         if not isinstance(self.source, str | bytes | Mapping) and (
             isinstance(self.source, Iterable) or _is_in_parts(self.source)
         ):
@@ -78,7 +78,7 @@ def _is_in_parts(value: Any) -> bool:
 
 
 def _reader(table: Any) -> Any:
-    """Return what reads a table's rows as tuples: polars' method, or pandas'."""
+    """Return the method that reads a table's rows as tuples, of polars or of pandas."""
     if hasattr(type(table), "iter_rows"):
         return table.iter_rows
     if hasattr(type(table), "itertuples"):

@@ -1,4 +1,4 @@
-"""Environment of a session, what it needs of the place where it runs; and the clients it makes."""
+"""Environment of a session, which is the place where it runs, and the clients that it makes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Environment:
         return None
 
     def named(self, name: str) -> object:
-        """Return what a name of the user's namespace stands for.
+        """Return the value of a name in the user's namespace.
 
         Args:
             name: an identifier, or several with dots between them.
@@ -103,10 +103,10 @@ def of_process() -> Environment:
 def setup_for(
     source: AnswerSource, environment: Environment, cassette: CassetteSetup | None
 ) -> ServiceSetup:
-    """Return where and how to ask what answers.
+    """Return the address and the options of a source of answers.
 
     Args:
-        source: what answers.
+        source: the service, the emulator or the cassette.
         environment: says where the service and the emulator are.
         cassette: the cassette that is chosen; ``None`` for none.
 
@@ -145,7 +145,7 @@ class ClientPool:
         """Return the client for an ask: the one that is kept, where its setup still holds.
 
         Args:
-            source: what answers.
+            source: the service, the emulator or the cassette.
             setup: returns where and how to ask; not called for the client that was given.
 
         Raises:

@@ -94,7 +94,7 @@ class Ask(RequestFacts):
     def window_in(
         self, conversation: Conversation, order: Sequence[str] | None, *, last: int | None = None
     ) -> Window:
-        """Return what of a conversation the request carries.
+        """Return the part of a conversation that the request carries.
 
         Args:
             conversation: the conversation.
@@ -108,10 +108,10 @@ class Ask(RequestFacts):
         )
 
     def as_sent(self, window: Window) -> tuple[Ask, Window]:
-        """Return what the request asks, and what it carries: to continue a reply, the turn, too.
+        """Return the question and the window of the request: to continue a reply, with its turn.
 
         Args:
-            window: what stands above the turn.
+            window: the turns above the turn.
         """
         if self.part is None:
             return self, window
@@ -124,8 +124,8 @@ class Outcome:
     """Outcome of an ask.
 
     Args:
-        reply: what came.
-        record: what an output keeps of it.
+        reply: the reply, whole or in part.
+        record: its facts, as an output keeps them.
         whole: the reply that it continues, with it; ``None`` where it is the whole.
     """
 
@@ -144,8 +144,8 @@ class Began:
     """Event: a request is about to be sent.
 
     Args:
-        ask: what is asked.
-        notes: what to say while the reply is awaited, a line each.
+        ask: the question.
+        notes: lines to show while the reply is awaited.
         turns: those of the conversation.
         halt: stops the ask from another thread; what came of it is kept, marked.
         thread: name of the conversation's thread that the turn will be in.
@@ -198,10 +198,10 @@ Event = Began | Sent | Fragment | Ended | Changed
 
 
 def failure(error: BaseException | None) -> tuple[str, str]:
-    """Return what happened and what to do, in plain words.
+    """Return the message and the hint of an error, in plain words.
 
     Args:
-        error: what ended an ask, or any other.
+        error: the error that ended an ask, or any other.
     """
     if isinstance(error, ChatError | ChatInterrupted):
         return visible(error.message), visible(error.hint or "")

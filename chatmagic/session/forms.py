@@ -1,4 +1,4 @@
-"""The form of a reply: what is sent along to ask for it, and the value that comes of it."""
+"""The form of a reply: the words that ask for it, and the value of the reply."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def asked_for(
     sent: Sequence[Turn],
     named: Callable[[str], object],
 ) -> tuple[Value | None, str | None, Schema | None]:
-    """Return what asks for a reply's form, and the name and the schema that it is read by.
+    """Return the words that ask for a reply's form, and the name and the schema to read it by.
 
     Args:
         question: the options of the question.
         form: the schema itself, where it was given.
         above: the turns above it, of which a question for JSON takes the nearest schema.
         sent: those that its request carries.
-        named: gives what a name of the namespace stands for.
+        named: returns the value of a name of the namespace.
 
     Raises:
         InputError: the schema does not go with the form, or cannot be used.
@@ -101,7 +101,7 @@ def schema_of(value: object, name: str) -> Schema:
     Args:
         value: a pydantic model or ``TypeAdapter``, a dataclass, a TypedDict, a type made of
             these (``list[Person]``), or a JSON schema.
-        name: what it is called.
+        name: its name.
 
     Raises:
         InputError: it is none of these, or it cannot be read.
@@ -122,13 +122,13 @@ def schema_of(value: object, name: str) -> Schema:
 
 
 def name_of(value: object) -> str:
-    """Return what a schema is called that was given as an object."""
+    """Return the name of a schema that was given as an object."""
     named = value.get("title") if isinstance(value, Mapping) else getattr(value, "__name__", None)
     return one_line(named) if isinstance(named, str) and named.strip() else "Reply"
 
 
 def problem(error: Exception) -> str:
-    """Return in one line what is wrong with a value, or with a schema.
+    """Return the fault of a value, or of a schema, in one line.
 
     Args:
         error: of pydantic, of jsonschema, or of the user's own code.
@@ -177,7 +177,7 @@ def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
 
 
 def _references(value: object) -> Iterator[str]:
-    """Yield what a JSON schema refers to, wherever in it."""
+    """Yield the references of a JSON schema, wherever in it."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if isinstance(value, dict) and isinstance(reference := value.get("$ref"), str):
         yield reference

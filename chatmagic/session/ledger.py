@@ -154,7 +154,7 @@ class Figures:
     """Latest figures of an account's credits.
 
     Args:
-        credits: what an answer told.
+        credits: the figures of an answer.
         came_at: the time here when it had come, aware.
     """
 

@@ -48,7 +48,7 @@ MOST_WORKERS: Final = 32
 class RowAsker:
     """Requests of a job's rows, each made of one template and sent through the ledger.
 
-    It is what :class:`chatmagic.batch.job.Asker` says.
+    It has the methods of :class:`chatmagic.batch.job.Asker`.
 
     Args:
         environment: says where it is asked.
@@ -413,7 +413,7 @@ def run(
 
 
 def _result(tasks: Tasks, asker: RowAsker, job: Job) -> Any:
-    """Return the rows of a job that has ended with what came of them; say how many failed."""
+    """Return the rows of a job that has ended, with their replies; say how many failed."""
     total, failed, path = tasks.total, job.progress.failed, tasks.file.path
     if failed:
         where = "column error" if is_table(tasks.rows.source) else "error of each"
@@ -485,7 +485,7 @@ def quote(tasks: Tasks, asker: RowAsker) -> str:
 
 
 def _size(sent: Sequence[Request], asker: RowAsker) -> str:
-    """Return how long prompts are, and about what they take."""
+    """Return the length of prompts, and about how many credits they take."""
     characters = sum(len(message.content) for request in sent for message in request.messages)
     rate, credits = asker.ledger.token_rate, _credits(asker.meter, len(sent))
     size = f"{counted(characters, 'character')} of prompts"
@@ -497,7 +497,7 @@ def _size(sent: Sequence[Request], asker: RowAsker) -> str:
 
 
 def _credits(meter: Meter, count: int) -> str | None:
-    """Return between what and what so many requests take; ``None`` is unknown."""
+    """Return the range of credits that so many requests take; ``None`` is unknown."""
     if meter.dearest is None:
         return None
     low, high = min(meter.costs) * count, meter.dearest * count

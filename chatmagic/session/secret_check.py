@@ -1,4 +1,4 @@
-"""Check of what is sent for secrets: it stops an ask, names the place, and rewrites nothing."""
+"""Search of a request for secrets: it stops an ask, names the place, and rewrites nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SecretCheck:
 
         Args:
             asked: the ask.
-            above: what its request carries.
+            above: the turns that its request carries.
             request: the request.
             endpoint: where it goes.
             is_sent: whether the request is sent then, so that its messages have passed.

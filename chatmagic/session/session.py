@@ -198,7 +198,7 @@ class Session:
 
     @property
     def credit_state(self) -> CreditState:
-        """The latest credits and what belongs to them, read as one."""
+        """The latest credits with their time and limits, read as one."""
         state = self.clients.credit_state
         figures = None if self.endpoint is None else self.ledger.figures(self.endpoint)
         is_without = state.credits is not None and state.credits.remaining is None
@@ -391,8 +391,8 @@ class Session:
         """Do one ask from beginning to end, telling a view and the followers how it goes.
 
         Args:
-            ask: what is asked.
-            view: what shows it.
+            ask: the question.
+            view: the view that shows it.
             halt: stops it from another thread.
 
         Raises:
@@ -402,10 +402,10 @@ class Session:
         return AskRun(self, ask, halt or Halt()).run(view)
 
     def preview(self, ask: Ask) -> Preview:
-        """Return what an ask would send; nothing is sent, kept or changed.
+        """Return the request of an ask; nothing is sent, kept or changed.
 
         Args:
-            ask: what would be asked.
+            ask: the question.
 
         Raises:
             ChatError: the ask would fail before it is sent, or it holds a secret.
@@ -428,7 +428,7 @@ class Session:
         """Change the conversation (undo, redo, reset) while no ask is under way.
 
         Args:
-            action: what to do with it.
+            action: changes it.
 
         Raises:
             InputError: an ask of this very thread is under way.
@@ -438,7 +438,7 @@ class Session:
         return change
 
     def steer(self, item: Steering) -> Change | None:
-        """Put what steers the questions below into its place; asks under way go on without it.
+        """Put a steering of the questions below into its place; asks under way go on without it.
 
         Args:
             item: instructions, the start of a thread, or a hiding, with its place.
@@ -471,7 +471,7 @@ class Session:
             off: only take out the one that is in.
 
         Returns:
-            What was done with the one that is out, in one line; ``None`` where none is.
+            A line on the end of the one that is out; ``None`` where none is.
 
         Raises:
             ChatError: what is chosen cannot be used.
@@ -545,18 +545,18 @@ def _given(schema: object) -> dict[str, Any]:
 _UNSENT: Final = "Nothing was sent."
 _NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
 NOTHING: Final = Window()
-"""What an ask without history carries."""
+"""The window of an ask without history."""
 
 
 class AskRun:
-    """One ask under way: each step fills in what the next ones need.
+    """One ask under way: each step fills in the fields that the next ones need.
 
     The steps run in a worker (:mod:`chatmagic.session.worker`), so no interrupt strikes in them;
     the thread that asked waits, calls the view, and at the end the user's schema.
 
     Args:
-        session: what it shares with the other asks of the session.
-        ask: what is asked.
+        session: the parts that it shares with the other asks of the session.
+        ask: the question.
         halt: stops it from another thread.
     """
 
@@ -565,7 +565,7 @@ class AskRun:
         self.session = session
         self.ask = ask
         self.asked = ask
-        """What is asked as followers know it, whatever is put in front of its prompt."""
+        """The question as followers know it, without the words in front of its prompt."""
         self.halt = halt
         self.cassette: CassetteSetup | None = None
         """The cassette that is chosen; ``None`` for none."""
@@ -580,12 +580,12 @@ class AskRun:
         self.request: Request
         self.digest = ""
         self.lookup: Lookup | None = None
-        """What the cassette says of the request."""
+        """The answer that the cassette has to the request, and its notes."""
         self.stream: ReplyStream
         self.reservation: Reservation | None = None
         """Its request in the ledger; ``None`` where the cassette answers it."""
         self.problem: BaseException | None = None
-        """What ended the reply early."""
+        """The error that ended the reply early."""
         self.outcome: Outcome | None = None
         """The reply that is kept."""
 
@@ -607,11 +607,11 @@ class AskRun:
         return outcome
 
     def _end(self, view: View, raised: BaseException | None) -> Outcome:
-        """Show the end of the ask; return its outcome, or raise what ended it early.
+        """Show the end of the ask; return its outcome, or raise the error that ended it early.
 
         Args:
-            view: what shows the ask.
-            raised: what interrupted the wait for the worker.
+            view: the view that shows the ask.
+            raised: the error that interrupted the wait for the worker.
         """
         self.session.ledger.tell()
         try:
@@ -664,7 +664,7 @@ class AskRun:
             self.problem = error
 
     def preview(self) -> Preview:
-        """Return what the ask would send; nothing is sent, kept or changed.
+        """Return the request of the ask; nothing is sent, kept or changed.
 
         Raises:
             ChatError: it would fail before it is sent, or it holds a secret.
@@ -706,11 +706,11 @@ class AskRun:
 
     @property
     def _source(self) -> AnswerSource:
-        """What answers: the cassette, the service or the emulator."""
+        """The source of the answer: the cassette, the service or the emulator."""
         return "service" if self.lookup is None else self.lookup.source
 
     def _prepare(self) -> list[str]:
-        """Decide what is sent, and what answers it; return what to say of it, a line each."""
+        """Make the request, and find its source of an answer; return notes, a line each."""
         session = self.session
         self.cassette = setup = session.environment.cassette()
         session.cassette.insert(setup)
@@ -740,7 +740,7 @@ class AskRun:
         return aside
 
     def _ask_for_form(self) -> None:
-        """Put what asks for the form of the reply in front of the prompt."""
+        """Put the words that ask for the form of the reply in front of the prompt."""
         ask, above = self.ask, replace(self.window, last=None).turns
         parameters = Parameters(**shared_fields(ask, Parameters))
         value, name, schema = forms.asked_for(
@@ -773,7 +773,7 @@ class AskRun:
             raise InputError(f"{error}. Nothing was sent.") from None
 
     def _look_up(self) -> None:
-        """Look up what answers the request while a cassette is active."""
+        """Look up the source of the answer while a cassette is active."""
         cassette = self.session.cassette.current
         if cassette is None:
             return
@@ -786,7 +786,7 @@ class AskRun:
         self.lookup = cassette.look_up(query, lambda: self._endpoint().is_emulator)
 
     def _what_is_sent(self) -> list[str]:
-        """Return what to say of the request, where it is not simply what stands above."""
+        """Return notes on the request, where it carries more or less than the turns above."""
         ask, window, lookup = self.ask, self.window, self.lookup
         carried, total, panel = len(window.turns), window.total, window.from_panel
         notes = [] if lookup is None else [*lookup.notes]
@@ -850,7 +850,7 @@ class AskRun:
         self.stream = stream = client.send(self.request, self.halt, through)
 
     def _receive(self, worker: Worker[None], view: View) -> None:
-        """Read the reply to its end, or to what ends it early; keep what came."""
+        """Read the reply to its end, or as far as it comes, and keep it."""
         self._read(worker, view)
         is_too_long = isinstance(self.problem, TooLongError) and not self.stream.reply.text
         if is_too_long and self.ask.fit and self.window.turns:
@@ -861,7 +861,7 @@ class AskRun:
             self._keep(self.stream.reply)
 
     def _read(self, worker: Worker[None], view: View) -> None:
-        """Send the request within the budgets, and hand its reply on; note what ended it early."""
+        """Send the request within the budgets, and hand its reply on; note its error."""
         stream, followers = self.stream, self.session.followers
         self.problem = None
         try:
@@ -883,7 +883,7 @@ class AskRun:
     # --- A request that is too long ----------------------------------------------------------
 
     def _send_shorter(self, worker: Worker[None], view: View) -> None:
-        """Send it once more; say with what goes wrong that it was sent before."""
+        """Send it once more; its error says that it was sent before."""
         was_sent = self.reservation is not None
         self._shorten()
         try:
@@ -942,7 +942,7 @@ class AskRun:
         self.outcome = Outcome(turn.reply, record, whole)
 
     def _turn(self, reply: Reply) -> Turn:
-        """Return the turn that the ask makes: the question, what it carried, and what came."""
+        """Return the turn that the ask makes: the question, the turns it carried, and the reply."""
         facts = shared_fields(self.ask, RequestFacts)
         facts["asked_model"] = _json.whole_text(self.request.extra.get("model"))
         if self.left_out:
@@ -994,11 +994,11 @@ class Preview:
 
     Args:
         request: the request.
-        parts: what it carries.
+        parts: its parts with their sizes.
         endpoint: where it would go; ``None`` in a replay where no service is set.
         cassette: the cassette that is chosen; ``None`` for none.
         extra_headers: names of the headers beside the connection's own.
-        rate: what the tokens are estimated by; ``None`` where none were told yet.
+        rate: the tokens of the latest request, for an estimate; ``None`` where none were told yet.
         notes: what the question would say of the request, a line each.
     """
 

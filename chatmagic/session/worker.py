@@ -32,7 +32,7 @@ class Worker(Generic[_T]):
     """Thread that does one piece of work while another thread waits for it.
 
     Args:
-        work: what is done, in a copy of the caller's context; it takes the worker.
+        work: the work, done in a copy of the caller's context; it takes the worker.
         stop: stops it, where the thread that waits is interrupted; again at each interrupt.
         daemon: whether the interpreter exits without waiting for it.
     """
@@ -47,7 +47,7 @@ class Worker(Generic[_T]):
         """Start nothing yet."""
         self.caller = threading.get_ident()
         self.error: BaseException | None = None
-        """What the work raised."""
+        """The error of the work."""
         self._work = work
         self._stop = stop
         self._result: _T
@@ -91,10 +91,10 @@ class Worker(Generic[_T]):
             pass
 
     def wait(self) -> BaseException | None:
-        """Start, and wait for the end; call meanwhile what the worker tells.
+        """Start, and wait for the end; call meanwhile the functions that the worker tells.
 
         Returns:
-            What interrupted the wait, such as a KeyboardInterrupt or the error of a call. The
+            The error that ended the wait, as a KeyboardInterrupt or the error of a call. The
             work was then stopped and has ended; its further calls are left out.
         """
         raised: BaseException | None = None
@@ -113,10 +113,10 @@ class Worker(Generic[_T]):
 
     @property
     def result(self) -> _T:
-        """What the work returned.
+        """The result of the work.
 
         Raises:
-            BaseException: what it raised.
+            BaseException: the error of the work.
         """
         if self.error is not None:
             raise self.error
@@ -147,7 +147,7 @@ class _Holding:
     """Work that is under way.
 
     Args:
-        asker: what is done, in words.
+        asker: name of the work, in words.
         worker: the thread that does it.
         thread: name of the conversation's thread that it is in; ``None`` holds all.
     """
@@ -161,7 +161,7 @@ class AskLock:
     """Lock of a session: one ask at a time in a thread of the conversation.
 
     Asks of threads that carry nothing of each other are under way at once; a change of the
-    conversation has it for itself. What waits is told for which.
+    conversation has it for itself. An ask that waits is told for which.
     """
 
     def __init__(self) -> None:
@@ -181,10 +181,10 @@ class AskLock:
         """Return a context that holds the lock; entered in a worker.
 
         Args:
-            asker: what is done, in words, for an ask that has to wait.
+            asker: name of the work, in words, for an ask that has to wait.
             caller: the thread that waits for the worker.
             halt: ends the wait for the lock.
-            waiting: called with the words of what holds the lock, before a wait.
+            waiting: called with the name of the work that holds the lock, before a wait.
             threads: returns the name of the conversation's thread that is asked in, and behind
                 it those that share turns with it; ``None`` waits for all that is under way.
 
@@ -213,24 +213,24 @@ class AskLock:
                 self._changed.notify_all()
 
     def _before(self, names: Sequence[str] | None) -> _Holding | None:
-        """Return what is to end before an ask in threads of these names; ``None`` for nothing."""
+        """Return the work to wait for before an ask in these threads; ``None`` for none."""
         for holding in self._held:
             if names is None or holding.thread is None or holding.thread in names:
                 return holding
         return None
 
     def alone(self, asker: str, action: Callable[[], _T], halt: Halt | None = None) -> _T:
-        """Return what an action returns that a worker does while nothing else is under way.
+        """Return the result of an action that a worker does while nothing else is under way.
 
         Args:
-            asker: what is done, in words, for an ask that has to wait.
-            action: what is done.
+            asker: name of the work, in words, for an ask that has to wait.
+            action: the work.
             halt: stopped by an interrupt; the end is waited for all the same.
 
         Raises:
             InputError: as :meth:`held` has it.
             ChatInterrupted: the halt was stopped before its turn.
-            KeyboardInterrupt: an interrupt; what was begun is done.
+            KeyboardInterrupt: an interrupt; begun work is done.
         """
         stopped = halt or Halt()
 
@@ -246,14 +246,14 @@ class AskLock:
 
 
 def whole(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:
-    """Return what a worker returns whose work is done whole, also where an interrupt comes.
+    """Return the result of work that a worker does whole, also where an interrupt comes.
 
     Args:
-        work: what is done.
+        work: the work.
         halt: stopped by an interrupt; the end is waited for all the same.
 
     Raises:
-        KeyboardInterrupt: an interrupt; what was begun is done.
+        KeyboardInterrupt: an interrupt; begun work is done.
     """
     worker = Worker(work, (halt or Halt()).stop)
     if (raised := worker.wait()) is not None:
