@@ -34,9 +34,10 @@ from chatmagic.conversation.steering import Instructions, Steering
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
-from chatmagic.models import BodyFacts, ReplyFacts
+from chatmagic.models import BodyFacts, ReplyFacts, Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.known_secrets import key_shapes_in
+from chatmagic.render import gauge
 from chatmagic.text import columns, counted, numbered, one_line
 
 LONGEST_NAME: Final = 100
@@ -606,6 +607,7 @@ _HEAD: Final = (
 
 
 def _cells(row: Row) -> tuple[str, ...]:
+    tokens = gauge.usage_words(Usage(row.prompt_tokens, row.completion_tokens, row.total_tokens))
     left, limit = row.credits_left, row.credits_limit
     figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
     ended = (row.finish_reason if row.state == "complete" else row.state) or "?"
@@ -614,7 +616,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.cell_number:,}",
         one_line(row.prompt or "", EXCERPT),
         one_line(_model(row), EXCERPT),
-        "?" if row.total_tokens is None else f"{row.total_tokens:,}",
+        tokens.removesuffix(" tokens") or "?",
         figures,
         "?" if row.took is None else f"{row.took:,}",
         one_line(ended, EXCERPT),

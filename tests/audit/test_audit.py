@@ -46,8 +46,8 @@ def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert told.splitlines() == [
         f"{path}  in order  2 turns (1 live, 1 replay)",
         "cell  prompt  model  tokens  credits    took  ended  origin  agrees  order",
-        "2     p       m      3       99 of 100  1     stop   live    yes     yes",
-        "3     q       m      3       99 of 100  ?     stop   replay  yes     yes",
+        "2     p       m      1 + 2   99 of 100  1     stop   live    yes     yes",
+        "3     q       m      1 + 2   99 of 100  ?     stop   replay  yes     yes",
         "2 turns, 6 tokens, reported for 2, about 1 credit, known for 1.",
     ]
 
@@ -520,7 +520,7 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert told.splitlines() == [
         f"{path}  in order  5 turns (4 live, 1 emulator)",
         "exchange  prompt  model  tokens  credits  took  ended  origin    agrees  order",
-        "1         a       m      3       9        2     stop   live      yes     -",
+        "1         a       m      1 + 2   9        2     stop   live      yes     -",
         "2         b       m      ?       ?        ?     stop   emulator  yes     -",
         "3         c       m      ?       ?        ?     stop   live      yes     -",
         "4         d       ?      ?       ?        ?     error  live      yes     -",
