@@ -115,25 +115,12 @@ class KernelSettings(Configurable):
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.")
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….")
-    timeout = AnyTrait(
-        None,
-        help="Seconds to wait for the first byte and in silence; or a dict of seconds by name: "
-        "connect, first_byte, silence, total; or a chatmagic.Timeout.",
-    )
-    model = Unicode(
-        None, allow_none=True, help="Model to ask for; sent to the address it was set for."
-    )
+    timeout = AnyTrait(None, help="Seconds to wait, or a dict of seconds by name.")
+    model = Unicode(None, allow_none=True, help="Model to ask for, at the address it was set for.")
     extra_body = Dict(help="Fields that a compatible server requires.")
-    stream_usage = Bool(
-        False, help="Ask for token counts with each stream; most servers send them only then."
-    )
-    extra_headers = Dict(
-        help="Headers that a gateway requires, never a key; sent to the address they were set for."
-    )
-    system_role = Bool(
-        False,
-        help="Send %%chat_instructions as a message of the role system, which the server has.",
-    )
+    stream_usage = Bool(False, help="Ask for token counts with each stream.")
+    extra_headers = Dict(help="Headers that a gateway requires, never a key.")
+    system_role = Bool(False, help="Send %%chat_instructions in the role system.")
     temperature = Float(None, allow_none=True, help="Default of --temperature.")
     max_tokens = Integer(None, allow_none=True, help="Default of --max-tokens.")
     last = Integer(None, allow_none=True, min=0, help="Default of --last.")
@@ -146,36 +133,14 @@ class KernelSettings(Configurable):
         ["markdown", "text", "code", "json"], None, allow_none=True, help="Default of --format."
     )
     above = Enum(["new", "all"], None, allow_none=True, help="Default of --above.")
-    above_limit = Integer(
-        None, allow_none=True, min=0, help="The most characters that --above new or all send along."
-    )
-    keep_values = Bool(
-        False, help="Keep what {{ }} puts in: in the notebook, shown folded, and in saved files."
-    )
-    keep_output = Bool(
-        False,
-        help="Tag cells with a record keep_output in the page, so that nbstripout leaves their "
-        "outputs.",
-    )
-    fit = Bool(
-        False,
-        help="Send a question once more without the oldest turns where the service says that the "
-        "conversation is too long.",
-    )
-    budget = CUnicode(
-        None,
-        allow_none=True,
-        help='What may be used: "50" (credits) or "20 turns" of this kernel.',
-    )
+    above_limit = Integer(None, allow_none=True, min=0, help="Most characters of --above.")
+    keep_values = Bool(False, help="Keep what {{ }} puts in, in the notebook and in saved files.")
+    keep_output = Bool(False, help="Tag cells with a record, so that nbstripout keeps outputs.")
+    fit = Bool(False, help="Send a question that is too long again without the oldest turns.")
+    budget = CUnicode(None, allow_none=True, help='"50" (credits) or "20 turns" of this kernel.')
     cassette = Unicode(None, allow_none=True, help="File to record and replay.")
-    mode = Unicode(
-        None, allow_none=True, help="What is done with it: record, replay, refresh, live."
-    )
-    stream = Enum(
-        ["auto", "updates", "text", "off"],
-        "auto",
-        help="How a reply is shown while it comes: off shows it once, at its end.",
-    )
+    mode = Unicode(None, allow_none=True, help=f"What is done with it: {', '.join(MODES)}.")
+    stream = Enum(["auto", "updates", "text", "off"], "auto", help="How a reply is shown.")
 
     @validate(*_CHECKS)
     def _checked(self, proposal: dict[str, Any]) -> Any:
@@ -306,12 +271,8 @@ class ConfiguredEnvironment:
         choice = self.choice()
         if choice is None:
             return None
-        return CassetteSetup(
-            choice,
-            self.settings.timeout,
-            self.extra_body(),
-            bool(self.of_this_address("system_role")),
-        )
+        system_role = bool(self.of_this_address("system_role"))
+        return CassetteSetup(choice, self.settings.timeout, self.extra_body(), system_role)
 
     def budget(self) -> str | None:
         """Return the budget that is set; ``None`` for none."""

@@ -17,7 +17,6 @@ from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import STEERING, instructed
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
-from chatmagic.jupyter.page.panel_content import prompt_html
 from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import Auth
@@ -136,7 +135,7 @@ def matches(
         for number, turn in enumerate(conversation.turns, 1)
         if pattern.search(turn.as_typed) or pattern.search(turn.reply.text)
     ]
-    rows = _rows(conversation, notebooks, matching[-MOST_LISTED:], pattern)
+    rows = _rows(conversation, notebooks, matching[-MOST_LISTED:])
     shown = one_line(words, EXCERPT)
     hold = "holds" if len(matching) == 1 else "hold"
     count = f"{len(matching):,} of {counted(len(conversation), 'turn')} {hold} “{shown}”."
@@ -150,24 +149,15 @@ def _rows(
     conversation: Conversation,
     notebooks: Mapping[str, str] | None,
     numbers: Iterable[int],
-    pattern: re.Pattern[str] | None = None,
     hidden: Collection[int] | None = None,
-) -> list[tuple[str, str, str, str]]:
+) -> list[tuple[str, ...]]:
     """Return number, prompt, reply and notes of turns by their numbers."""
     rows, notes, turns = [], marks(conversation, notebooks, hidden), conversation.turns
     for number in numbers:
         turn = turns[number - 1]
-        prompt, reply = (_excerpt(text, pattern) for text in (turn.as_typed, turn.reply.text))
-        rows.append((str(number), prompt, reply, notes(turn)))
+        texts = (one_line(text, EXCERPT) for text in (turn.as_typed, turn.reply.text))
+        rows.append((str(number), *texts, notes(turn)))
     return rows
-
-
-def _excerpt(text: str, pattern: re.Pattern[str] | None) -> str:
-    """Return a text on one line, in which the first match can be seen."""
-    match = None if pattern is None else pattern.search(text)
-    if match is None or match.end() < EXCERPT:
-        return one_line(text, EXCERPT)
-    return one_line(f"…{text[max(0, match.start() - EXCERPT // 3) :]}", EXCERPT)
 
 
 _TURNS: Final = ("Turn", "You", "Reply", "Notes")
@@ -228,24 +218,23 @@ def whole(
     for turn in turns:
         words = notes(turn)
         title = f"{numbers[turn.number]}. You{f' ({words})' if words else ''}"
-        prompt = f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
-        parts.append(in_full(title, prompt, turn))
+        parts.append(in_full(title, turn))
     if not turns:
         return table(conversation)
     return group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
 
 
-def in_full(title: str, prompt: str, turn: Turn) -> tuple[str, str]:
+def in_full(title: str, turn: Turn) -> tuple[str, str]:
     """Return a turn in full, as HTML and as text.
 
     Args:
         title: its title.
-        prompt: its prompt, as safe HTML.
         turn: the turn.
     """
     states = output.state_lines(turn.reply)
     html = (
-        f"<p><strong>{escape(title)}</strong></p>{prompt}"
+        f"<p><strong>{escape(title)}</strong></p>"
+        f'<pre dir="auto" style="{PROSE}">{escape(visible(turn.as_typed))}</pre>'
         f"<p><strong>Reply</strong></p>{reply_forms.to_html(turn.reply.text, turn.format)}"
         + "".join(f"<p><strong>{escape(visible(line))}</strong></p>" for line in states)
     )
@@ -327,7 +316,7 @@ def _turn(turn: Turn, window: Window) -> tuple[str, str]:
     if turn.entry != "panel":
         line = f"{asked}: {one_line(turn.as_typed, EXCERPT)}"
         return f"<p>{escape(line)}</p>", line
-    return in_full(asked, prompt_html(turn.as_typed), turn)
+    return in_full(asked, turn)
 
 
 MOST_SHOWN: Final = 100_000

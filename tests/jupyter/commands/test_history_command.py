@@ -92,14 +92,12 @@ def test_history(shell: Shell) -> None:
 
 
 def test_history_finds_turns(shell: Shell) -> None:
-    """By the prompt as typed or the reply, whatever the case; the words around can be seen."""
+    """By the prompt as typed or the reply, whatever the case."""
     shell.do("secret = 'patient 4711'")
     shell.machine("%%chat -t 0.5\necho:" + "long " * 40 + "Σωμα at the end, 42")
     shell.machine("%%chat\necho:about {{ secret[:7] }}")
     shell.machine("%%chat\necho:other")
     found = shell.do("%chat_history σΩΜΑ AT the")
-    assert "1. …" in found.texts[0]
-    assert found.texts[0].count("Σωμα at the end") == 2
     assert "(t 0.5" in found.texts[0]
     assert "1 of 3 turns holds “σΩΜΑ AT the”. %chat_history 1 shows" in found.texts[0]
     assert "<td" in found.html
