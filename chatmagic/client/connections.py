@@ -5,8 +5,8 @@ below them, when the request is written.
 
 A server may close a kept connection at any time, and a request that is written onto one that
 is closing is lost, since nothing is sent twice. So a new connection is watched for a moment
-after its first reply, and none is used after a long rest. To look at a connection costs no
-request.
+after its first reply, none is used after a long rest, and where a request was lost all the same,
+none is used again. To look at a connection costs no request.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import math
 import os
 import re
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -242,6 +243,8 @@ class _Connection(HTTPConnection):
     key: ClassVar[Secret | None]
     current: ClassVar[Current]
     is_tls: ClassVar[bool] = False
+    loses: ClassVar[bool] = False
+    """Whether a request was lost on a kept connection; each transport has classes of its own."""
     response_class = Response
     debuglevel = 0
     """Else ``http.client``, told to debug, prints each request with its key."""
@@ -258,7 +261,8 @@ class _Connection(HTTPConnection):
         rest = monotonic() - self.rested_since
         watch = max(0.0, WATCH - rest) if self._answers == 1 else 0.0
         # Whatever is there to be read is an end: nothing was requested.
-        is_usable = rest + watch <= self._longest_rest and not wait_for_read(self.sock, watch)
+        is_young = not self.loses and rest + watch <= self._longest_rest
+        is_usable = is_young and not wait_for_read(self.sock, watch)
         # Not before: a stop shuts it down, which looks like an end by the server.
         self._claim()
         return is_usable
@@ -304,7 +308,12 @@ class _Connection(HTTPConnection):
             self.putheader("X-API-Key", self.key.reveal())
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
-        response = super().getresponse()
+        try:
+            response = super().getresponse()
+        except (ConnectionError, ssl.SSLError, http.client.HTTPException):
+            if self._answers and self.current.clock.halt.reason is None:
+                type(self).loses = True
+            raise
         self._answers += 1
         told = re.search(_KEEP_ALIVE, response.headers.get("keep-alive", ""))
         self._longest_rest = int(told[1]) - 1.0 if told else IDLE

@@ -15,14 +15,12 @@ from pathlib import Path
 import pytest
 from exchanges import ANSWERS, BEGUN, FRAMES, KEY, SHORT, chain, rest, send
 from loopback import (
-    CHUNKS_END,
     DONE,
     EVENTS,
     PATIENCE,
     Peer,
     Server,
     answer,
-    chunked,
     event,
     head,
     once,
@@ -149,26 +147,6 @@ def test_no_clock_runs_on(
         rest(send(connect(server, total=60)))
     assert len(asked) > 4
     assert not any(alarm.work for alarm in asked)
-
-
-def test_a_kept_connection_has_its_time_outs_back(connect: Callable[..., HttpTransport]) -> None:
-    """The short wait of the drain does not stay on the connection."""
-    arrived = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=FRAMES["chunked"]), chunked(DONE), CHUNKS_END)
-        peer.request()
-        arrived.wait(0.1)
-        peer.send(ANSWERS["length"])
-
-    with Server(script) as server:
-        transport = connect(server)
-        exchange = send(transport)
-        assert exchange.read() == DONE
-        exchange.close(ended=True)
-        assert rest(send(transport))
-        assert server.accepted == 1
 
 
 WAYS: dict[Auth, bytes] = {
@@ -384,15 +362,25 @@ def test_a_server_that_keeps_has_one_connection(
     assert time.waits == [pytest.approx(connections.WATCH - 0.02)]
 
 
-def test_who_thinks_for_a_second_waits_for_nothing(time: Time) -> None:
-    """The watch counts from the end of the reply."""
-    with Server(playing(REPLY)) as server:
+@pytest.mark.parametrize("end", [Peer.close, Peer.reset])
+@pytest.mark.usefixtures("time")
+def test_a_request_lost_on_a_connection_used_again_ends_all_reuse(
+    end: Callable[[Peer], None],
+) -> None:
+    """The server goes with the third request of each connection; only the first is lost."""
+
+    def script(peer: Peer) -> None:
+        for _ in range(2):
+            if not peer.request():
+                return
+            peer.send(REPLY)
+        if peer.request():
+            end(peer)
+
+    with Server(script) as server:
         with asking(server) as ask:
-            ask()
-            time.now += 1
-            ask()
-        assert server.accepted == 1
-    assert time.waits == []
+            assert lost(ask, 12) == 1
+        assert (len(server.asked), server.accepted) == (12, 1 + 9)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from loopback import Server as LoopbackServer
 from loopback import document, playing
 
 from chatmagic.client.client import Client
-from chatmagic.client.endpoint import Endpoint, Server, Timeout, request_fields, request_headers
+from chatmagic.client.endpoint import Endpoint, Timeout, request_fields, request_headers
 from chatmagic.errors import AuthenticationError, InputError
 from chatmagic.models import Message
 from chatmagic.protocol.auth import Secret
-from chatmagic.protocol.url import EMULATOR
 
 KEY = "sk-private-7d1f"
 HOME, AWAY = "https://home.example", "https://away.example"
@@ -24,21 +23,13 @@ ENVIRONMENT = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY": KEY}
 
 
 def test_who_decided_it_makes_no_other_service() -> None:
-    """Its address, its key and the way of it do."""
+    """Its address, its key and the way of it do; an address by itself calls for nothing."""
     first = Endpoint(HOME, "bearer", Secret(KEY), "argument")
     assert first.account == replace(first, url_from="%config", warnings=("careful",)).account
     for other in ({"base_url": AWAY}, {"auth": "query"}, {"key": None}):
         assert first.account != replace(first, **other).account
-
-
-def test_the_emulator_is_known_by_its_key() -> None:
-    """Whatever its address is: each has a port of its own."""
-    assert Endpoint(
-        "http://127.0.0.1:9", "bearer", Secret(KEY), "%chat_connect", EMULATOR
-    ).is_emulator
-    assert not Endpoint(
-        "http://127.0.0.1:9", "bearer", Secret(KEY), "argument", "argument"
-    ).is_emulator
+    assert not first.stream_usage
+    assert not first.is_emulator
 
 
 def test_no_key_is_in_the_address_that_is_shown() -> None:
@@ -91,14 +82,6 @@ def test_a_missing_key_says_where_there_is_one(
     assert raised.value.hint == (
         f'{beside}Client(api_key=…) takes one; for a server without keys: Client(auth="none")'
     )
-
-
-def test_what_a_server_by_name_calls_for() -> None:
-    """An address by itself calls for nothing."""
-    assert not Endpoint(HOME, "none", None, "argument").stream_usage
-    for tells in (True, False):
-        server = Server("lab", HOME, stream_usage=tells)
-        assert Endpoint(HOME, "none", None, "argument", server=server).stream_usage is tells
 
 
 @pytest.mark.parametrize("seconds", [0, -1, True, "5", float("nan"), float("inf"), 1e30])

@@ -219,14 +219,6 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
             KeyStore(tmp_path / "new").save(HERE, OLD, "private file")
 
 
-@posix
-def test_the_folder_is_the_systems_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the system says where a user's configuration is."""
-    monkeypatch.setattr("platformdirs.user_config_path", lambda name, **_: tmp_path / name)
-    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
-    assert open_store().folder == tmp_path / "chatmagic"
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is Linux's")
 def test_on_linux_the_folder_is_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -256,13 +248,6 @@ def test_without_the_keyring_package_there_is_none(monkeypatch: pytest.MonkeyPat
     keys.find_keyring.cache_clear()
     assert open_store().keyring is None
     keys.find_keyring.cache_clear()
-
-
-def test_nothing_of_a_store_shows_a_key(tmp_path: Path) -> None:
-    """Not the store, and not what it gives."""
-    kept = store(tmp_path)
-    kept.save(HERE, OLD, "private file")
-    assert "sk-private" not in f"{kept!r}{kept.load(HERE)!r}{vars(kept)}"
 
 
 KEY = "sk-private-7d1f"

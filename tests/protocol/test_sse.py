@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from typing import Any
 
 import pytest
@@ -269,14 +268,6 @@ def test_where_lines_are_never_alike_none_is_expected(monkeypatch: pytest.Monkey
     assert len(asked) == len(lines)
 
 
-def test_a_body_ends_once() -> None:
-    """What the end gave is not given again."""
-    decoder = Decoder()
-    assert decoder.feed(b"data: 1") == []
-    assert decoder.end() == [Payload(1)]
-    assert decoder.end() == []
-
-
 def test_after_done_nothing_is_read() -> None:
     """After the reply's end there are no events and no cut."""
     decoder = Decoder()
@@ -316,19 +307,6 @@ def test_an_error_needs_no_form(body: str, event: Payload) -> None:
 def test_no_other_line_is_an_error(line: str) -> None:
     """What is no field of the standard is left out."""
     assert read(f"{line}\n".encode()) == ([], False)
-
-
-def test_a_number_that_python_cannot_read_is_malformed() -> None:
-    """It raises nothing, whatever its length."""
-    ((event,), _) = read(b'data: {"x": ' + b"9" * 100_000 + b"}\n\n")
-    assert isinstance(event, Malformed)
-
-
-def test_nan_does_not_lose_the_text() -> None:
-    """JSON with a NaN in it, as some servers write it, is read."""
-    ((event,), _) = read(b'data: {"choices": [], "x": [NaN, -Infinity]}\n')
-    assert isinstance(event, Payload)
-    assert math.isnan(event.value["x"][0])
 
 
 @pytest.mark.parametrize("size", [65536, 1024])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, cast
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from chatmagic import _json
 from chatmagic._json import digest
-from chatmagic.models import Credits, Message, Reply, Usage
+from chatmagic.models import Credits, Message, Usage
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import (
     NOT_IN_DIGEST,
@@ -305,19 +305,6 @@ class TestChunk:
         )
 
 
-class TestReply:
-    """A reply."""
-
-    def test_it_reads_as_its_text(self) -> None:
-        """A reply in a string is its text."""
-        assert f"{Reply('Hi')}" == "Hi"
-
-    def test_it_does_not_change(self) -> None:
-        """What was stored stays what it was."""
-        with pytest.raises(FrozenInstanceError):
-            Reply("Hi").text = "Ho"  # type: ignore[misc]
-
-
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -375,13 +362,6 @@ def test_untrusted_json_raises_nothing_but_a_value_error(value: object) -> None:
             assert "\n" not in str(error)  # noqa: PT017 - not raising is fine too
         else:
             assert read is None or isinstance(read, reader)
-
-
-@pytest.mark.parametrize("extra", [{"x": {1, 2}}, {"x": float("nan")}])
-def test_a_digest_is_refused_before_anything_is_spent(extra: dict[Any, Any]) -> None:
-    """What has no canonical form has no digest."""
-    with pytest.raises(ValueError, match="cannot be written as JSON"):
-        Request((HELLO,), extra=extra).digest()
 
 
 class Greeting(str, Enum):  # noqa: UP042 - a StrEnum is its value to str(), too
@@ -578,23 +558,6 @@ class TestErrorBody:
 def test_a_chunks_unknown_fields_are_no_error(value: object) -> None:
     """Fields that are not shown may be called anything (fact 6)."""
     assert ErrorBody.in_reply(value) is None
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"error": "gone"},
-        {"error": {"message": "gone"}, "choices": []},
-        [{"error": {"message": "gone"}}],
-        {"object": "error", "message": "gone"},
-        {"message": "gone", "limit": 5, "used": 5},
-    ],
-)
-def test_an_error_in_a_reply_is_told(value: object) -> None:
-    """The ``error`` field tells it, or the figures of the rate-limit error."""
-    told = ErrorBody.in_reply(value)
-    assert told is not None
-    assert "gone" in (told.error, told.message)
 
 
 @pytest.mark.parametrize(
