@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from logged import Emulator, Settings
@@ -20,16 +21,6 @@ MESSAGES: Final = """
   });
 """
 """Note in the page what it and the kernel say to each other."""
-
-SETTLED: Final = """([root, turns]) => {
-  const said = window.heard.filter(([, data]) => data.method === 'custom')
-    .map(([, data]) => data.content);
-  const count = kind => said.filter(content => content.kind === kind).length;
-  const last = said.findLast(content => content.kind === 'snapshot');
-  return last?.count === turns && count('want') === count('entries')
-    && root.querySelectorAll('.cm-turn:not(.cm-live)').length === last.entries.length;
-}"""
-"""Whether the panel shows all of a conversation of so many turns, and has asked for no more."""
 
 OTHERS: Final = frozenset({"ping", "pong", "tell", "cells", "say", "marks"})
 """What keeps the line awake, and what the bridge says, which opens after the first reply."""
@@ -68,10 +59,6 @@ class Chat:
             self.page, "node => !node.classList.contains('cm-busy')", arg=self.root.element_handle()
         )
 
-    def settled(self, turns: int) -> None:
-        """Wait until the panel has everything of so many turns, as ``MESSAGES`` has noted it."""
-        wait(self.page, SETTLED, arg=[self.root.element_handle(), turns])
-
     def send(self, text: str) -> None:
         """Type and press Enter."""
         self.box.fill(text)
@@ -105,6 +92,14 @@ class Chat:
         """How far the log is from its end, in pixels."""
         measured = "node => node.scrollHeight - node.scrollTop - node.clientHeight"
         return float(self.log.evaluate(measured))
+
+
+def with_panel(opens: Callable[..., Book], *cells: str) -> tuple[Book, Chat]:
+    """Open a notebook whose second cell has shown a panel, and more cells that have not run."""
+    book = opens([LOAD, PANEL, *cells])
+    book.run(0)
+    book.run(1)
+    return book, Chat(book)
 
 
 def heard(page: Page) -> list[tuple[str, dict[str, Any]]]:

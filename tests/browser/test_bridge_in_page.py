@@ -186,10 +186,21 @@ def test_marks_prose_and_status_are_the_pages_own(lab: Open, service: Emulator) 
     assert book.front.heard.errors == []
 
 
-def test_taken_back_replies_wear_a_mark(lab: Open) -> None:
-    """After an undo of a re-run, a reset, and until it is done again; the file has none of it."""
+def test_what_is_not_in_the_conversation_wears_a_mark(lab: Open) -> None:
+    """A copy until it runs, and what an undo or a reset took back; the file has none of it."""
     book = lab([LOAD, ask("a"), ask("b"), "1"])
     book.run_all()
+    bridged(book)
+    book.select(1)
+    book.command("notebook:copy-cell")
+    book.command("notebook:paste-cell-below")
+    book.until(f"{MARKS}.length === 1 && {CELL_WITH_MARK}[2]")
+    assert book.js(f"return {MARKS}[0].textContent").startswith("Not in the conversation: ")
+    assert "Not in the conversation" not in str(book.save())
+    book.screenshot("copied")
+    book.run(2)
+    book.until(f"!{CELL_WITH_MARK}[2]")
+    delete(book, 2)
     bridged(book)
     book.run(2, ask("c"))
     book.run(3, "%chat_undo")
@@ -278,22 +289,6 @@ def test_the_first_reply_is_said_to_have_started(lab: Open, service: Emulator) -
     started, interrupted = said.json_value()
     assert started == "Reply started."
     assert interrupted.startswith("Interrupted after ")
-
-
-def test_a_copy_wears_a_mark_until_it_runs(lab: Open) -> None:
-    """And nothing of the mark is saved."""
-    book = lab([LOAD, ask("a"), "1"])
-    book.run_all()
-    bridged(book)
-    book.select(1)
-    book.command("notebook:copy-cell")
-    book.command("notebook:paste-cell-below")
-    book.until(f"{MARKS}.length === 1 && {CELL_WITH_MARK}[2]")
-    assert book.js(f"return {MARKS}[0].textContent").startswith("Not in the conversation: ")
-    assert "Not in the conversation" not in str(book.save())
-    book.screenshot("copied")
-    book.run(2)
-    book.until(f"{MARKS}.length === 0")
 
 
 def test_a_cell_that_is_drawn_anew_has_its_mark_again(lab: Open) -> None:

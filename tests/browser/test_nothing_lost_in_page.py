@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from chat import HELD, LOAD, PANEL, Chat
+from chat import LOAD, PANEL, Chat, with_panel
 from logged import Emulator, Settings
 from rig import Book, wait
 from test_bridge_in_page import ask, bodies, bridged, turns
@@ -29,40 +29,6 @@ def test_the_first_reply_is_said_once(lab: Callable[..., Book]) -> None:
         "Reply started.",
         "Complete, 1 word.",
     ]
-
-
-def test_a_panel_without_its_kernel_looks_so(lab: Callable[..., Book], service: Emulator) -> None:
-    """Nothing in it can be pressed in vain, and the next panel finds what was typed."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
-    chat.ask("echo:before")
-    badge = chat.root.locator(".cm-badge")
-    # A connection that is made anew is no loss.
-    book.js("await panel.sessionContext.session.kernel.reconnect()")
-    chat.ask("echo:and after")
-    assert badge.inner_text() == "live"
-    service.settings = HELD
-    chat.send("long")
-    chat.streaming()
-    chat.box.fill("half a")
-    book.restart()
-    chat.until("This panel has lost its kernel")
-    assert badge.inner_text() == "no kernel"
-    chat.root.get_by_text("The kernel ended before this reply did").wait_for()
-    assert not chat.root.get_by_role("group", name="Credits").is_visible()
-    for name in ("Send", "Undo", "Clear the conversation", "Put all turns"):
-        assert chat.button(name).get_attribute("aria-disabled") == "true"
-    chat.box.press("End")
-    chat.box.type(" question")
-    chat.button("Ask again").click()
-    assert chat.status.startswith("This panel has lost its kernel")
-    book.until("notebook.model[Symbol.for('chatmagic.draft')] === 'half a question'")
-    service.settings = Settings()
-    book.run(0)
-    book.run(1)
-    assert Chat(book).box.input_value() == "half a question"
 
 
 def test_cells_that_are_split_and_merged(lab: Callable[..., Book], service: Emulator) -> None:
@@ -119,10 +85,7 @@ def test_a_file_that_was_changed_elsewhere(lab: Callable[..., Book], service: Em
 
 def test_a_refusal_is_no_reply_that_started(lab: Callable[..., Book], service: Emulator) -> None:
     """What is said of it, by a panel alone, is the error, once."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    book, chat = with_panel(lab)
     said = book.listen(SPEAK)
     service.settings = Settings(fault="error", fault_after=-1)
     chat.send("x")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
-from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard, prompts
+from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts, with_panel
 from logged import Emulator, Settings
 from nbconvert import HTMLExporter
 from rig import Book, cell, wait
@@ -29,6 +28,7 @@ SLOW = """if (sessionStorage.getItem('slow')) {
     return late.signal;
   };
 }"""
+SAID = "The panel's conversation, as saved:"
 SAVED = "JSON.stringify(notebook.widgets[1].model.outputs.toJSON()).includes(given)"
 FILL = """
 import chatmagic
@@ -119,26 +119,6 @@ def test_one_conversation_with_the_cells(lab: Callable[..., Book], service: Emul
     assert book.front.heard.errors == []
 
 
-def test_one_thread_is_shown_and_changed(lab: Callable[..., Book], service: Emulator) -> None:
-    """By keyboard too; its questions are asked in it, and turns of another one are not shown."""
-    book = lab([LOAD, PANEL, "%chat echo:above", "%chat_thread sql", "%chat echo:below"])
-    book.run_all()
-    chat = Chat(book)
-    choice = chat.root.get_by_role("combobox", name="Thread")
-    choice.wait_for()
-    chat.turns.first.wait_for()
-    assert (choice.input_value(), chat.turns.count()) == ("sql", 1)
-    assert "below" in chat.turns.first.inner_text()
-    choice.focus()
-    book.page.keyboard.press("ArrowUp")
-    chat.log.get_by_text("echo:above").wait_for()
-    assert (choice.input_value(), chat.turns.count()) == ("main", 1)
-    chat.ask("echo:more")
-    chat.until("Complete, 1 word")
-    sent = [message["content"] for message in service.requests[-1].body["messages"]]
-    assert sent == ["echo:above", "above", "echo:more"]
-
-
 def test_turns_of_the_panel_become_cells(lab: Callable[..., Book], service: Emulator) -> None:
     """Below the cell whose turn stands above; Run All asks each once, and so does a new kernel."""
     book = lab([LOAD, PANEL, "%%chat\necho:above", "%%chat\necho:below"])
@@ -218,9 +198,14 @@ def test_a_draft_survives(lab: Callable[..., Book], service: Emulator) -> None:
     service.settings = HELD
     chat.send("long")
     chat.streaming()
-    book.js("await panel.sessionContext.shutdown()")
+    book.js(
+        "window.later = window.setTimeout; window.setTimeout = (act, ms, ...rest) =>"
+        " window.later(act, ms === 3000 ? 100 : ms, ...rest);"
+        "await panel.sessionContext.shutdown()"
+    )
     chat.until("This panel has lost its kernel")
     assert not chat.button("Stop").is_visible()
+    book.js("window.setTimeout = window.later")
 
 
 def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service: Emulator) -> None:
@@ -228,10 +213,7 @@ def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service:
 
     What is asked afterwards stands below it, as it does in a view that opens later.
     """
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    book, chat = with_panel(lab)
     service.settings = Settings(credits=1)
     chat.ask("echo:fine")
     chat.send("echo:too much")
@@ -262,81 +244,63 @@ def test_a_failure_is_shown_where_it_happened(lab: Callable[..., Book], service:
 def test_without_its_kernel_a_notebook_shows_the_conversation(
     lab: Callable[..., Book], service: Emulator
 ) -> None:
-    """The panel hides the saved output while it lives, and says when it has lost its kernel."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    """In a page, in an export, and as somebody else's file; the panel says that it is lost.
+
+    Nothing in it can be pressed in vain, and the next panel finds what was typed.
+    """
+    book, chat = with_panel(lab)
     chat.ask("echo:**kept**")
     saved = book.page.locator(".chatmagic-saved")
     saved.wait_for(state="attached")
     assert not saved.is_visible()
     book.until(SAVED, "<strong>kept</strong>")
-    book.save()
-    service.settings = HELD
-    chat.send("long")
-    chat.streaming()
-    book.js("await panel.sessionContext.restartKernel()")
-    chat.until("This panel has lost its kernel")
-    assert not chat.button("Stop").is_visible()  # what streamed has no end any more
-    chat.send("still typed")
-    assert chat.box.input_value() == "still typed"
-    book.reopen()
-    saved.locator("strong", has_text="kept").last.wait_for()
-    assert saved.is_visible()
-    assert "The panel's conversation, as saved:" in saved.inner_text()
-
-
-def test_a_panel_that_does_not_run_says_what_to_do(lab: Callable[..., Book]) -> None:
-    """Not trusted: run the cell again, or trust the notebook. An export says nothing of it."""
-    book = lab([LOAD, PANEL])
-    for index in range(2):
-        book.run(index)
-    Chat(book).ask("echo:**kept**")
-    book.until(SAVED, "<strong>kept</strong>")
-    saved = book.save()
-    path = book.front.server.folder / book.path
-    exported, _ = HTMLExporter().from_filename(str(path))
+    file = book.save()
+    exported, _ = HTMLExporter().from_filename(str(book.front.server.folder / book.path))
     tab = book.page.context.new_page()
     tab.route("**/*", lambda route: route.abort())
     tab.set_content(exported, wait_until="domcontentloaded")
-    shown = tab.locator(".jp-OutputArea").all_inner_texts()
+    outputs = "".join(tab.locator(".jp-OutputArea").all_inner_texts())
     tab.close()
-    lines = [text.split("\n")[0] for text in map(str.strip, shown) if text]
-    assert lines[0] == "The panel's conversation, as saved:"
-    # As a file of somebody else's: nothing in it is signed here.
-    other = lab([cell(one["source"], outputs=one["outputs"]) for one in saved["cells"]])
-    words = other.shown(1)
-    assert words.startswith("The chat panel: run this cell again, or trust the notebook")
-    assert "live page" not in words
-    assert "kept" in words
+    assert outputs.strip().startswith(SAID)
+    book.reopen()
+    saved.locator("strong", has_text="kept").last.wait_for()
+    assert saved.is_visible()
+    assert SAID in saved.inner_text()
 
-
-def test_what_crosses_the_wire(lab: Callable[..., Book]) -> None:
-    """With 400 turns before it, a reply takes the messages that it takes with 200."""
-    book = lab([LOAD, PANEL, "%config ChatMagics.last = 0", FILL % 200])
-    for index in range(3):
-        book.run(index)
+    book.run(1)
     chat = Chat(book)
-    book.js(MESSAGES)
-    chat.ask("echo:warm")
-    sizes: list[dict[tuple[str, str], int]] = []
-    for before in (201, 402):
-        book.run(3)
-        # What the panel asks for then still comes when the cell has ended.
-        chat.settled(before)
-        book.page.evaluate("window.heard.length = 0")
-        chat.ask("echo:one two three")
-        chat.settled(before + 1)
-        # How many fragments go into one "text" is a matter of time, and of nothing else.
-        sizes.append({})
-        for direction, content in heard(book.page):
-            kind = direction, content["kind"]
-            sizes[-1][kind] = max(sizes[-1].get(kind, 0), len(json.dumps(content)))
-    few, many = sizes
-    assert list(few) == list(many)
-    assert max(abs(few[kind] - many[kind]) for kind in few) < 300
-    assert max(many.values()) < 5_000
+    badge = chat.root.locator(".cm-badge")
+    # A connection that is made anew is no loss.
+    book.js("await panel.sessionContext.session.kernel.reconnect()")
+    chat.ask("echo:and after")
+    assert badge.inner_text() == "live"
+    service.settings = HELD
+    chat.send("long")
+    chat.streaming()
+    chat.box.fill("half a")
+    book.restart()
+    chat.until("This panel has lost its kernel")
+    assert not chat.button("Stop").is_visible()  # what streamed has no end any more
+    assert badge.inner_text() == "no kernel"
+    chat.root.get_by_text("The kernel ended before this reply did").wait_for()
+    assert not chat.root.get_by_role("group", name="Credits").is_visible()
+    for name in ("Send", "Undo", "Clear the conversation", "Put all turns"):
+        assert chat.button(name).get_attribute("aria-disabled") == "true"
+    chat.box.press("End")
+    chat.box.type(" question")
+    chat.button("Ask again").click()
+    assert chat.status.startswith("This panel has lost its kernel")
+    book.until("notebook.model[Symbol.for('chatmagic.draft')] === 'half a question'")
+    service.settings = Settings()
+    book.run(0)
+    book.run(1)
+    assert Chat(book).box.input_value() == "half a question"
+    # As a file of somebody else's: nothing in it is signed here.
+    other = lab([cell(one["source"], outputs=one["outputs"]) for one in file["cells"]])
+    begin, _, rest = other.shown(1).partition(", or trust the notebook")
+    assert begin == "The chat panel: run this cell again"
+    assert "live page" not in rest
+    assert "kept" in rest
 
 
 def test_earlier_turns_are_shown_page_by_page(lab: Callable[..., Book]) -> None:

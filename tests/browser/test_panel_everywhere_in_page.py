@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Callable
 
-from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard
+from chat import HELD, LOAD, MESSAGES, PANEL, Chat, heard, with_panel
 from contrast import CONTRAST
 from logged import Emulator, Settings
 from playwright.sync_api import Locator
@@ -47,10 +47,7 @@ document.activeElement)"""
 
 def test_for_everybody(lab: Callable[..., Book], service: Emulator) -> None:
     """Roles and names, contrast in both themes, 320 pixels, the other direction, the keyboard."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    book, chat = with_panel(lab)
     chat.ask("markdown")
     chat.ask("echo:שלום\n\n```python\nprint('שלום')\n```")
     service.settings = Settings(credits=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts
+from chat import HELD, LOAD, MESSAGES, PANEL, Chat, prompts, with_panel
 from logged import Emulator, Settings
 from rig import Book, wait
 
@@ -21,10 +21,7 @@ HOLDS = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep
 
 def test_the_keys_of_the_hand(lab: Callable[..., Book], service: Emulator) -> None:
     """Enter, Shift+Enter, arrows, Escape; no key reaches the notebook; nothing empty is sent."""
-    book = lab([LOAD, PANEL, "1"])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    book, chat = with_panel(lab, "1")
     cells = book.ids()
     chat.box.press("Enter")
     assert chat.status == "Nothing is typed yet."
@@ -54,19 +51,31 @@ def test_the_keys_of_the_hand(lab: Callable[..., Book], service: Emulator) -> No
         assert chat.box.input_value() == value
     # Keys on a button are not the notebook's either: d d deletes a cell there, b makes one.
     chat.button("Copy the reply").focus()
-    for key in ("b", "d", "d", "a", "Escape"):
+    for key in ("b", "d", "d", "a", "x", "Shift+Enter", "Escape"):
         chat.page.keyboard.press(key)
-    assert book.ids() == cells
     assert chat.focused()  # Escape brings the focus back
+    # The page's own shortcuts work from the prompt; what types, edits or runs a cell is its own.
+    chat.box.press_sequentially("some words")
+    book.write(2, "2")
+    assert book.js("return panel.context.model.dirty")
+    chat.box.press("Control+s")
+    book.until("!panel.context.model.dirty")
+    assert chat.focused()
+    for key in ("Control+Enter", "Alt+Enter", "Control+Shift+ArrowUp", "Control+Shift+Backspace"):
+        chat.box.press(key)
+    chat.box.press("Control+a")
+    chat.box.press("Control+x")
+    assert chat.box.input_value() == ""
+    chat.box.press("Control+z")
+    assert chat.box.input_value()
+    assert book.ids() == cells
+    assert book.js("return notebook.widgets[2].model.executionCount") is None
     assert prompts(service) == [["echo:one\ntwo"], ["echo:one\ntwo", "echo:three"]]
 
 
 def test_stop_and_wait(lab: Callable[..., Book], service: Emulator) -> None:
     """At once while either streams; one that waits says for which, and can be taken back."""
-    book = lab([LOAD, PANEL, "%%chat\nlong", HOLDS])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    book, chat = with_panel(lab, "%%chat\nlong", HOLDS)
     service.settings = HELD
     chat.send("long")
     chat.streaming()
@@ -96,20 +105,10 @@ def test_stop_and_wait(lab: Callable[..., Book], service: Emulator) -> None:
     assert book.js("return notebook.widgets[3].model.executionState") == "running"
     (book.front.server.folder / "go").touch()
     book.ended(3)
-
-
-def test_stop_interrupts_where_the_kernel_does_not_hear(
-    lab: Callable[..., Book], service: Emulator
-) -> None:
-    """A panel that has not yet spoken to a kernel that is busy tells the front end."""
-    book = lab([LOAD, PANEL, "%%chat\nlong"])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    # The kernel does not hear, as one that is busy may not: the panel tells the front end.
     service.settings = HELD
     book.start(2)
     chat.streaming()
-    # Nothing that the page says arrives.
     book.js(
         "const kernel = panel.sessionContext.session.kernel;"
         "kernel.sendShellMessage = msg => ({msg, done: new Promise(() => {}), dispose() {}});"
@@ -124,10 +123,7 @@ def test_the_log_follows_unless_the_reader_scrolls(
     lab: Callable[..., Book], service: Emulator
 ) -> None:
     """To the newest text; for who has scrolled up a button leads down."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    book, chat = with_panel(lab)
     down = chat.root.get_by_role("button", name="Go to the newest text")
     chat.ask("markdown")
     chat.root.locator("mjx-container").first.wait_for()
@@ -181,8 +177,7 @@ def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulato
     chat.button("Copy this code").click()
     chat.until("The code is on the clipboard")
     assert book.page.evaluate(read) == "print(1)\nprint(2)\n"
-    chat.button("Put this code into a new cell").click()
-    chat.until("Put into a new cell")
+    _put_code_in_sight(book, chat)
     sources = "return notebook.widgets.map(cell => cell.model.sharedModel.getSource())"
     assert book.js(sources) == [LOAD, PANEL, "print(1)\nprint(2)", "2"]
     chat.ask("echo:second")
@@ -216,61 +211,22 @@ def test_what_can_be_done_with_a_turn(lab: Callable[..., Book], service: Emulato
     assert chat.turns.locator(".cm-text").all_inner_texts() == texts
 
 
-def test_the_pages_shortcuts_work_from_the_prompt(
-    lab: Callable[..., Book], service: Emulator
-) -> None:
-    """Ctrl+S saves; what types, edits or runs a cell stays the panel's, on a button too."""
-    book = lab([LOAD, PANEL, "1"])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
-    cells = book.ids()
-    chat.box.press_sequentially("some words")
-    book.write(2, "2")
-    assert book.js("return panel.context.model.dirty")
-    chat.box.press("Control+s")
-    book.until("!panel.context.model.dirty")
-    assert chat.focused()
-    for key in ("Control+Enter", "Alt+Enter", "Control+Shift+ArrowUp", "Control+Shift+Backspace"):
-        chat.box.press(key)
-    chat.box.press("Control+a")
-    chat.box.press("Control+x")
-    assert chat.box.input_value() == ""
-    chat.box.press("Control+z")
-    assert chat.box.input_value()
-    chat.box.fill("")
-    chat.ask("echo:x")
-    chat.button("Copy the reply").focus()
-    for key in ("b", "d", "d", "a", "x", "Shift+Enter"):
-        chat.page.keyboard.press(key)
-    assert book.ids() == cells
-    assert book.js("return notebook.widgets[2].model.executionCount") is None
-    assert len(service.requests) == 1
-
-
-def test_code_in_a_new_cell_is_in_sight(lab: Callable[..., Book]) -> None:
-    """The page scrolls to it; the focus stays where it was."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
-    chat.ask("echo:```python\n1\n```\n" + "\n\n".join(["words"] * 40))
+def _put_code_in_sight(book: Book, chat: Chat) -> None:
+    """Put code into a new cell, to which a small page scrolls."""
     size = book.page.viewport_size
     assert size
     book.page.set_viewport_size({**size, "height": 400})
     code = chat.button("Put this code into a new cell")
     code.scroll_into_view_if_needed()
     code.click()
+    chat.until("Put into a new cell")
     book.until(IN_SIGHT, 2)
     book.page.set_viewport_size(size)
 
 
 def test_what_is_said_is_said_once(lab: Callable[..., Book], service: Emulator) -> None:
     """Stop, however often it is pressed; and nothing of before stands under the edit banner."""
-    book = lab([LOAD, PANEL])
-    book.run(0)
-    book.run(1)
-    chat = Chat(book)
+    book, chat = with_panel(lab)
     said = book.page.evaluate_handle(
         """node => { const said = [];
         const note = all => all.forEach(one => one.addedNodes.forEach(add => said.push(add.data)));

@@ -17,8 +17,12 @@ VISIBLE = """Array.from(notebook.node.querySelectorAll('.chatmagic-partial'))
   .filter(each => each.checkVisibility()).length"""
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-@pytest.mark.parametrize("magic", ["%%chat", "%%chat --background"])
+SOON = "\nfrom chatmagic.jupyter.page import bridge\nbridge._SECONDS_BETWEEN_WHOLE = 0.3"
+
+
+@pytest.mark.parametrize(
+    ("front", "magic"), [("lab", "%%chat"), ("notebook7", "%%chat --background")]
+)
 def test_nothing_of_a_reply_that_comes_is_lost(
     request: pytest.FixtureRequest, front: str, magic: str
 ) -> None:
@@ -28,7 +32,7 @@ def test_nothing_of_a_reply_that_comes_is_lost(
     """
     opened: Callable[..., Book] = request.getfixturevalue(front)
     with held("One", ", two", ". $x$.", repeats=", more", behind=1) as service:
-        book = opened([service.setup, f"{magic}\necho:old"])
+        book = opened([service.setup + SOON, f"{magic}\necho:old"])
         book.run_all()
         book.until(SHOWN, "old")
         book.write(1, f"{magic}\nCount.")

@@ -147,25 +147,6 @@ def prompts() -> list[str]:
     return [turn.prompt.removeprefix("echo:") for turn in current_session().conversation]
 
 
-def test_a_cell_inserted_between_two_carries_what_is_above(front: Front, service: Emulator) -> None:
-    """And Run All then sends what a fresh kernel would."""
-    front.ask("a")
-    front.ask("c")
-    front.say("abc", opened=True)
-    front.ask("b")
-    assert bodies(service)[-1] == ["echo:a", "a", "echo:b"]
-    service.requests.clear()
-    for name in "abc":
-        front.ask(name)
-    again = bodies(service)
-    current_session().conversation.reset()
-    service.requests.clear()
-    for name in "abc":
-        front.ask(name)
-    assert bodies(service) == again
-    assert prompts() == ["a", "b", "c"]
-
-
 def test_history_says_which_order_is_in_force(front: Front) -> None:
     """As run, before a page has said its cells."""
     front.ask("a")
@@ -178,23 +159,6 @@ def test_history_says_which_order_is_in_force(front: Front) -> None:
     assert shown.index("1. echo:b") < shown.index("2. echo:a")
     # A console of the same kernel is on no page.
     assert as_run in front.shell.page("%chat_history", "console").texts[0]
-
-
-def test_a_deleted_cells_turns_are_set_aside_when_next_shown(front: Front) -> None:
-    """Not before, so that a cut cell can be pasted; undo takes them back in."""
-    for name in "abc":
-        front.ask(name)
-    front.say("abch", opened=True)
-    front.say("ach")
-    assert prompts() == ["a", "b", "c"]
-    front.say("acbh")
-    front.shell.page("%chat", "h")
-    assert prompts() == ["a", "c", "b"]
-    front.say("ach")
-    assert "2 turns, 0" not in front.shell.page("%chat", "h").printed
-    assert prompts() == ["a", "c"]
-    assert "Took back the setting aside (1 turn)" in front.shell.page("%chat_undo", "h").texts[0]
-    assert prompts() == ["a", "c", "b"]
 
 
 def test_stale_cells_are_told_to_the_page(front: Front) -> None:
@@ -301,22 +265,6 @@ def test_stale_turns_that_no_cell_of_the_page_asked_are_named(
     assert front.shell.page("%chat_retry --stale", "r").texts == [where]
 
 
-def test_taken_back_replies_are_told_to_the_page(front: Front) -> None:
-    """At an undo, of a re-run too, and at a reset; a redo ends it."""
-    for name in "ab":
-        front.ask(name)
-    front.say("abu", opened=True)
-    front.ask("a", "%%chat\necho:A")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": stale("cell [4] was run again")}})
-    front.shell.page("%chat_undo", "u")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": TAKEN_BACK}})
-    front.sent.clear()
-    front.shell.page("%chat_redo", "u")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": stale("cell [4] was run again")}})
-    front.shell.page("%chat_reset", "u")
-    front.hears({"kind": "marks", "notebook": "n", "marks": dict.fromkeys("ab", TAKEN_BACK)})
-
-
 def test_marks_notes_and_commands_tell_one_story(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,19 +323,6 @@ def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
     assert front.state["keep_output"] is False
 
 
-def test_a_page_that_is_loaded_again_hears_the_marks_again(front: Front) -> None:
-    """And every page is asked for its cells, as the one before may live on."""
-    front.ask("a")
-    front.say("a", opened=True)
-    front.hears({"kind": "tell"})
-    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
-    front.is_told("Reply started.", "Complete, 1 word.")
-    front.say("a", page="p2", opened=True)
-    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
-    front.hears(front.comms[0].opened_with)
-    assert front.said() == []
-
-
 def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: Emulator) -> None:
     """Each once, not per fragment; of the first reply, too."""
     front.ask("a", "%%chat\necho:one two three")
@@ -400,16 +335,6 @@ def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: 
     service.settings = Settings(fault="cut", fault_after=2)
     ran = front.shell.fails("%%chat\necho:one two three four", cell="b")
     front.is_told("Reply started.", str(ran.error))
-
-
-def test_a_copied_cell_is_marked_until_it_runs(front: Front) -> None:
-    """It brings the record of another cell along, whose turn is not its own."""
-    front.ask("a")
-    front.ask("b")
-    front.say("abc", opened=True, a=owner_of("a"), c=owner_of("a"))
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"c": module.COPIED}})
-    front.ask("c")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
 
 
 def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None:

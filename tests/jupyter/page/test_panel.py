@@ -456,19 +456,6 @@ def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: Vi
     assert [one["after"] for one in asks] == [None, 1, 2]
 
 
-def test_clear_and_undo_are_shown(session: Session, page: View) -> None:
-    """Cleared: all gone; undone: back in their order, with what stands in them."""
-    page.asked("one")
-    page.asked("two")
-    page.say("step", step="clear")
-    assert page.until("snapshot", count=0)["entries"] == []
-    page.say("step", step="undo")
-    back = page.until("snapshot", count=2, redo=True)
-    assert [id for id, _ in back["entries"]] == [1, 2]
-    assert [entry["prompt"] for entry in back["new"]] == ["one", "two"]
-    assert len(session.conversation) == 2
-
-
 def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View) -> None:
     """A view opens with the newest turns; it asks for those before, and gets as many at once."""
     fill(session, 100)
