@@ -97,7 +97,7 @@ from chatmagic.conversation.slots import (
     place_below,
     with_slot,
 )
-from chatmagic.conversation.staleness import Causes, marks
+from chatmagic.conversation.staleness import Causes
 from chatmagic.conversation.steering import Item
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position, Window
@@ -296,8 +296,7 @@ class Conversation:
             layout: how the cells stand, for what would be if the conversation followed it,
                 which it does not yet.
         """
-        causes = self.causes(layout)
-        return marks(self._now if layout is None else causes.now, causes)
+        return self.causes(layout).marks()
 
     def causes(self, layout: Layout | None = None) -> Causes:
         """Return the causes for which live turns are stale (rule 9).

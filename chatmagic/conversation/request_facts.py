@@ -210,7 +210,6 @@ class Parameters:
         with_error: whether the last error goes along in front of the question.
         above: how many of the nearest cells above go along in front, or :data:`Above`.
         tag: label or tag of the cells that go along.
-        cells: numbers of the cells that went along, in a record of an earlier version.
         thread: name of the thread that it is asked in; ``None`` is that of its place.
         hide: whether later requests leave the turn out.
         credit_line: whether the line of the credits stands under the reply.
@@ -227,7 +226,6 @@ class Parameters:
     with_error: bool = json_field(switch, where_on, default=False)
     above: int | Above | None = json_field(cells_above)
     tag: str | None = json_field(exact_text)
-    cells: str | None = json_field(exact_text)
     thread: str | None = json_field(thread_name)
     hide: bool = json_field(switch, where_on, default=False)
     credit_line: bool = json_field(switch, _where_off, default=True)

@@ -8,43 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
 
 from chatmagic.conversation.slots import State
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Window
-
-CauseKind = Literal[
-    "run again",
-    "asked again",
-    "continued",
-    "put back",
-    "came",
-    "moved",
-    "hidden",
-    "parted",
-    "taken back",
-    "unknown",
-    "order",
-    "instructions",
-    "cell",
-]
-
-_WORDS: Final[dict[CauseKind, str]] = {
-    "run again": "{} was run again",
-    "asked again": "a question of {} was asked again",
-    "continued": "a reply of {} was continued",
-    "put back": "{} has another reply now",
-    "came": "the turn of {} goes along now",
-    "moved": "the turn of {} stands below it now",
-    "hidden": "the turn of {} is hidden now",
-    "parted": "the turn of {} is in another thread than this one now",
-    "taken back": "the turn of {} was taken out of the conversation",
-    "unknown": "a turn went along that is not known here",
-    "order": "the turns above it stand in another order now",
-    "instructions": "the instructions above it have changed",
-    "cell": "{}, which went along, was run again",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +19,12 @@ class Cause:
     """Cause for which a turn is stale.
 
     Args:
-        kind: what happened.
-        place: where, for people, such as ``cell [3]``.
+        words: the cause as a clause: ``because cell [3] was run again``.
         owner: hash of the cell that did it; ``None`` without one.
     """
 
-    kind: CauseKind
-    place: str = ""
+    words: str
     owner: str | None = None
-
-    @property
-    def words(self) -> str:
-        """The cause as a clause: ``because cell [3] was run again``."""
-        return f"because {_WORDS[self.kind].format(self.place)}"
 
 
 class Causes:
@@ -94,9 +54,11 @@ class Causes:
         if not window.carries_as(turn):
             return self._by_turns(turn, window)
         if not window.instructs_as(turn):
-            return Cause("instructions", owner=window.instructed_by)
+            return Cause("because the instructions above it have changed", window.instructed_by)
         cell = turn.changed_cell(self._cells)
-        return None if cell is None else Cause("cell", self._label(cell), cell)
+        if cell is None:
+            return None
+        return Cause(f"because {self._label(cell)}, which went along, was run again", cell)
 
     def by_cell(self, *, following: bool = False) -> dict[str, Cause]:
         """Return by cell the cause for its first stale turn, of cells that have one.
@@ -132,9 +94,9 @@ class Causes:
         if came is not None:
             return self._by_new(turn, came, [known[each] for each in gone if each in known])
         if not gone:
-            return Cause("order")
+            return Cause("because the turns above it stand in another order now")
         if gone[0] not in known:
-            return Cause("unknown")
+            return Cause("because a turn went along that is not known here")
         return self._cause(self._where(gone[0], window), known[gone[0]])
 
     def _by_new(self, turn: Turn, came: Turn, gone: list[Turn]) -> Cause:
@@ -147,48 +109,48 @@ class Causes:
         """
         old = next((each for each in gone if each.first == came.first), None)
         if old is None and (came.owner is None or came.owner not in [t.owner for t in gone]):
-            return self._cause("came", came)
+            return self._cause("the turn of {} goes along now", came)
         if came.number < turn.number:
-            return self._cause("put back", came)
+            return self._cause("{} has another reply now", came)
         if old is None:
-            return self._cause("run again" if came.entry == "cell" else "asked again", came)
-        cause = self._cause("continued" if came.is_continued else "asked again", old)
-        return replace(cause, owner=came.owner)
+            is_cell = came.entry == "cell"
+            clause = "{} was run again" if is_cell else "a question of {} was asked again"
+            return self._cause(clause, came)
+        is_more = came.is_continued
+        clause = "a reply of {} was continued" if is_more else "a question of {} was asked again"
+        return replace(self._cause(clause, old), owner=came.owner)
 
-    def _where(self, went: int, window: Window) -> CauseKind:
+    def _where(self, went: int, window: Window) -> str:
         """Return what became of a turn that went along and would not go along now."""
         if went not in self._windows:
-            return "taken back"
+            return "the turn of {} was taken out of the conversation"
         line = [turn.number for turn in window.line]
         if went not in line:
-            return "parted"
-        return "moved" if line.index(went) > window.index else "hidden"
+            return "the turn of {} is in another thread than this one now"
+        is_below = line.index(went) > window.index
+        return f"the turn of {{}} {'stands below it' if is_below else 'is hidden'} now"
 
-    def _cause(self, kind: CauseKind, turn: Turn) -> Cause:
+    def _cause(self, clause: str, turn: Turn) -> Cause:
+        """Return a cause of a clause with the name of the cell that asked a turn."""
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))
-        return Cause(kind, place or "a cell", turn.owner)
+        return Cause(f"because {clause.format(place or 'a cell')}", turn.owner)
 
+    def marks(self) -> dict[str, str]:
+        """Return the marks of cells, by their hashes.
 
-def marks(now: State, causes: Causes) -> dict[str, str]:
-    """Return the marks of cells, by their hashes.
-
-    Args:
-        now: the conversation.
-        causes: what made its turns stale.
-
-    Returns:
-        ``stale``, ``replaced``, ``taken back``, or for what steers the turns below its kind with
-        the last.
-    """
-    marks: dict[str | None, str] = dict.fromkeys(causes.by_cell(), "stale")
-    numbers = {turn.number for turn in now.turns}
-    questions = {turn.first for turn in now.turns}
-    for slot in now.slots:
-        newest = slot.newest
-        if newest is None or any(item.reads == newest.reads for item in slot.items):
-            continue
-        if not isinstance(newest, Turn):
-            marks[slot.owner] = f"{newest.kind} taken back"
-        elif newest.number not in numbers:
-            marks[slot.owner] = "replaced" if newest.first in questions else "taken back"
-    return {owner: mark for owner, mark in marks.items() if owner is not None}
+        Returns:
+            ``stale``, ``replaced``, ``taken back``, or for what steers the turns below its kind
+            with the last.
+        """
+        marks: dict[str | None, str] = dict.fromkeys(self.by_cell(), "stale")
+        numbers = {turn.number for turn in self.now.turns}
+        questions = {turn.first for turn in self.now.turns}
+        for slot in self.now.slots:
+            newest = slot.newest
+            if newest is None or any(item.reads == newest.reads for item in slot.items):
+                continue
+            if not isinstance(newest, Turn):
+                marks[slot.owner] = f"{newest.kind} taken back"
+            elif newest.number not in numbers:
+                marks[slot.owner] = "replaced" if newest.first in questions else "taken back"
+        return {owner: mark for owner, mark in marks.items() if owner is not None}

@@ -183,11 +183,6 @@ class Instructions(Steering):
         return self.value.to_json()
 
     @property
-    def facts_digest(self) -> str:
-        """Digest of their text."""
-        return self.value.sha256
-
-    @property
     def text(self) -> str:
         """Their text."""
         return self.value.text or ""

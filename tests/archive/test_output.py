@@ -111,7 +111,7 @@ def test_what_is_particular_about_a_turn() -> None:
     lacking = replace(
         turn, typed="{{ x }}", values=(Value.of_text("x", "1").bare,), last=0, carried=NOTHING
     )
-    assert output.turn_notes(turn, Cause("run again", "cell [3]")) == [
+    assert output.turn_notes(turn, Cause("because cell [3] was run again")) == [
         "stale, because cell [3] was run again",
         "max 7 · model big",
         "sent with the last 1 turns",

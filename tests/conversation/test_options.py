@@ -27,8 +27,7 @@ from chatmagic.errors import InputError
 
 def test_the_table_is_whole() -> None:
     """Every option sets a field, has its trait, and every switch can be taken back."""
-    # Earlier versions wrote records that have `cells`, too.
-    fields = {field.name for field in dataclasses.fields(ParsedLine)} - {"prompt", "cells"}
+    fields = {field.name for field in dataclasses.fields(ParsedLine)} - {"prompt"}
     assert {option.dest for option in OPTIONS} == fields
     traits = [option.trait for option in OPTIONS if option.trait is not None]
     assert traits == [

@@ -12,7 +12,7 @@ from chatmagic._json import digest
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.slots import Slot, State
-from chatmagic.conversation.staleness import Cause, Causes, marks
+from chatmagic.conversation.staleness import Cause, Causes
 from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply
@@ -145,8 +145,7 @@ def test_a_cell_that_went_along_is_a_cause() -> None:
     talk.cells = {"load": digest("2")}
     talk.label = lambda _: "cell [7]"
     cause = talk.causes().by_cell()["a"]
-    assert cause == Cause("cell", "cell [7]", "load")
-    assert cause.words == "because cell [7], which went along, was run again"
+    assert cause == Cause("because cell [7], which went along, was run again", "load")
 
 
 def test_instructions_are_a_cause_of_their_cell() -> None:
@@ -172,7 +171,9 @@ def test_the_thread_alone_has_the_causes_of_the_whole() -> None:
     other = talk.of_thread("other")
     assert [turn.owner for turn in other.stale_turns()] == ["b", "c"]
     cause = other.causes().cause_of(other.turns[0].number)
-    assert cause == Cause("parted", "a cell of the notebook", "a")
+    assert cause == Cause(
+        "because the turn of a cell of the notebook is in another thread than this one now", "a"
+    )
     assert other.causes().cause_of(99) is None
 
 
@@ -187,7 +188,7 @@ def test_a_cell_wears_the_mark_that_matters_most() -> None:
         Slot(3, "c", (c,), newest=c),
     )
     now = State(slots)
-    assert marks(now, Causes(now, {}, str)) == {
+    assert Causes(now, {}, str).marks() == {
         "i": "instructions taken back",
         "a": "taken back",
         "b": "taken back",

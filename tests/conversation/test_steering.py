@@ -163,13 +163,6 @@ def test_each_reads_otherwise() -> None:
     assert len({item.reads for item in [*ITEMS, *OTHERS]}) == len([*ITEMS, *OTHERS])
 
 
-def test_their_digests_name_saved_cells() -> None:
-    """That of instructions is their text's; a hiding's is not its turn's."""
-    terse, *others = ITEMS
-    assert terse.facts_digest == digest("Be terse.")
-    assert [item.facts_digest for item in others] == [digest(item.facts) for item in others]
-
-
 TERSE = Instructions.of_text("Be terse.", owner="i", execution="1i")
 HELLO = (Message("user", "hello"), Message("assistant", "hi"), Message("user", "again"))
 
