@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import sysconfig
-import venv
 from pathlib import Path
 
 import pytest
+from commands import borrowing_environment
 from kernels import PLAIN_ENVIRONMENT, kernel
 
 from chatmagic import cli, install
@@ -125,14 +124,7 @@ def test_the_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The interpreter of a virtual environment that sees what this one has installed."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.EnvBuilder(symlinks=os.name == "posix").create(folder)
-    places = {"base": str(folder), "platbase": str(folder)}
-    packages = Path(sysconfig.get_path("purelib", "venv", places))
-    packages.joinpath("all.pth").write_text(
-        f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-    )
-    return str(Path(sysconfig.get_path("scripts", "venv", places), Path(sys.executable).name))
+    return str(borrowing_environment(tmp_path_factory.mktemp("environment")))
 
 
 def installs(python: str, *words: str) -> str:

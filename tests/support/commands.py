@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import time
+import venv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +24,18 @@ HERE = Path(cli.__file__).parent.parent
 SPARED = 'import sys\nsys.modules["rfc3987_syntax"] = None\n'
 """A ``sitecustomize`` for who starts a Jupyter server: jsonschema does without that package, which
 takes more than a second to load."""
+
+
+def borrowing_environment(folder: Path) -> Path:
+    """Make a virtual environment that sees what this one has installed; return its interpreter."""
+    venv.EnvBuilder(symlinks=os.name == "posix").create(folder)
+    places = {"base": str(folder), "platbase": str(folder)}
+    packages = Path(sysconfig.get_path("purelib", "venv", places))
+    packages.joinpath("all.pth").write_text(
+        f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+    )
+    packages.joinpath("sitecustomize.py").write_text(SPARED)
+    return Path(sysconfig.get_path("scripts", "venv", places), Path(sys.executable).name)
 
 
 with_signals = pytest.mark.skipif(
