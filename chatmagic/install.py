@@ -15,7 +15,7 @@ LINES: Final = """\
 if __import__("importlib.util").util.find_spec("chatmagic"):
     c.InteractiveShellApp.extensions.append("chatmagic")
 """
-"""What is added: an environment without chatmagic reads it without an error."""
+"""The lines that are added: an environment without chatmagic reads it without an error."""
 
 NAME: Final = "ipython_config.py"
 SYSTEM: Final = Path("/etc/ipython")

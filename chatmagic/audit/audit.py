@@ -338,7 +338,7 @@ def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
     hiding = {cell.number: _loads(cell) for cell in read.cells if _hides(cell)}
     for number, (turn, window) in restored.asked.items():
         # A cell below may have brought another reply to what stands above it since.
-        in_order[number] = turn.carried == window.visible.newest(turn.last)
+        in_order[number] = window.carries_as(turn)
         cell = restored.cells[number]
         unseen = [each for each in hiding if each <= cell]
         if not in_order[number] and unseen:

@@ -1,1 +1,1 @@
-"""``chatmagic doctor``: what is seen of a place where questions are asked, and what to do."""
+"""``chatmagic doctor``: a look at all that a question needs, with advice."""

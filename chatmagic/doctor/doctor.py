@@ -64,8 +64,8 @@ class Line:
 
     Args:
         mark: whether it is well.
-        name: what was looked at.
-        seen: what was seen.
+        name: name of the thing that was looked at.
+        seen: its state, in words.
         todo: one thing to do; empty where there is nothing to be done.
     """
 
@@ -100,7 +100,7 @@ class Surroundings(Protocol):
 
 @dataclass(slots=True)
 class Answered:
-    """What became of the one question.
+    """Outcome of the one question.
 
     Args:
         error: why no whole reply came.
@@ -126,7 +126,7 @@ class Answered:
 
 @dataclass(slots=True)
 class Examination:
-    """What the looks have in common, and what shows their lines.
+    """Facts that the looks share, and the function that shows their lines.
 
     Args:
         surroundings: settings that are looked at.
@@ -138,8 +138,8 @@ class Examination:
         is_shell: whether a question keeps its conversation in a file.
         address: the address, without a key; ``None`` while none is known.
         marks: how many lines have each mark.
-        answered: what became of the question; ``None`` where none was put.
-        errors: what was set aside before the first look.
+        answered: the outcome of the question; ``None`` where none was put.
+        errors: the errors that were set aside before the first look.
     """
 
     surroundings: Surroundings
@@ -162,7 +162,7 @@ class Examination:
         """Show a line, and count it.
 
         Args:
-            line: what was looked at and seen.
+            line: the line to show.
         """
         self.marks[line.mark] += 1
         self.show(f"[{line.mark:>2}] {line.name}: {self._safe(line.seen)}")
@@ -533,4 +533,4 @@ LOOKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     answer,
     clock,
 )
-"""What is looked at, in order; the clock last, as the answer tells the service's time."""
+"""The looks, in order; the clock last, as the answer tells the service's time."""

@@ -66,7 +66,7 @@ _HERE: Final = (
     ("%chat_login here", "%chat_login"),
     ("%chat_login", "%chat_login in a notebook"),
 )
-"""What a message says for a notebook, and for a shell; the longer ones first."""
+"""Words of messages for a notebook, and in a shell; the longer ones first."""
 _CONFIGURED: Final = r"%config (ChatMagics\.\w+(?: = (?:\{[^}]*\}|[\w\"]+))?)"
 """A setting of a kernel, which a file sets for a shell."""
 

@@ -18,7 +18,7 @@ from chatmagic.jupyter.kernel import Kernel
 
 UNCHANGED: Final = "Nothing was sent or changed."
 _WORDS: Final = "WORDS"
-"""What stands for the words of a line among its flags."""
+"""The name that stands for the words of a line among its flags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Command:
         """Return the error for a line, which shows the forms of the command's line.
 
         Args:
-            why: what is wrong, in a sentence; empty for a line that has none of the forms.
+            why: the mistake, in a sentence; empty for a line that has none of the forms.
             hint: the second line; if empty, that of the command, or its forms.
         """
         spelt = {option.flags[-1]: option.spelling for option in self.options}

@@ -27,7 +27,7 @@ _SURE: Final[dict[Sure, str]] = {
 
 
 def _credits(kernel: Kernel, given: Arguments) -> None:
-    """Show the credits large: what is left, what the last turn took, as of when."""
+    """Show the credits large: the number left, the cost of the last turn, and the time of both."""
     if "--usage" in given.options:
         views.show_html(*usage(kernel.session.ledger, Status(kernel).service()))
         return

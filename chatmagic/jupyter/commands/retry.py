@@ -40,9 +40,6 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
     if "--stale" in given.options:
         _retry_stale(kernel)
         return None
-    if "--list" in given.options and not given.words and not kernel.window().above:
-        views.show_html(*views.sentence("There is no turn above this cell."))
-        return None
     number, turn = _turn_above(kernel, given)
     if "--list" in given.options:
         _list(kernel.session.conversation, number, turn)

@@ -199,7 +199,7 @@ _FORMS: Final[Mapping[str, tuple[Callable[..., str], Callable[[bytes], bool]]]] 
     ".ipynb": (_ipynb, notebook.is_untouched),
     ".md": (_markdown, _is_markdown),
 }
-"""By a file's suffix: what writes it, and what tells whether it is as it was written."""
+"""By a file's suffix: the function that writes it, and the one that tells it is unchanged."""
 
 
 def _name(path: Path) -> str:

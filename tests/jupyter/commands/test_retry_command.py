@@ -84,7 +84,6 @@ def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Em
     """Nor in a cell that begins a thread."""
     said = shell.fails("%chat_retry").traceback[0]
     assert "%chat_retry takes a turn's number above its cell, and there is none." in said
-    assert "There is no turn above this cell." in shell.do("%chat_retry --list").texts[0]
     shell.page("%chat echo:a", "a")
     assert (
         "begins a thread asks nothing"
