@@ -17,19 +17,14 @@ from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
 SWITCHES = ("no_history", "no_stream", "raw", "quiet", "keep_values", "fit")
 WRONG = [
     ("mode", '"relive"'),
-    ("mode", "1"),
     ("auth", '"basic"'),
-    ("auth", "True"),
     ("base_url", '"chat.example"'),
-    ("base_url", "5"),
     ("timeout", "0"),
     ("timeout", '"long"'),
     ("timeout", "True"),
     ("timeout", '{"first": 1}'),
     ("model", '""'),
-    ("model", "5"),
     ("extra_body", '"small"'),
-    ("extra_body", "None"),
     ("extra_body", '{"messages": []}'),
     ("extra_body", '{"x": {1, 2}}'),
     ("extra_body", '{"x": float("nan")}'),
@@ -37,21 +32,15 @@ WRONG = [
     ("extra_headers", '{"Authorization": "a"}'),
     ("extra_headers", '{"X-Team": "a\\n"}'),
     ("stream", '"always"'),
-    ("stream", "True"),
     ("temperature", '"hot"'),
     ("temperature", 'float("inf")'),
     ("max_tokens", "1.5"),
     ("max_tokens", '"9"'),
     ("last", "-1"),
     ("last", '"all"'),
-    ("cassette", "5"),
     ("budget", '"plenty"'),
     ("budget", "-1"),
-    ("budget", "True"),
-    *(
-        (name, '"yes"')
-        for name in ("no_history", "no_stream", "raw", "quiet", "keep_values", "fit")
-    ),
+    ("no_history", '"yes"'),
 ]
 RIGHT = {
     "budget": '"20 turns"',

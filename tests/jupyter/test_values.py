@@ -621,15 +621,6 @@ class Old:
 
 before = Old
 
-class Outer:
-    class Inner:
-        pass
-
-if True:
-    class Inner:
-        def method(self):
-            return self
-
 @functools.cache
 def twice(x):
     return 2 * x
@@ -642,13 +633,9 @@ half = lambda x: x / 2
     ("expression", "source"),
     [
         ("Point", '@dataclasses.dataclass\nclass Point:\n    """A point."""\n\n    x: int'),
-        ("Inner", "class Inner:\n    def method(self):\n        return self"),
-        ("Inner.method", "def method(self):\n    return self"),
-        ("Inner().method", "def method(self):\n    return self"),
         ("twice", "@functools.cache\ndef twice(x):\n    return 2 * x"),
         ("half", "half = lambda x: x / 2"),
         ("Old", "class Old:\n    now = 2"),
-        ("Outer", "class Outer:\n    class Inner:\n        pass"),
     ],
 )
 def test_what_a_cell_defines_goes_in_as_its_source(
@@ -690,8 +677,6 @@ def test_a_class_that_was_defined_again_is_not_given_the_new_source(bare: Shell)
     bare.do("class Old:\n    now = 2")
     assert describe(bare["before"], bare.shell).text.startswith("class __main__.Old()")
     assert describe(bare["Old"], bare.shell).text == "class Old:\n    now = 2"
-    inner = describe(bare["Outer"].Inner, bare.shell).text
-    assert inner.startswith("class __main__.Outer.Inner()")
 
 
 def test_a_module_goes_in_as_its_name(bare: Shell) -> None:

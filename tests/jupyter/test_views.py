@@ -18,7 +18,7 @@ from shells import KEY, Page, Shell, alone, left
 from chatmagic._json import digest
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.record import Record, sealed
+from chatmagic.conversation.record import Record
 from chatmagic.jupyter import views
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
@@ -336,17 +336,6 @@ def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(
         for message in page.messages
         if "$" in message["data"]["text/html"]
     )
-
-
-def test_showing_what_is_no_reply(page: Page) -> None:
-    """Ours is shown as HTML and words, with a record where there is one."""
-    views.show_html("<p>x</p>", "x", {"kind": "undo"})
-    views.show_html("<p>y</p>", "y")
-    assert [message["metadata"] for message in page.messages] == [
-        {"chatmagic": sealed({"kind": "undo"}, page.messages[0]["data"])},
-        {},
-    ]
-    assert page.messages[0]["data"] == {"text/html": "<p>x</p>", "text/plain": "x"}
 
 
 def test_a_reply_of_the_cell_that_loads_displays_itself(

@@ -29,7 +29,6 @@ from chatmagic.jupyter.cells.execution import (
     running,
 )
 from chatmagic.jupyter.commands import panel
-from chatmagic.jupyter.page.panel import WIDGET_VIEW
 from chatmagic.session.current import current_session
 
 CELL = "0f1d6a2e-1c5b-4d51-9d62-4a4a9f0f2b11"
@@ -75,6 +74,8 @@ def test_a_page() -> None:
         (None, True, "text"),
         ({"cellId": ""}, True, "text"),
         ({"cellId": 7}, True, "text"),
+        ({"colab": 1}, True, "text"),
+        ({"colab": {"cell_id": 2}}, True, "text"),
     ],
 )
 def test_others(metadata: object, person: bool, audience: str) -> None:
@@ -102,18 +103,12 @@ def test_a_request_that_lacks_everything() -> None:
     assert running(shell({"metadata": {}})) == Execution(None, None, "machine", "cell [7]")
 
 
-def test_the_source_of_the_running_cell() -> None:
-    """It is the newest of the inputs as typed, where there are any."""
+def test_source_and_number_of_the_running_cell() -> None:
+    """They are those of the newest input as typed: the count may be the next cell's already."""
     made = shell()
     assert cell_source(made) == ""
     made.history_manager = SimpleNamespace(input_hist_raw=["", "a", "%chat b"])
     assert cell_source(made) == "%chat b"
-
-
-def test_the_number_of_the_running_cell() -> None:
-    """It is that of its input: the count may be the next cell's already."""
-    made = shell()
-    made.history_manager = SimpleNamespace(input_hist_raw=["", "a", "%chat b"])
     assert running(made).label == "cell [2]"
 
 
@@ -171,18 +166,6 @@ def test_a_cell_ends_first_where_its_page_updates_it_later(
     assert [turn.state for turn in current_session().conversation] == ["complete"]
 
 
-def test_what_needs_a_live_page_is_shown_as_saved_elsewhere(
-    shell: Shell, sample: dict[str, Any]
-) -> None:
-    """The panel is a widget where a cell is named, else what it saves."""
-    ran = shell.do("%chat_panel", request=sample)
-    assert (WIDGET_VIEW in repr(ran)) == sample["live"]
-    assert ("needs a live page" in ran.printed) == (sample["audience"] == "text")
-    assert shell.do("%chat_retry --stale", request=sample).texts == [
-        "No cell is stale. Nothing was sent."
-    ]
-
-
 @pytest.mark.parametrize("has_anywidget", [True, False])
 def test_a_page_without_labextensions_has_the_panel_by_anywidget(
     shell: Shell, sample: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *, has_anywidget: bool
@@ -200,6 +183,7 @@ def test_a_page_without_labextensions_has_the_panel_by_anywidget(
         assert modules == ["_chatmagic" if is_jupyter else "anywidget"]
     told = sample["live"] and not is_jupyter and not has_anywidget
     assert (panel.NEEDS_ANYWIDGET in ran.printed) == told
+    assert ("needs a live page" in ran.printed) == (sample["audience"] == "text")
     assert ("chatmagic-saved" in repr(ran)) == (sample["audience"] != "text")
 
 
@@ -224,9 +208,3 @@ def test_the_table_of_hosts_is_the_manuals() -> None:
     assert {each.variable for each in HOSTS} <= set(page.replace("`", " ").split())
     assert [host_of({each.variable: each.value or "x"}) for each in HOSTS] == list(HOSTS)
     assert host_of({}) is host_of({"VSCODE_PID": ""}) is None
-
-
-@pytest.mark.parametrize("metadata", [{}, {"colab": 1}, {"colab": {"cell_id": 2}}, {"cellId": ""}])
-def test_a_request_without_a_cell(metadata: dict[str, Any]) -> None:
-    """What is no text names no cell."""
-    assert _cell_named(metadata) is None
