@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from html import unescape
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
@@ -32,7 +31,7 @@ from chatmagic.conversation.record import (
 )
 from chatmagic.conversation.steering import STEERING, Steering, SteeringKind
 from chatmagic.errors import InputError
-from chatmagic.text import JOINER, numbered
+from chatmagic.text import numbered
 
 SavedKind = Literal["turn", "pick", "deletion", SteeringKind, Did]
 
@@ -103,7 +102,6 @@ class Notebook:
         outputs: those with a record, in the order of the cells.
         problems: a line for each record that cannot be read, and each reply that is not complete.
         cells: its code cells.
-        timed: numbers of the cells whose metadata say when they ran.
         texts: what there is to read in sources and outputs, with the cells' numbers; of each
             cell the source comes first.
     """
@@ -112,7 +110,6 @@ class Notebook:
     outputs: list[SavedOutput] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     cells: list[NotebookCell] = field(default_factory=list)
-    timed: list[int] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)
 
     @property
@@ -156,8 +153,6 @@ class Notebook:
             self.problems.append(
                 f"cell {number}: its reply is not complete: it was saved while it still came."
             )
-        if json_at(cell, "metadata", "execution"):
-            self.timed.append(number)
         identity = cell.get("id")
         own = owner_of(identity) if isinstance(identity, str) and identity else None
         for output in outputs:
@@ -277,13 +272,8 @@ def texts_of(output: object) -> list[str]:
     Args:
         output: an output of a cell, as a notebook's JSON has it.
     """
-    data = json_at(output, "data")
-    items = [json_at(output, "text"), json_at(output, "traceback"), json_at(output, "evalue")]
-    if isinstance(data, Mapping):
-        written = text_of(data.get("text/markdown"))
-        if written is not None:  # our own has references for signs
-            data = {**data, "text/markdown": unescape(written).replace(JOINER, "")}
-        items += [item for kind, item in sorted(data.items()) if str(kind).startswith("text/")]
+    places = (("text",), ("traceback",), ("evalue",), ("data", "text/html"), ("data", "text/plain"))
+    items = (json_at(output, *names) for names in places)
     return [text for text in map(text_of, items) if text]
 
 

@@ -23,7 +23,6 @@ from typing import Any, Final, Literal
 from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
 from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
-from chatmagic.archive.restore import Restored
 from chatmagic.archive.table import TurnRow
 from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.conversation.chat_cell import MagicCall
@@ -170,23 +169,26 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
     found.problems += restored.problems
     found.remarks += restore.gaps(restored, read)
     agrees = _compared(found, read)
-    order = _order(read, restored)
-    first_load = min((cell.number for cell in read.cells if _loads(cell)), default=None)
+    hiding = {cell.number: _loads(cell) for cell in read.cells if _hides(cell)}
+    first_load = min((cell for cell in hiding if hiding[cell]), default=None)
     unrendered = []
     for place, saved, record in read.turns:
-        number, cell = restored.numbers.get(place), saved.cell
+        cell, is_in_order = saved.cell, None
         is_rendered = _rendered(saved, record)
         if is_rendered is None and not saved.fault:
             unrendered.append(cell)
         if is_rendered is False:
             found.wrong(cell, "its HTML or Markdown differs from what its reply is rendered as")
-        turn, window = restored.asked.get(number or 0, (None, Window()))
-        is_in_order = order.get(number or 0)
+        turn, window = restored.asked.get(restored.numbers.get(place, 0), (None, Window()))
+        if turn is not None:
+            is_in_order = _in_order(turn, window, restored.cells, hiding, cell)
+            # What a load brings, no output of this notebook tells.
+            is_known = first_load is None or cell < first_load
+            if is_known and not window.instructs_as(turn):
+                words = "it was asked with other instructions than those that stand above it"
+                found.wrong(cell, words)
         if is_in_order is False:
             found.wrong(cell, "it was asked after other turns than those above it")
-        # What a load brings, no output of this notebook tells.
-        if turn and cell < (first_load or cell + 1) and not window.instructs_as(turn):
-            found.wrong(cell, "it was asked with other instructions than those that stand above it")
         found.turns.append(
             Row.of(
                 record,
@@ -332,20 +334,24 @@ def _difference(command: MagicCall | None, saved: SavedOutput) -> str:
     return f"its {'options were' if is_same else 'question was'} edited after it was asked"
 
 
-def _order(read: Notebook, restored: Restored) -> dict[int, bool | None]:
-    """Return by turns' numbers whether the order is the cells'; ``None`` where that is unknown."""
-    in_order: dict[int, bool | None] = {}
-    hiding = {cell.number: _loads(cell) for cell in read.cells if _hides(cell)}
-    for number, (turn, window) in restored.asked.items():
-        # A cell below may have brought another reply to what stands above it since.
-        in_order[number] = window.carries_as(turn)
-        cell = restored.cells[number]
-        unseen = [each for each in hiding if each <= cell]
-        if not in_order[number] and unseen:
-            load = max((each for each in unseen if hiding[each]), default=0)
-            above = [each for each in window.visible if restored.cells[each] > load]
-            in_order[number] = None if _may_fit(turn, above, is_loaded=load > 0) else False
-    return in_order
+def _in_order(
+    turn: Turn, window: Window, cells: Mapping[int, int], hiding: Mapping[int, bool], cell: int
+) -> bool | None:
+    """Return whether a turn was asked after those above it; ``None`` where that is unknown.
+
+    Args:
+        turn: the turn.
+        window: what stood above it when it was asked.
+        cells: the cells of the turns, by the turns' numbers.
+        hiding: by their numbers the cells that may have asked unseen; whether each is a load.
+        cell: the number of its cell.
+    """
+    if window.carries_as(turn):
+        return True
+    unseen = [each for each in hiding if each <= cell]
+    load = max((each for each in unseen if hiding[each]), default=0)
+    above = [each for each in window.visible if cells[each] > load]
+    return None if unseen and _may_fit(turn, above, is_loaded=load > 0) else False
 
 
 def _may_fit(turn: Turn, above: Sequence[int], *, is_loaded: bool) -> bool:
@@ -520,8 +526,6 @@ def disclosures(read: Notebook) -> list[str]:
         for words in _disclosed(text):
             places[words].append(number)
     lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
-    if read.timed:
-        lines.append(f"{numbered(read.timed, 'cell')}: when the cell ran, in its metadata")
     return lines
 
 

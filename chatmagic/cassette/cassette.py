@@ -463,8 +463,6 @@ class ActiveCassette:
         self.current: Cassette | None = None
         self.unsaved: Sequence[Interaction] = ()
         """Interactions that ejected cassettes could not save; the next recording one takes them."""
-        self.lost: list[str] = []
-        """The fate of :attr:`unsaved` in one line; an empty list if everything is saved."""
         self._news: list[str] = []
 
     def insert(self, setup: CassetteSetup | None) -> None:
@@ -480,8 +478,13 @@ class ActiveCassette:
         if self.current is not None and self.current.config != config:
             self.eject()
         if self.current is None and config is not None:
-            self.current = Cassette(config, self._news)
-            self._take_along(self.current)
+            self.current = new = Cassette(config, self._news)
+            before, self.unsaved = len(self.unsaved), new.take(self.unsaved)
+            if taken := before - len(self.unsaved):
+                fate = (
+                    f"saved in {config.name} now." if new.trouble is None else new.trouble.message
+                )
+                self._news.append(f"{_count(taken)} that could not be saved before: {fate}")
 
     def eject(self) -> str | None:
         """Eject the cassette; interactions that it cannot save stay in :attr:`unsaved`.
@@ -489,19 +492,10 @@ class ActiveCassette:
         Returns:
             Its use in one line; ``None`` without a cassette.
         """
-        old = self.current
-        if old is None:
+        if (old := self.current) is None:
             return None
         old.retry()
-        if old.trouble is not None and old.unsaved:
-            self.unsaved = [*self.unsaved, *old.unsaved]
-            lost = (
-                f"{_count(len(self.unsaved))} could not be saved in {old.config.name}, and will be "
-                f"lost with this kernel; {MAGIC} OTHER --record saves what it can there. "
-                f"The reason: {old.trouble.message}"
-            )
-            self.lost = [lost]
-            self._news += self.lost
+        self.unsaved = [*self.unsaved, *old.unsaved]
         self.current = None
         return old.summary()
 
@@ -527,20 +521,14 @@ class ActiveCassette:
         return summary
 
     def news(self) -> list[str]:
-        """Return, once, a line on each loss of interactions from a file or failure to save them."""
+        """Return lines on interactions that a file had lost, once, and on unsaved ones, always."""
         news, self._news[:] = [*self._news], []
+        if self.unsaved:
+            news.append(
+                f"{_count(len(self.unsaved))} could not be saved, and will be lost with this "
+                f"kernel; {MAGIC} OTHER --record saves what it can there."
+            )
         return news
-
-    def _take_along(self, target: Cassette) -> None:
-        """Record into a cassette the interactions that others could not save."""
-        rest = target.take(self.unsaved)
-        if count := len(self.unsaved) - len(rest):
-            done = f" is saved in {target.config.name} now."
-            if target.trouble is not None:
-                done = f": {target.trouble.message}"
-            self._news[:] = [line for line in self._news if line not in self.lost]
-            self._news.append(f"{_count(count)} that could not be saved before{done}")
-        self.unsaved, self.lost = rest, self.lost if rest else []
 
 
 def _count(number: int) -> str:

@@ -106,12 +106,6 @@ def test_cells_that_ask_and_show_nothing_are_told(source: str) -> None:
     assert read([cell(source)]).missing.startswith("cell 1 asks and has no output: ")
 
 
-def test_when_cells_ran_is_told() -> None:
-    """Front ends may leave it in a cell's metadata."""
-    timed = {**cell("x"), "metadata": {"execution": {"iopub.status.busy": "2026"}}}
-    assert read([cell("x"), timed]).timed == [2]
-
-
 @given(json_values, st.data())
 def test_whatever_stands_in_a_notebook_it_is_read_or_refused(
     item: Any, data: st.DataObject

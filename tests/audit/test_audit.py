@@ -595,11 +595,10 @@ def test_a_notebook_is_compared_with_a_cassette(
 def test_values_list_what_the_file_gives_away(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kept values, paths, hosts, when cells ran, words that set a key; and no key itself."""
+    """Kept values, paths, hosts, words that set a key; and no key itself."""
     key = "sk-1234567890abcdef"
     kept, bare = Value.of_text("rows", "4711"), Value.of_text("n", "2").bare
     timed = page("{{ rows }} {{ n }}", values=(kept, bare))
-    timed["metadata"]["execution"] = {"iopub.execute_input": "2026-01-01T12:00:00Z"}
     printed = {
         "output_type": "stream",
         "name": "stdout",
@@ -619,7 +618,6 @@ def test_values_list_what_the_file_gives_away(
         "  cell 2: perhaps an API key: the text sets one",
         "  cell 2: host chat.example.org",
         "  cell 2: path /home/ann/paper/x.py",
-        "  cell 1: when the cell ran, in its metadata",
     ]
     token = "ghp_" + "aB3dE6gH9kL2nP5rS8tU" * 2
     _, told = run(capsys, [save(tmp_path / "k.ipynb", [text_cell(f"{token} {token}")]), "--values"])

@@ -64,13 +64,13 @@ def _status(kernel: Kernel) -> list[str]:
     session, words = kernel.session, cassette_words(kernel)
     if words is None:
         lines = ["No cassette is in use: every question is sent to the service."]
-        return [*lines, *session.cassette.lost]
+        return [*lines, *session.cassette.news()]
     lines = [f"Cassette: {words}"]
     try:
         session.change_cassette(again=False)
     except ChatError as error:
-        return [*lines, str(error), NOTHING_IS_SENT, *session.cassette.lost]
-    return [*lines, *session.cassette.news(), *_facts(session), *session.cassette.lost]
+        return [*lines, str(error), NOTHING_IS_SENT, *session.cassette.news()]
+    return [*lines, *session.cassette.news(), *_facts(session)]
 
 
 def _facts(session: Session) -> list[str]:
