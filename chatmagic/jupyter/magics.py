@@ -41,12 +41,10 @@ class ChatMagics(KernelSettings, Magics):
         """The magics of others that ours have the names of, by kind and name."""
         functions = {each: self._magic(each) for each in commands.COMMANDS}
         self.magics = {
-            "line": {command.name: function for command, function in functions.items()},
-            "cell": {
-                command.name: function
-                for command, function in functions.items()
-                if command.has_body
-            },
+            kind: {
+                each.name: functions[each] for each in functions if each.has_body or kind == "line"
+            }
+            for kind in ("line", "cell")
         }
         self._shell = shell
         self._opened: list[CellNotes | ReplyOnce | Completions] = []

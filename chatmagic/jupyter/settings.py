@@ -166,6 +166,7 @@ class KernelSettings(Configurable):
             raise TraitError(one_line(words, _SHOWN)) from None
 
 
+# %config and the configuration files set all of them.
 for _trait in vars(KernelSettings).values():
     if isinstance(_trait, TraitType):
         _trait.tag(config=True)

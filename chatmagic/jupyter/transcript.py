@@ -29,6 +29,7 @@ from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, vis
 EXCERPT = 60
 MOST_LISTED: Final = 100
 """How many turns are listed at most, the newest, where nobody asks for others."""
+_TURNS: Final = ("Turn", "You", "Reply", "Notes")
 # No word, however long, makes the table wider than what the headings take.
 _SAID = "text-align: left; overflow-wrap: anywhere;"
 _FACT = f"{_SAID} vertical-align: top; white-space: nowrap;"
@@ -56,7 +57,7 @@ def marks(
     hidden = conversation.hidden if hidden is None else hidden
     causes, replies = conversation.causes(), conversation.replies
 
-    def of(turn: Turn) -> str:
+    def notes_on(turn: Turn) -> str:
         notes: list[str] = [] if turn.state == "complete" else [turn.state]
         if notebook := (notebooks or {}).get(turn.owner or ""):
             notes.append(notebook)
@@ -69,7 +70,7 @@ def marks(
             notes.append(f"took about {turn.reply.took:,}")
         return "; ".join(notes)
 
-    return of
+    return notes_on
 
 
 def table(
@@ -158,9 +159,6 @@ def _rows(
         texts = (one_line(text, EXCERPT) for text in (turn.as_typed, turn.reply.text))
         rows.append((str(number), *texts, notes(turn)))
     return rows
-
-
-_TURNS: Final = ("Turn", "You", "Reply", "Notes")
 
 
 def tabulated(

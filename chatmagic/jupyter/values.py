@@ -555,10 +555,9 @@ def _class_of_a_cell(value: type, shell: InteractiveShell) -> str | None:
     for source in reversed(shell.user_ns.get("In", ())):
         if f"class {name}" not in source:
             continue
-        try:
+        nodes: list[ast.AST] = []
+        with swallowed(SyntaxError, ValueError, RecursionError, MemoryError):
             nodes = list(ast.walk(ast.parse(source)))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
         for node in reversed(nodes):
             if isinstance(node, ast.ClassDef) and node.name == name:
                 begin = min([node.lineno, *(part.lineno for part in node.decorator_list)])
