@@ -48,6 +48,7 @@ from chatmagic.protocol.response_errors import (
     body_text,
     error_from_response,
     error_in_reply,
+    header,
     safe_excerpt,
     unknown_encoding,
 )
@@ -297,10 +298,7 @@ class ResponseReader:
         Raises:
             ChatError: the reply is cut off, or is none.
         """
-        content_type = next(
-            (value for name, value in self._exchange.headers if name.lower() == "content-type"),
-            None,
-        )
+        content_type = header(self._exchange.headers, "content-type")
         head = b""
         kind = None
         while kind is None:

@@ -269,7 +269,7 @@ def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
 
 def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
     """Return the error for a redirect, which names where it points without path and user."""
-    where = next((value for name, value in answer.headers if name.lower() == "location"), "")
+    where = header(answer.headers, "location")
     followed = "was not followed, so the key was sent nowhere else."
     try:
         target = urlsplit(urljoin(answer.base_url, where) if where else "")
@@ -330,8 +330,7 @@ def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
         try:
             return body.decode("utf-8-sig")
         except UnicodeDecodeError:
-            content_type = next((v for name, v in headers if name.lower() == "content-type"), "")
-            named = re.search(_CHARSET, content_type)
+            named = re.search(_CHARSET, header(headers, "content-type"))
             encoding = named[1] if named else "utf-8-sig"
     return body.decode(encoding, "replace")
 
@@ -342,8 +341,18 @@ def unknown_encoding(headers: Sequence[tuple[str, str]]) -> str:
     Args:
         headers: the response's headers.
     """
-    named = (value for name, value in headers if name.lower() == "content-encoding")
-    return next((how for how in named if how.lower() not in _UNPACKED), "")
+    how = header(headers, "content-encoding")
+    return "" if how.lower() in _UNPACKED else how
+
+
+def header(headers: Sequence[tuple[str, str]], name: str) -> str:
+    """Return the value of a header, the first one if it came several times; empty without one.
+
+    Args:
+        headers: the response's headers.
+        name: in small letters.
+    """
+    return next((value for key, value in headers if key.lower() == name), "")
 
 
 def safe_excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:

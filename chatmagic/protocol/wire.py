@@ -267,8 +267,6 @@ class ErrorBody:
         if not isinstance(value, Mapping):
             return None
         named = inner = value.get("error") or value.get("errors") or None
-        if named is None and value.get("object") != "error" and _looks_like_a_reply(value):
-            return None
         if isinstance(inner, list):
             inner = next((item for item in inner if isinstance(item, Mapping | str)), None)
         outer = inner if isinstance(inner, Mapping) else value
@@ -276,6 +274,9 @@ class ErrorBody:
         name = _json.text_or_none(inner) or _json.text_or_none(outer.get("type")) or code
         words = (_words(part.get(field)) for part in (outer, value) for field in _EXPLANATIONS)
         message = next(filter(None, words), None)
+        is_named = named is not None or value.get("object") == "error"
+        if not is_named and (message is None or "choices" in value):
+            return None
         if name is None and message is None:
             return None if named is None else cls(error=_as_written(named))
         return cls(
@@ -330,12 +331,6 @@ class ErrorBody:
 def _status(value: object) -> int | None:
     number = whole_number(value)
     return number if number is not None and 400 <= number <= 599 else None  # noqa: PLR2004 - HTTP's
-
-
-def _looks_like_a_reply(value: Mapping[str, Any]) -> bool:
-    return "choices" in value or not any(
-        _words(value.get(name)) for name in ("message", "detail", "title")
-    )
 
 
 def _words(value: object, depth: int = 3) -> str | None:

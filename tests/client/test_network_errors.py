@@ -294,10 +294,3 @@ def test_a_bundle_that_is_none_is_named(
         ask(server.origin)
     assert "Nothing was sent" in caught.value.message
     assert caught.value.hint == f"{variable} names {bundle}: is that a file of authorities?"
-
-
-def test_plain_http_needs_no_authorities(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bundle that is none stops nobody who does not use it."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle.parent / "none.pem"))
-    with Server(playing(WHOLE)) as server:
-        assert ask(server.origin) == "Hello"

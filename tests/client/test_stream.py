@@ -204,23 +204,6 @@ def test_a_reply_is_read_for_what_it_is(
         assert server.accepted == 1
 
 
-def test_what_is_whole_needs_no_end_of_its_connection() -> None:
-    """JSON tells by itself that it is whole; what holds its connection open is closed."""
-    gone = threading.Event()
-
-    def script(peer: Peer) -> None:
-        if peer.request():
-            peer.send(head(headers={"Content-Length": "5000"}), BODIES["document"])
-            assert peer.gone()
-            gone.set()
-
-    with Server(script) as server, Client(server.url, KEY, timeout=Timeout(silence=0.1)) as client:
-        reply = ask(client, streaming=False)
-        assert (reply.text, reply.state) == ("Hello", "complete")
-        wait_for(gone)
-    assert len(server.asked) == 1
-
-
 def test_gzip_that_nobody_asked_for_is_read() -> None:
     """A compressed stream and a compressed document are unpacked."""
     for body in BODIES.values():
@@ -504,13 +487,6 @@ def test_how_to_set_a_model(raw: bytes, model: str | None, *, names_one: bool) -
     if names_one:
         begun = "No model was named" if model is None else "The model was small"
         assert begun in str(error)
-
-
-def test_a_model_is_shown_in_one_line() -> None:
-    """Whatever was set for it."""
-    error = told(refused(400, "model?"), model="\x1b[31m" + "x" * 1000)
-    assert "\x1b" not in str(error)
-    assert len(str(error)) < 500
 
 
 @pytest.mark.parametrize(

@@ -526,15 +526,6 @@ def test_to_connect_writes_no_byte(
         assert len(server.asked) == 1
 
 
-def test_to_connect_fails_as_a_request_does(connect: Callable[..., HttpTransport]) -> None:
-    """With the same error."""
-    with Server(playing(b"")) as server:
-        transport = connect(server.origin)
-    for act in (send, lambda each: each.connect(Halt())):
-        with pytest.raises(ConnectError, match=r"refused the connection\. Nothing was sent"):
-            act(transport)
-
-
 def test_to_connect_through_a_proxy_asks_for_a_tunnel_alone(
     tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -482,25 +481,3 @@ def test_until_when_in_words() -> None:
     assert crediting.request_line(told, MARCH + timedelta(seconds=30)).startswith(
         "Requests left unknown"
     )
-
-
-LIMIT_NAMES = st.sampled_from([LIMIT, REMAINING, ENDS, "Date"])
-LIMIT_VALUES = st.text(max_size=40) | st.text(';,="rqt1 09msdlimt', max_size=40)
-
-
-@given(st.lists(st.tuples(LIMIT_NAMES, LIMIT_VALUES)))
-def test_no_header_makes_it_fail(headers: list[tuple[str, str]]) -> None:
-    """Whatever came, it is figures or nothing."""
-    told = crediting.request_limit(headers, MARCH)
-    assert told is None or crediting.request_line(told, MARCH)
-
-
-@pytest.mark.unmeasured
-@pytest.mark.parametrize("part", ['"', '";', '"a";r=1,', ";r=", "1m", "limit=", "9", " ,"])
-def test_long_headers_take_no_more_than_a_moment(part: str) -> None:
-    """No part is looked at from each other one: then this would take minutes."""
-    value = part * 50_000
-    headers = {LIMIT: value, ENDS: value}
-    began = time.thread_time()
-    crediting.request_limit(headers.items(), MARCH)
-    assert time.thread_time() - began < 10
