@@ -53,8 +53,8 @@ def test_rows_that_failed_come_first(file: JobFile, *, once: bool) -> None:
     again = tasks(source if once else [*"abcd"], file)
     left = iter(again)
     first = next(left)
-    assert [*source] == ["c", "d"] if once else [*"abcd"]
-    assert [task.line.row for task in (first, *left)] == [1] if once else [2, 1, 3]
+    assert [*source] == (["c", "d"] if once else [*"abcd"])
+    assert [task.line.row for task in (first, *left)] == ([1] if once else [2, 1, 3])
     assert once or (again.failed, again.keys) == (1, keys)
 
 
