@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from chatmagic._json import shared_fields
 from chatmagic.client.halt import Halt
@@ -54,11 +54,11 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
         ChatError: see :meth:`chatmagic.session.session.Session.ask`.
         ChatInterrupted: a person interrupted it.
     """
-    parsed = _parsed(kernel, given)
+    parsed, body = _typed(kernel, given)
     if given.cell is None and not parsed.question(parsed.prompt):
         views.show_html(*Status(kernel).summary())
         return None
-    text = parsed.question(parsed.prompt, _body(given, parsed))
+    text = parsed.question(parsed.prompt, body)
     names = kernel.shell.magics_manager.magics["line"]
     command = options.mistaken_command(text, [name for name in names if "chat_" in name])
     if command is not None:
@@ -76,26 +76,23 @@ def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
     question; ``%%chat --error`` does the same with a question of your own. Without an error nothing
     is sent. The options are those of ``%chat``.
     """
-    parsed = replace(_parsed(kernel, given), with_error=True)
-    return _asked(kernel, given, parsed, correction(parsed.prompt, _body(given, parsed)))
+    parsed, body = _typed(kernel, given)
+    text = correction(parsed.prompt, body)
+    return _asked(kernel, given, replace(parsed, with_error=True), text)
 
 
-def _parsed(kernel: Kernel, given: Arguments) -> ParsedLine:
+def _typed(kernel: Kernel, given: Arguments) -> tuple[ParsedLine, str]:
+    """Return the line, and the body without its last line end."""
     parsed = options.parse_line(given.line, kernel.settings.trait_values(config=True))
     if parsed.background and given.cell is None:
         raise InputError(
             "--background has no reply to give back yet. Nothing was sent.",
             hint="%%chat --background -o NAME names the variable.",
         )
-    return parsed
-
-
-def _body(given: Arguments, parsed: ParsedLine) -> str:
-    """Return the body without its last line end; a body that begins with a comment is refused."""
     body = (given.cell or "").removesuffix("\n")
     if not parsed.raw:
         options.refuse_cell_comments(body)
-    return body
+    return parsed, body
 
 
 def _asked(kernel: Kernel, given: Arguments, parsed: ParsedLine, text: str) -> Reply | None:
@@ -222,16 +219,28 @@ def _composed(kernel: Kernel, parsed: ParsedLine, text: str, execution: Executio
         typed=text if values else None,
         values=values,
         notes=(*notes, *descriptions.notes, *_braces(kernel, parsed, text)),
-        keep_values=kernel.settings.keep_values,
+        **cell_facts(kernel, execution),
         allow_secrets=parsed.allow_secrets,
-        fit=kernel.settings.fit,
-        owner=execution.cell,
-        execution=execution.id,
-        entry="cell",
-        asker=execution.label,
         shown=not parsed.quiet,
         background=execution.name if _may_end(kernel, parsed, execution) else None,
     )
+
+
+def cell_facts(kernel: Kernel, execution: Execution) -> dict[str, Any]:
+    """Return the facts of a question that its cell and the settings give.
+
+    Args:
+        kernel: the kernel.
+        execution: the execution of the cell that asks.
+    """
+    return {
+        "owner": execution.cell,
+        "execution": execution.id,
+        "entry": "cell",
+        "asker": execution.label,
+        "keep_values": kernel.settings.keep_values,
+        "fit": kernel.settings.fit,
+    }
 
 
 def _braces(kernel: Kernel, parsed: ParsedLine, text: str) -> list[str]:

@@ -17,7 +17,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells, transcript, views
 from chatmagic.jupyter.cells.execution import Execution, running
-from chatmagic.jupyter.commands.ask import send, settle
+from chatmagic.jupyter.commands.ask import cell_facts, send, settle
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import Started
@@ -88,19 +88,9 @@ def _asked_of(kernel: Kernel, turn: Turn, part: Turn | None = None) -> tuple[Ask
     if turn.missing:
         why = f"The value of {one_line(turn.missing[0].name)} was not kept."
         raise RETRY.refusal(why, "Run the cell that asked it.")
-    execution, settings = running(kernel.shell), kernel.settings
-    facts = {
-        **shared_fields(turn, RequestFacts),
-        "owner": execution.cell,
-        "execution": execution.id,
-        "entry": "cell",
-        "asker": execution.label,
-        "shown": True,
-        "again": turn.number,
-        "keep_values": settings.keep_values,
-        "fit": settings.fit,
-    }
-    return Ask(**facts, part=part), execution
+    execution = running(kernel.shell)
+    facts = shared_fields(turn, RequestFacts) | cell_facts(kernel, execution)
+    return Ask(**facts | {"shown": True, "again": turn.number}, part=part), execution
 
 
 def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:

@@ -126,15 +126,6 @@ def test_without_a_reply_in_the_page_it_opens_the_bridge(monkeypatch: pytest.Mon
     assert len(page.code()["cells"]) == 2
 
 
-def test_a_message_that_answers_nothing_is_left_alone(page: Page) -> None:
-    """Such as one of a page that was sent to before."""
-    page.shell.page("%chat_code", "b")
-    shown = page.shown()
-    page.say({"kind": "coded", "key": 99, "outcome": "made", "made": 1})
-    page.say({"kind": "coded"})
-    assert page.shown() == shown
-
-
 def test_a_machine_and_a_terminal_get_no_cells() -> None:
     """They are told so; a terminal has the code to copy, in which nothing acts."""
     shell = Shell()

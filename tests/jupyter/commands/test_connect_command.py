@@ -10,7 +10,6 @@ import logging
 import stat
 import tomllib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -181,23 +180,6 @@ def test_login_where_nobody_can_be_asked(
     assert "CHATMAGIC_API_KEY" in ran.traceback[1]
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("0.1", "first-byte time-out of 0.1 s"),
-        ('{"total": 0.1}', "total time-out of 0.1 s"),
-        ("chatmagic.Timeout(total=0.1)", "total time-out of 0.1 s"),
-    ],
-)
-def test_time_outs_are_set_by_number_or_by_name(
-    shell: Shell, emulator: Emulator, value: str, words: str
-) -> None:
-    """As %config gives them; a time-out's message is a line that %config takes."""
-    emulator.settings = replace(FIXED, fault="hold", fault_after=-1)
-    shell.do(f"import chatmagic\n%config ChatMagics.timeout = {value}")
-    assert words in str(shell.fails("%chat hi").error)
-
-
 def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> None:
     """None is named unless it was set; connecting elsewhere drops it, the same address keeps it."""
     shell.machine("%chat echo:a")
@@ -218,21 +200,6 @@ def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> Non
         shell.do(f"%chat_connect --model=large {other.url}")
         shell.fails("%chat echo:e")
         assert models(other) == [None, "large"]
-
-
-def test_a_replay_asks_for_the_model_as_the_recording_did(
-    shell: Shell, emulator: Emulator, tmp_path: Path
-) -> None:
-    """The request that a cassette is asked for names it, too."""
-    tape = tmp_path / "tape.jsonl"
-    shell.do(f"%chat_cassette {tape} --record")
-    shell.do("%config ChatMagics.model = 'small'")
-    recorded = shell.machine("%chat echo:a").records[0]["request"]
-    shell.do("%chat_reset")
-    shell.do(f"%chat_cassette {tape} --replay")
-    assert shell.machine("%chat echo:a").records[0]["request"] == recorded
-    assert models(emulator) == ["small"]
-    assert "Model: small." in shell.do("%chat").texts[0]
 
 
 def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

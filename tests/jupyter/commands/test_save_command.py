@@ -256,19 +256,6 @@ def test_json_is_the_whole_conversation(shell: Shell, emulator: Emulator) -> Non
     assert talk() == []
 
 
-def test_run_all_twice_with_a_load_sends_the_same(shell: Shell, emulator: Emulator) -> None:
-    """A load at the top stands in for what was there."""
-    shell.page("%chat echo:old", "x")
-    shell.page("%chat_save talk.json", "s")
-    emulator.requests.clear()
-    for _ in range(2):
-        shell.page("%chat_load talk.json", "l")
-        shell.page("%chat echo:one", "a")
-        shell.page("%chat echo:two", "b")
-        shell.page("%chat_save more.json", "t")
-    assert asked(emulator)[:2] == asked(emulator)[2:]
-
-
 @pytest.mark.parametrize("name", ["talk.json", "talk.ipynb", "talk.md"])
 def test_what_is_saved_follows_keep_values(shell: Shell, name: str, tmp_path: Path) -> None:
     """Rows of a table get into a file only where the user says so, and never into Markdown."""
