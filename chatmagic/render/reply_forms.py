@@ -42,15 +42,12 @@ class LiveReply:
 
     def __init__(self, format: str, opening: str = "") -> None:
         """Begin without text."""
-        self._blocks: LiveText | LiveMarkdown = LiveMarkdown(opening and f"{opening}\n")
-        self._undecided: list[str] | None = None
+        begin = {"json": f"{_FENCE}json", "code": opening or _FENCE}.get(format, opening)
+        self._blocks: LiveText | LiveMarkdown = LiveMarkdown(begin and f"{begin}\n")
         if format == "text":
             self._blocks = LiveText()
-        elif format == "json":
-            self._blocks = LiveMarkdown(f"{_FENCE}json\n")
-        elif format == "code" and not opening:
-            self._undecided = []
-        self._is_code = False
+        # The pieces of a reply that is shown as code for as long as it has no block of its own.
+        self._code: list[str] | None = [] if begin == _FENCE else None
 
     @property
     def side(self) -> str:
@@ -68,16 +65,12 @@ class LiveReply:
         Args:
             text: the text that has come since.
         """
-        if self._undecided is not None:
-            self._undecided.append(text)
-            end = "".join(self._undecided[-3:])  # a fence may come in three pieces
-            if "```" in end or "~~~" in end:
-                text, self._undecided = "".join(self._undecided), None
-                self._blocks = LiveMarkdown()
-            elif not self._is_code:
-                text = "".join(self._undecided)
-                self._is_code = bool(text.strip()) and not _may_be_fenced(text)
-                self._blocks = LiveMarkdown(f"{_FENCE}\n" if self._is_code else "")
+        if self._code is not None:
+            self._code.append(text)
+            end = "".join(self._code[-3:])  # a fence may come in three pieces
+            begins = len(self._code) == 1 and _may_be_fenced(end)
+            if begins or "```" in end or "~~~" in end:
+                text, self._code, self._blocks = "".join(self._code), None, LiveMarkdown()
         return self._blocks.feed(text)
 
     def box(self, mark: str) -> str:

@@ -8,7 +8,7 @@ import nh3
 from test_markdown import HOSTILE, ROOT
 
 from chatmagic.render.markdown import to_html
-from chatmagic.render.sanitize import live_box, live_mark, reply_box
+from chatmagic.render.sanitize import frame, live_box, live_mark, reply_box
 from chatmagic.text import visible
 
 
@@ -50,3 +50,5 @@ def test_a_page_finds_a_box_by_the_name_of_its_ask() -> None:
     html = live_box("", "auto", live_mark("a1"))
     (classes,) = html.split('class="')[1:]
     assert {"chatmagic-live", "chatmagic-live-a1"} < set(classes.split('"')[0].split())
+    assert frame(html).startswith('<div class="chatmagic ')
+    assert 'role="group" aria-label="Reply"' in frame(html)

@@ -172,8 +172,7 @@ class Hub:
         self._work: SimpleQueue[tuple[messages.FromPage, Send, Work] | None] = SimpleQueue()
         run = contextvars.copy_context().run
         threading.Thread(target=run, args=[self._do], name="chatmagic-ask", daemon=True).start()
-        # In its thread, so that nothing is heard of what was put before.
-        drawing.put(partial(drawing.join, self._hear))
+        drawing.join_in_order(self._hear)
 
     def join(self, shown: Shown) -> None:
         """Tell a panel from now on."""
