@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chatmagic.conversation.cell_order import PageCell, PageReport, Pages, report_from
+from chatmagic.conversation.cell_order import Layout, PageCell, PageReport, Pages, report_from
 from chatmagic.conversation.record import owner_of
 
 A, B, C, D = (owner_of(name) for name in "abcd")
@@ -30,6 +30,13 @@ def told(*words: PageReport) -> Pages:
     return pages
 
 
+def layout_of(pages: Pages, owner: str | None = A) -> Layout:
+    """Give the layout for a cell, of pages that have said something."""
+    layout = pages.layout(owner)
+    assert layout is not None
+    return layout
+
+
 def test_without_a_word_there_is_no_layout() -> None:
     """Nobody's order is known, and nobody's cell is missed."""
     assert Pages().layout(A) is None
@@ -39,8 +46,7 @@ def test_without_a_word_there_is_no_layout() -> None:
 def test_the_last_word_of_a_page_holds() -> None:
     """It says the order; a cell that was in an earlier one is gone."""
     pages = told(word("p", "abc", opened=True), word("p", "ca"))
-    layout = pages.layout(A)
-    assert layout is not None
+    layout = layout_of(pages)
     assert layout.order == (C, A)
     assert set(layout.present) == {A, C}
     assert layout.gone == {B}
@@ -50,30 +56,24 @@ def test_the_last_word_of_a_page_holds() -> None:
 
 def test_a_cell_that_asks_is_there() -> None:
     """Whatever was said of it; it has no order then."""
-    layout = told(word("p", "ab"), word("p", "a")).layout(B)
-    assert layout is not None
+    layout = layout_of(told(word("p", "ab"), word("p", "a")), B)
     assert (layout.order, layout.gone) == ((), frozenset())
 
 
 def test_two_notebooks_with_one_kernel() -> None:
     """Each cell goes by its own page; a cell of one is not gone from the other."""
     pages = told(word("p", "ab", opened=True), word("q", "cd", notebook="m", opened=True))
-    first, second, newest = pages.layout(A), pages.layout(C), pages.layout(None)
-    assert first is not None
-    assert second is not None
-    assert newest is not None
+    first, second, newest = (layout_of(pages, owner) for owner in (A, C, None))
     assert (first.order, second.order, newest.order) == ((A, B), (C, D), (C, D))
     assert first.gone == second.gone == newest.gone == frozenset()
-    moved = pages.with_report(word("p", "a")).with_report(word("q", "bcd", notebook="m")).layout(A)
-    assert moved is not None
-    assert moved.gone == frozenset()
+    pages = pages.with_report(word("p", "a")).with_report(word("q", "bcd", notebook="m"))
+    assert layout_of(pages).gone == frozenset()
 
 
 def test_a_page_that_is_loaded_again_takes_the_place_of_the_one_before() -> None:
     """It says what there is now; the page before says nothing any more, as it is gone."""
     pages = told(word("p", "abc", opened=True), word("p2", "ac", opened=True))
-    layout = pages.layout(A)
-    assert layout is not None
+    layout = layout_of(pages)
     assert layout.gone == {B}
     assert len(pages.reports) == 1
 
@@ -81,8 +81,7 @@ def test_a_page_that_is_loaded_again_takes_the_place_of_the_one_before() -> None
 def test_a_second_tab_of_a_notebook_does_not_take_cells_away() -> None:
     """The first one says its cells once more, and both count."""
     pages = told(word("p", "abc", opened=True), word("q", "ab", opened=True), word("p", "abc"))
-    layout = pages.layout(C)
-    assert layout is not None
+    layout = layout_of(pages, C)
     assert (layout.order, layout.gone) == ((A, B, C), frozenset())
 
 
@@ -95,8 +94,7 @@ def test_marks_go_to_cells_by_their_own_identities() -> None:
 def test_a_record_in_a_cells_outputs_names_its_owner() -> None:
     """A layout says which cell names which."""
     pages = Pages().with_report(PageReport("p", "n", {A: PageCell("a"), B: PageCell("b", owner=D)}))
-    layout = pages.layout(A)
-    assert layout is not None
+    layout = layout_of(pages)
     assert layout.named == {B: D}
 
 

@@ -28,16 +28,6 @@ def join(first: str, second: str) -> str:
     return continuation.joined_text(first, second, continuation.cut_size(first, second))
 
 
-@pytest.mark.parametrize("at", range(len(TEXT) + 1))
-def test_a_text_that_is_cut_anywhere_is_whole_again(at: int) -> None:
-    """Where the rest comes as it is, and where it says the last forty characters again."""
-    first = TEXT[:at]
-    assert join(first, TEXT[at:]) == TEXT
-    if at >= 40:
-        assert join(first, TEXT[at - 40 :]) == TEXT
-    assert join(first, TEXT) == TEXT or at < 10
-
-
 REPLIES = {
     "code": (
         'Here it is:\n\n```python\ndef mean(values, default=None):\n    """Return the mean."""\n'
@@ -68,15 +58,16 @@ HEAD = "| a | b |\n|---|---|\n"
 
 
 @pytest.mark.parametrize("kind", REPLIES)
-@pytest.mark.parametrize("begins", ["at the cut", "with the line", "with the word"])
+@pytest.mark.parametrize("begins", ["at the cut", "with the line", "with the word", "above"])
 def test_a_reply_that_is_cut_anywhere_is_whole_again(kind: str, begins: str) -> None:
     """However it goes on; but of a line's four spaces, four more may be missing or said again."""
     whole = REPLIES[kind]
-    for at in range(1, len(whole)):
+    for at in range(40 if begins == "above" else 1, len(whole)):
         first, rest = whole[:at], whole[at:]
         line = first.rpartition("\n")[2]
         word = "" if first[-1].isspace() else first.split()[-1]
-        second = {"at the cut": "", "with the line": line, "with the word": word}[begins] + rest
+        begun = {"at the cut": "", "with the line": line, "with the word": word}
+        second = begun.get(begins, first[-40:]) + rest
         is_half = (line, begins) == ("    ", "with the line")
         assert join(first, second) == whole or is_half, (at, second)
 
@@ -93,10 +84,16 @@ def test_a_reply_that_is_cut_anywhere_is_whole_again(kind: str, begins: str) -> 
         ("  ", "  x", "    x"),
         ("It jum", "jumps", "It jumps"),
         ("It jumps ", "jumps", "It jumps jumps"),
+        ("aaaaaaaaab", "aaaaaaaab, c", "aaaaaaaaab, c"),
+        ("```\nx = 1", "```\nDone.", "```\nx = 1\n```\nDone."),
+        ("See:", "```\nx\n```", "See:\n```\nx\n```"),
+        ("````md\n", "```py\nx\n```\n````", "````md\n```py\nx\n```\n````"),
+        ("|--------", "--------|", "|----------------|"),
+        ("", "all", "all"),
     ],
 )
 def test_what_is_begun_again_stands_once(first: str, second: str, both: str) -> None:
-    """A line, a word, a table's head; and a new row is a line of its own."""
+    """A line, a word, a table's head; a new row is a line of its own; a new block stays."""
     assert join(first, second) == both
 
 
@@ -112,26 +109,6 @@ def test_a_block_that_is_opened_once_more_stays_one_block(fence: str, again: int
     assert join("```python\nx", fence + "y = 1") == f"```python\nx\n{fence.strip()}\ny = 1".replace(
         "\n```python\n" if "python" in fence else "\n```py\n", "\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "both"),
-    [
-        ("```\nx = 1", "```\nDone.", "```\nx = 1\n```\nDone."),
-        ("See:", "```\nx\n```", "See:\n```\nx\n```"),
-        ("````md\n", "```py\nx\n```\n````", "````md\n```py\nx\n```\n````"),
-        ("|--------", "--------|", "|----------------|"),
-        ("", "all", "all"),
-    ],
-)
-def test_what_is_no_overlap(first: str, second: str, both: str) -> None:
-    """The end of a block, a new one, a block in a block, short words and rules all stay."""
-    assert join(first, second) == both
-
-
-def test_an_overlap_may_begin_within_what_is_like_its_beginning() -> None:
-    """Where it cannot begin at one character, it may at the next."""
-    assert join("aaaaaaaaab", "aaaaaaaab, c") == "aaaaaaaaab, c"
 
 
 @given(texts, texts)

@@ -391,42 +391,28 @@ def test_a_command_typed_as_a_prompt_is_known(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "shown"),
+    "shown",
     [
-        ("# NBVAL_IGNORE_OUTPUT\nWhy?", "# NBVAL_IGNORE_OUTPUT"),
-        ("#NBVAL_SKIP", "#NBVAL_SKIP"),
-        ("## NBVAL_SKIP", "## NBVAL_SKIP"),
-        ("\n \n  # NBVAL_RAISES_EXCEPTION\n", "# NBVAL_RAISES_EXCEPTION"),
-        ("# PYTEST_VALIDATE_IGNORE_OUTPUT", "# PYTEST_VALIDATE_IGNORE_OUTPUT"),
-        ("#| echo: false\nWhy?", "#| echo: false"),
+        *("# NBVAL_IGNORE_OUTPUT", "#NBVAL_SKIP", "## NBVAL_SKIP", "#| echo: false"),
+        "# PYTEST_VALIDATE_IGNORE_OUTPUT",
     ],
 )
-def test_a_comment_for_a_tool_is_not_sent(body: str, shown: str) -> None:
+def test_a_comment_for_a_tool_is_not_sent(shown: str) -> None:
     """The message shows the comment; the hint names the tags, and how to send it."""
     with pytest.raises(InputError) as caught:
-        refuse_cell_comments(body)
+        refuse_cell_comments(f"\n \n  {shown}\nWhy?")
     assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
     assert caught.value.hint is not None
     assert "nbval-" in caught.value.hint
     assert "--raw" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "\n",
-        "# A heading\nWhy?",
-        "Why?\n# NBVAL_SKIP",
-        "What does # NBVAL_SKIP do?",
-        "# What is NBVAL_SKIP?",
-        "#include <stdio.h>",
-        "# | a table |",
-    ],
-)
-def test_any_other_body_is_sent(body: str) -> None:
+def test_any_other_body_is_sent() -> None:
     """A heading is a heading, and a question about a comment is a question."""
-    refuse_cell_comments(body)
+    for line in ("# A heading", "What does # NBVAL_SKIP do?", "# What is NBVAL_SKIP?"):
+        refuse_cell_comments(f"{line}\n# NBVAL_SKIP")
+    refuse_cell_comments("#include <stdio.h>")
+    refuse_cell_comments("# | a table |")
 
 
 @pytest.mark.parametrize(

@@ -148,13 +148,6 @@ def test_a_cell_that_went_along_is_a_cause() -> None:
     assert cause == Cause("because cell [7], which went along, was run again", "load")
 
 
-def test_instructions_are_a_cause_of_their_cell() -> None:
-    """Also those that end others."""
-    talk = abc()
-    _instructed(talk)
-    assert talk.causes().by_cell()["c"].owner == "i"
-
-
 def test_a_question_in_the_panel_is_no_cell() -> None:
     """A turn without a cell tells where it was asked; one that was edited there, too."""
     talk = Conversation()
@@ -194,13 +187,6 @@ def test_a_cell_wears_the_mark_that_matters_most() -> None:
         "b": "taken back",
         "c": "stale",
     }
-
-
-def test_what_is_as_it_was_asked_wears_none() -> None:
-    """Nor does a turn that no cell owns."""
-    talk = abc()
-    ask(talk, "panel", entry="panel")
-    assert talk.marks() == {}
 
 
 def test_a_cell_whose_question_got_the_same_reply_again_wears_none() -> None:

@@ -55,6 +55,7 @@ def test_the_record_and_back(item: Steering) -> None:
         assert STEERING[record["kind"]].from_json(record) == replace(whole, execution=None)
     if isinstance(item, Hiding):
         assert replace(item, turn=2).to_json() == item.to_json()
+    assert item.facts_digest == digest(item.to_json()[item.kind])
     assert item.to_json("deletion") == {**item.to_json(), "kind": "deletion"}
 
 
@@ -210,32 +211,6 @@ def test_a_turn_is_stale_whose_instructions_changed() -> None:
     assert prompts(talk.stale_turns()) == ["a"]
 
 
-def test_a_reset_leaves_them() -> None:
-    """Rule 15: it takes out the turns, also those beside them in their slot."""
-    talk = abc()
-    give(talk, "one", "i")
-    change = talk.reset()
-    assert (prompts(change.went), change.steered) == (["a", "b", "c"], ())
-    assert (held(talk), len(talk)) == ("one", 0)
-    both = Conversation()
-    give(both, "one", "i", "1")
-    ask(both, "p", "i", "1")
-    assert held(both, "i", order=None) is None
-    assert both.window("i", "1").instructions == Value.of_text("", "one", "instructions")
-    assert prompts(both.reset().went) == ["p"]
-    assert held(both) == "one"
-
-
-def test_a_cell_changes_from_a_question_to_instructions_and_back() -> None:
-    """Rule 4: what an execution puts into the slot replaces that of the older ones."""
-    talk = Conversation()
-    turn = ask(talk, "p", "i", "1")
-    assert give(talk, "one", "i", "2") == Change("instructions", (turn,), (), ("instructions",))
-    assert (len(talk), held(talk)) == (0, "one")
-    again = talk.add(dataclasses.replace(turn, execution="3"))
-    assert (again.kind, again.steered, held(talk)) == ("re-run", ("instructions",), None)
-
-
 def test_they_go_in_front_of_the_first_message() -> None:
     """Byte for byte, with an empty line after them; or in a message of their own."""
     text = "{{ x }} $\\alpha$ {% raw %}\n"
@@ -246,31 +221,12 @@ def test_they_go_in_front_of_the_first_message() -> None:
     assert instructed(HELLO, value, system_role=True) == (Message("system", text), *HELLO)
 
 
-def test_empty_ones_end_those_above() -> None:
-    """Their cell shows nothing of them."""
-    lone = Instructions.of_text("", "empty.md")
-    assert (lone.in_force, lone.reads) == (None, ("",))
-
-
 @pytest.mark.parametrize("text", ["Be terse.", "two\nlines\n", "", "  indented", ">>> 1 + 1"])
 def test_the_cell_for_instructions_reads_the_same(text: str) -> None:
     """A saved notebook's cell gives what it was made of."""
     (command,) = plan_of(Instructions.of_text(text).source).commands
     assert command.name == "chat_instructions"
     assert Instructions.of_text(command.body or "").text == text
-
-
-def test_instructions_in_words() -> None:
-    """Their size, and their file where they have one."""
-    assert steering.instructions_note(TERSE.value) == "with instructions of 9 characters"
-    named = Instructions.of_text("Be terse.", "a\nb.md")
-    assert (
-        steering.instructions_note(named.value) == "with instructions from a b.md of 9 characters"
-    )
-    words = "Instructions from a b.md for the questions below: 9 characters."
-    assert named.in_words == words
-    assert TERSE.in_words == "Instructions for the questions below: 9 characters."
-    assert Instructions.of_text("").in_words == "No instructions for the questions below."
 
 
 SQL = ThreadStart("sql", owner="s", execution="1")
@@ -356,30 +312,6 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str | No
         steering.refuse_fork(start, here, talk.window(thread=start.name))
 
 
-@pytest.mark.parametrize(
-    ("start", "source"),
-    [(SQL, "%chat_thread sql"), (ThreadStart("b", 2), "%chat_thread --fork 2 b")],
-)
-def test_the_cell_of_a_start(start: ThreadStart, source: str) -> None:
-    """As typed."""
-    assert start.source == source
-
-
-@pytest.mark.parametrize(
-    ("fork", "more"),
-    [
-        (None, ""),
-        (0, " It begins anew."),
-        (1, " It begins with the first turn of the thread above."),
-        (2, " It begins with the first 2 turns of the thread above."),
-    ],
-)
-def test_a_thread_in_words(fork: int | None, more: str) -> None:
-    """A fork says with what it begins."""
-    words = ThreadStart("sql", fork).in_words
-    assert words == f"Thread sql for the questions below.{more}"
-
-
 FIRST = Hiding(1, digest("any"), turn=1, owner="h", execution="1")
 
 
@@ -401,19 +333,6 @@ def test_requests_below_leave_a_hidden_turn_out() -> None:
     talk.undo()
     assert talk.undo() == Change("hiding", (), (), ("hiding",))
     assert (carries(talk), talk.marks()["h"]) == (["a", "b", "c"], "hiding taken back")
-
-
-def test_it_belongs_to_the_turn() -> None:
-    """A cell asked again has a new turn, which is not hidden; an undo brings back the hidden."""
-    talk = abc()
-    talk.add(FIRST)
-    ask(talk, "A", "a", "2")
-    assert carries(talk) == ["A", "b", "c"]
-    talk.undo()
-    assert carries(talk) == ["b", "c"]
-    talk.reset()
-    talk.undo()
-    assert carries(talk) == ["b", "c"]
 
 
 def test_it_stands_where_its_cell_stands() -> None:
@@ -457,21 +376,37 @@ def test_a_record_names_a_turn_by_its_digest() -> None:
     assert carries(talk) == ["a", "b", "c"]
 
 
+NAMED = Instructions.of_text("Be terse.", "a\nb.md")
+
+
 @pytest.mark.parametrize(
-    ("hiding", "source", "words"),
+    ("item", "source", "words"),
     [
+        (SQL, "%chat_thread sql", "Thread sql for the questions below."),
+        (ThreadStart("b", 0), "%chat_thread --fork 0 b", "It begins anew."),
         (
-            FIRST,
-            "%chat_hide 1",
-            "Turn 1 is hidden: it does not go along with the questions below.",
+            ThreadStart("b", 1),
+            "%chat_thread --fork 1 b",
+            "with the first turn of the thread above.",
         ),
-        (
-            dataclasses.replace(FIRST, show=True),
-            "%chat_hide --show 1",
-            "Turn 1 goes along again with the questions below.",
-        ),
+        (ThreadStart("b", 2), "%chat_thread --fork 2 b", "with the first 2 turns of the thread"),
+        (FIRST, "%chat_hide 1", "Turn 1 is hidden: it does not go along with the questions below."),
+        (replace(FIRST, show=True), "%chat_hide --show 1", "Turn 1 goes along again with the"),
+        (TERSE, "%%chat_instructions\nBe terse.", "the questions below: 9 characters."),
+        (NAMED, "%%chat_instructions\nBe terse.", "Instructions from a b.md for the questions"),
+        (Instructions.of_text(" \n"), "%%chat_instructions\n", "No instructions for the questions"),
     ],
 )
-def test_its_cell_and_its_words(hiding: Hiding, source: str, words: str) -> None:
+def test_the_cell_of_an_item_and_its_words(item: Steering, source: str, words: str) -> None:
     """As typed, and as its output says."""
-    assert (hiding.source, hiding.in_words) == (source, words)
+    assert item.source == source
+    assert words in item.in_words
+
+
+def test_a_note_on_a_question_names_its_instructions() -> None:
+    """By their size, and their file where they have one."""
+    notes = [steering.instructions_note(item.value) for item in (TERSE, NAMED)]
+    assert notes == [
+        "with instructions of 9 characters",
+        "with instructions from a b.md of 9 characters",
+    ]

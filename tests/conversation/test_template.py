@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable
@@ -55,7 +56,6 @@ def refusal(text: str, evaluate: Callable[[str], object] = never) -> InputError:
         ("{{ x }}", "7"),
         ("{{x}}", "7"),
         ("a {{ x }} b {{ x + 1 }} c", "a 7 b 8 c"),
-        ("{{\n  x\n}}", "7"),
         ("{{ {'a': {'b': x}}['a']['b'] }}", "7"),
         ("{{ {'a': {'b': x}}}}", "{'a': {'b': 7}}"),
         ("{{ '}}' }}", "}}"),
@@ -63,11 +63,9 @@ def refusal(text: str, evaluate: Callable[[str], object] = never) -> InputError:
         ("{{{x}}}", "{7}"),
         ("{{ f'{x:.1f}' }}", "7.0"),
         ("{{ f'{{x}}' }}", "{x}"),
-        ("{{ [n for n in range(x) if n % 2] }}", "[1, 3, 5]"),
         ("{{ x # }} }}", "7 }}"),
         ("{{ x }}}}", "7}}"),
         ("{{ x }} {{", "7 {{"),
-        ("{{ None }}", "None"),
         ("{{ 'it\\'s' }}", "it's"),
     ],
 )
@@ -123,9 +121,12 @@ def test_any_text_is_filled_or_refused(text: str) -> None:
 
 
 def test_values_are_told_with_their_size_and_digest() -> None:
-    """Each is told as typed, with its text and that one's size and digest, in order."""
+    """Each as typed, with its text's size and digest, evaluated once and in order."""
     sent, values = fill("{{ b }}{{  a+'é'  }}{{ b }}", python(a="x", b=12))
     sha = hashlib.sha256
+    seen: list[str] = []
+    assert fill("{{ b }} {{ a }} {{ b }}", seen.append)[0] == "None None None"
+    assert seen == ["b", "a", "b"]
     twelve = Value("b", 2, sha(b"12").hexdigest(), "12")
     assert sent == "12xé12"
     assert values == (
@@ -171,22 +172,10 @@ def test_values_in_front_of_a_raw_question() -> None:
     assert fill("{{ x }}") == ("{{ x }}", ())
 
 
-def test_each_expression_is_evaluated_once_and_in_order() -> None:
-    """What an expression does, it does once, from left to right."""
-    seen: list[str] = []
-    assert fill("{{ b }} {{ a }} {{ b }}", seen.append)[0] == "None None None"
-    assert seen == ["b", "a", "b"]
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("{{ }}", "{{ }}"),
-        ("{{}}", "{{}}"),
-        ("{{ a b }}", "{{ a b }}"),
-        ("{{ x = 1 }}", "{{ x = 1 }}"),
-        ("{{ import os }}", "{{ import os }}"),
-        ("{{ x!r }}", "{{ x!r }}"),
+        *((text, text) for text in ("{{ }}", "{{}}", "{{ a b }}", "{{ x = 1 }}", "{{ x!r }}")),
         ("say {{ a\nb }} please", "{{ a b }}"),
         ("{{ \0 }}", "{{ \u2400 }}"),
         ("{{ a " + "b" * 90 + " }}", "{{ a " + "b" * 54 + "…"),
@@ -199,19 +188,7 @@ def test_what_is_no_expression_is_refused_before_any_is_evaluated(text: str, sho
 
 
 class Broken(Exception):  # noqa: N818 - it is broken, not an error to catch
-    """An exception that cannot even say what it is."""
-
-    def __str__(self) -> str:
-        """Fail.
-
-        Raises:
-            ZeroDivisionError: always.
-        """
-        raise ZeroDivisionError
-
-
-class Unsayable:
-    """A value without a text."""
+    """An exception that cannot even say what it is; nor has it a text as a value."""
 
     def __str__(self) -> str:
         """Fail.
@@ -231,7 +208,7 @@ class Unsayable:
         ("fail('two\\n lines.')", "ValueError: two lines"),
         ("fail('')", "ValueError"),
         ("fail('y' * 999)", f"ValueError: {'y' * 199}…"),
-        ("unsayable", "Broken"),
+        ("f'{broken}'", "Broken"),
     ],
 )
 def test_an_expression_that_fails_is_told_in_one_line(expression: str, said: str) -> None:
@@ -240,7 +217,7 @@ def test_an_expression_that_fails_is_told_in_one_line(expression: str, said: str
     def fail(message: str) -> NoReturn:
         raise ValueError(message)
 
-    error = refusal(f"a {{{{ {expression} }}}}", python(fail=fail, unsayable=Unsayable()))
+    error = refusal(f"a {{{{ {expression} }}}}", python(fail=fail, broken=Broken()))
     assert error.message == f"{{{{ {expression} }}}} has no value: {said}. Nothing was sent."
 
 
@@ -256,30 +233,18 @@ def test_an_interrupt_is_no_value_and_no_error_of_ours(kind: type[BaseException]
 
 
 @pytest.mark.parametrize(
-    ("text", "evaluated"),
+    "text",
     [
-        ("{{" * 50_000, True),
-        ("{{" * 50_000 + "}}" * 50_000, False),
-        ("{{" + "}}" * 50_000, False),
-        ("{{ '" + "}}" * 50_000, False),
-        ("{{ '" + "}}" * 200 + "' }}", False),
-        ("{{ " + "-" * 9_000 + "1 }}", False),
-        ("{{ " + "x." * 4_000 + "x }}", None),
-        ("{{ " + "(" * 100_000 + " }}", False),
-        ("}}{{" * 25_000, False),
-        ("{{1}}" * 5_000, True),
+        *("{{" * 50_000, "{{" * 50_000 + "}}" * 50_000, "{{ '" + "}}" * 50_000, "}}{{" * 25_000),
+        *("{{ " + "-" * 9_000 + "1 }}", "{{ " + "(" * 100_000 + " }}", "{{1}}" * 5_000),
     ],
-    ids=range(10),
+    ids=range(7),
 )
-def test_hostile_text_is_cheap(text: str, evaluated: bool | None) -> None:
-    """It takes well under the time of a breath; where ``None``, Python's versions differ."""
+def test_hostile_text_is_cheap(text: str) -> None:
+    """It is filled or refused in well under the time of a breath."""
     began = time.thread_time()
-    try:
+    with contextlib.suppress(InputError):
         fill(text, str)
-    except InputError:
-        assert evaluated is not True
-    else:
-        assert evaluated is not False
     assert time.thread_time() - began < 5
 
 
@@ -348,14 +313,18 @@ def test_a_template_that_does_not_go_with_a_row(text: str, words: str) -> None:
     assert str(caught.value).startswith(words)
 
 
-def test_a_cell_with_its_output() -> None:
-    """Each stands in its fence, and a cell that printed nothing has no output."""
-    assert template.cell_text("x = 1\n") == "A cell of this notebook:\n\n```python\nx = 1\n```"
-    assert (
-        template.cell_text("print(x)", "\n1\n\n").partition("```\n\n")[2]
-        == "Its output:\n\n```\n1\n```"
+def test_a_cell_and_an_error_as_they_go_along() -> None:
+    """Each part stands in a fence that nothing in it closes; without output there is none."""
+    whole = template.cell_text("x = 1\n", "\n```\n1\n\n", trace="\x1b[31mNameError: x\x1b[0m")
+    assert whole == (
+        "A cell of this notebook:\n\n```python\nx = 1\n```\n\nIts output:\n\n````\n```\n1\n````\n\n"
+        "The error that it raised:\n\n```\nNameError: x\n```"
     )
     assert template.cell_text("x", " \n") == template.cell_text("x")
+    assert template.error_text("1 / 0", "\x1b[31mZeroDivisionError\x1b[0m") == (
+        "A cell of this notebook that raised an error:\n\n```python\n1 / 0\n```\n\n"
+        "The error:\n\n```\nZeroDivisionError\n```"
+    )
 
 
 def test_a_long_output_says_how_much_of_it_is_there() -> None:
@@ -368,27 +337,6 @@ def test_a_long_output_says_how_much_of_it_is_there() -> None:
     assert without == template.cell_text("x") + "\n\nIts output of 1,000 characters is left out."
     long = template.cell_text("x" * (template.MOST + 1))
     assert "[the first 100,000 of 100,001 characters]" in long
-
-
-def test_a_cell_that_raised() -> None:
-    """Its error stands below what it showed."""
-    raised = template.cell_text("x", "out", trace="NameError: x")
-    said = "The error that it raised:\n\n```\nNameError: x\n```"
-    assert raised == f"{template.cell_text('x', 'out')}\n\n{said}"
-
-
-def test_an_error_with_its_cell() -> None:
-    """The source, and the error as text."""
-    assert template.error_text("1 / 0", "\x1b[31mZeroDivisionError\x1b[0m") == (
-        "A cell of this notebook that raised an error:\n\n```python\n1 / 0\n```\n\n"
-        "The error:\n\n```\nZeroDivisionError\n```"
-    )
-
-
-def test_no_text_closes_its_fence() -> None:
-    """The fence is longer than any that stands in the text."""
-    text = template.cell_text("x", "```\nnow you\n`````")
-    assert text.endswith("``````\n```\nnow you\n`````\n``````")
 
 
 @pytest.mark.parametrize(

@@ -83,14 +83,8 @@ def test_it_reads_as_a_tuple() -> None:
     assert hash(three) == hash((1, 2, 3))
     assert repr(three) == "(1, 2, 3)"
     assert three.parent == (1, 2)
+    assert FIVE.followed_by(6, "a") == FIVE.followed_by(6, "b") != FIVE.followed_by(7, "a")
     assert tuple(NOTHING) == ()
-
-
-def test_equal_ones_made_apart_are_equal() -> None:
-    """And so are those that go on from one parent."""
-    assert Carried.from_turns(enumerate(DIGESTS, 1)) == FIVE
-    assert FIVE.followed_by(6, "a") == FIVE.followed_by(6, "b")
-    assert FIVE.followed_by(6, "a") != FIVE.followed_by(7, "a")
 
 
 def test_the_chain_digest_names_them_all() -> None:

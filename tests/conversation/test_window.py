@@ -30,14 +30,6 @@ def talk_of(count: int) -> Conversation:
     return conversation
 
 
-def test_an_empty_conversation() -> None:
-    """It is empty and carries nothing."""
-    talk = Conversation()
-    assert len(talk) == 0
-    assert (talk.window().turns, talk.window().total) == ((), 0)
-    assert repr(talk) == "<Conversation: turns: 0, stale: 0>"
-
-
 @pytest.mark.parametrize(
     ("last", "expected"), [(None, "abc"), (0, ""), (1, "c"), (3, "abc"), (9, "abc")]
 )
@@ -142,6 +134,7 @@ def test_a_turn_that_is_hidden_above_itself_is_not_carried() -> None:
     Hiding(turn=1).steer(place)
     for number in (1, 2):
         place.add(Turn("q", reply=Reply("r"), number=number))
+    place.add(Turn("asked so", reply=Reply("r"), number=3, hide=True))
     assert place.window().carried == (2,)
     assert prompts(place.window().turns) == ["q"]
 
