@@ -47,7 +47,7 @@ _KINDS: Final = frozenset(["turn", "pick", "deletion", *STEERING, *get_args(Did)
 OtherKind = Literal["live", "reply", "error", "warning", "output"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SavedOutput:
     """An output with a record: of a turn, of what steers the turns below, or of what was done.
 
@@ -113,11 +113,10 @@ class Notebook:
     texts: list[tuple[int, str]] = field(default_factory=list)
 
     @property
-    def turns(self) -> list[tuple[int, SavedOutput, Record]]:
-        """The outputs of turns that were asked, with their places and their records."""
-        placed = enumerate(self.outputs)
-        records = ((place, saved, saved.record) for place, saved in placed)
-        return [(place, saved, r) for place, saved, r in records if r and not r.picked]
+    def turns(self) -> list[tuple[SavedOutput, Record]]:
+        """The outputs of turns that were asked, with their records."""
+        records = ((saved, saved.record) for saved in self.outputs)
+        return [(saved, record) for saved, record in records if record and not record.picked]
 
     @property
     def missing(self) -> str:

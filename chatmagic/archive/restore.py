@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from chatmagic import _json, text
 from chatmagic._json import shared_fields
-from chatmagic.archive.notebook import Notebook
+from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
@@ -112,8 +112,7 @@ class Restored:
 
     Args:
         conversation: it.
-        numbers: the numbers of the turns that were kept in the conversation, by the places of
-            their outputs among those of the notebook that have a record.
+        numbers: the numbers of the turns that were kept in the conversation, by their outputs.
         cells: the cells of these turns, by the turns' numbers.
         asked: each turn, by its number, with what a request carried in its place when its cell
             was gone through.
@@ -121,7 +120,7 @@ class Restored:
     """
 
     conversation: Conversation
-    numbers: Mapping[int, int]
+    numbers: Mapping[SavedOutput, int]
     cells: Mapping[int, int]
     asked: Mapping[int, tuple[Turn, Window]]
     problems: tuple[str, ...]
@@ -140,12 +139,12 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
     owners = _owners(notebook, by_id=by_id)
     turns, problems = _turns(notebook, owners, changed=changed)
     replay = Replay(turns.values())
-    for place, saved in enumerate(notebook.outputs):
+    for saved in notebook.outputs:
         if saved.fault and not changed:
             continue
         if saved.record is not None:
-            if place in turns:
-                replay.add(turns[place])
+            if saved in turns:
+                replay.add(turns[saved])
         elif isinstance(saved.steering, ThreadStart) and saved.kind == "deletion":
             replay.conversation.delete(saved.steering.name)
         elif (item := saved.steering) is not None:
@@ -153,8 +152,8 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             replay.steer(replace(item, owner=owner, execution=execution))
         else:
             _STEPS[saved.kind](replay.conversation)
-    numbers = {place: number for number, place in enumerate(turns, 1)}
-    cells = {number: notebook.outputs[place].cell for place, number in numbers.items()}
+    numbers = {saved: number for number, saved in enumerate(turns, 1)}
+    cells = {number: saved.cell for saved, number in numbers.items()}
     problems += [
         f"cell {cells[number]}: the part of the reply that it continues is in no output here, so "
         "its own was left out."
@@ -267,14 +266,14 @@ class Replay:
 
 def _turns(
     notebook: Notebook, owners: Mapping[int, str | None], *, changed: bool
-) -> tuple[dict[int, Turn], list[str]]:
-    """Return the turns that were kept in the conversation, by their places, and what failed."""
-    turns: dict[int, Turn] = {}
+) -> tuple[dict[SavedOutput, Turn], list[str]]:
+    """Return the turns that were kept in the conversation, by their outputs, and what failed."""
+    turns: dict[SavedOutput, Turn] = {}
     left_out = "" if changed else "; it was left out"
     faulty = [saved for saved in notebook.outputs if saved.fault]
     problems = [f"cell {saved.cell}: {saved.fault}{left_out}." for saved in faulty]
     problems = [*notebook.problems, *problems]
-    for place, saved in enumerate(notebook.outputs):
+    for saved in notebook.outputs:
         record = saved.record
         if record is None or not record.in_history or (saved.fault and not changed):
             continue
@@ -289,7 +288,7 @@ def _turns(
             continue
         # What was changed by hand is no longer the turn that its record names.
         known = record if not saved.fault or turn.missing else replace(record, turn=turn.digest)
-        turns[place] = replace(turn, record=known)
+        turns[saved] = replace(turn, record=known)
     return turns, problems
 
 

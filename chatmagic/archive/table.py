@@ -193,8 +193,8 @@ def of_file(file: str) -> Iterator[TurnRow]:
         return
     restored = restore.restore(read, changed=True)
     places = _places(restored.conversation)
-    for index, saved, record in read.turns:
-        place = places.get(restored.numbers.get(index, 0), {})
+    for saved, record in read.turns:
+        place = places.get(restored.numbers.get(saved, 0), {})
         fault = "its reply is gone" if saved.text is None else saved.fault
         yield TurnRow.of(
             record,

@@ -172,14 +172,14 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
     hiding = {cell.number: _loads(cell) for cell in read.cells if _hides(cell)}
     first_load = min((cell for cell in hiding if hiding[cell]), default=None)
     unrendered = []
-    for place, saved, record in read.turns:
+    for saved, record in read.turns:
         cell, is_in_order = saved.cell, None
         is_rendered = _rendered(saved, record)
         if is_rendered is None and not saved.fault:
             unrendered.append(cell)
         if is_rendered is False:
             found.wrong(cell, "its HTML or Markdown differs from what its reply is rendered as")
-        turn, window = restored.asked.get(restored.numbers.get(place, 0), (None, Window()))
+        turn, window = restored.asked.get(restored.numbers.get(saved, 0), (None, Window()))
         if turn is not None:
             is_in_order = _in_order(turn, window, restored.cells, hiding, cell)
             # What a load brings, no output of this notebook tells.
@@ -194,12 +194,12 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
                 record,
                 cell_number=cell,
                 thread=turn and window.thread,
-                agrees=False if saved.fault or is_rendered is False else agrees[place],
+                agrees=False if saved.fault or is_rendered is False else agrees[saved],
                 in_order=is_in_order,
             )
         )
     found.remark(unrendered, "HTML not checked: other versions rendered it")
-    practice = [saved.cell for _, saved, record in read.turns if record.origin == "emulator"]
+    practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
     found.remark(practice, "the emulator answered, practice only")
     found.values += disclosures(read)
 
@@ -223,17 +223,17 @@ _SETTINGS: Final = sorted(
 """The facts of a question that may be configured."""
 
 
-def _compared(found: Audit, read: Notebook) -> dict[int, bool | None]:
+def _compared(found: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
     """Compare each cell's source with its outputs, and add what differs.
 
     Returns:
-        By the places of the outputs with a record, whether a source asks for them; ``None`` where
+        By the outputs with a record, whether a source asks for them; ``None`` where
         the cell may ask what its source does not say.
     """
-    agrees: dict[int, bool | None] = {}
-    shown: dict[int, list[tuple[int, SavedOutput]]] = defaultdict(list)
-    for place, saved in enumerate(read.outputs):
-        shown[saved.cell].append((place, saved))
+    agrees: dict[SavedOutput, bool | None] = {}
+    shown: dict[int, list[SavedOutput]] = defaultdict(list)
+    for saved in read.outputs:
+        shown[saved.cell].append(saved)
     texts = "\n".join(text for _, text in read.texts)
     untold: dict[str, dict[int, object]] = defaultdict(dict)
     functions = [each for cell in read.cells for each in cell.plan.commands if not each.is_once]
@@ -242,16 +242,16 @@ def _compared(found: Audit, read: Notebook) -> dict[int, bool | None]:
         loose = [command for command in plan.commands if not command.is_once]
         # A function that another cell defines may ask here.
         loose += functions if "(" in plan.code else []
-        for place, saved in shown[cell.number]:
+        for saved in shown[cell.number]:
             own = next((each for each in left if _fits(each, saved)), None)
             command = own or next((each for each in loose if _fits(each, saved)), None)
-            agrees[place] = True if command else None if plan.is_open else False
+            agrees[saved] = True if command else None if plan.is_open else False
             typed = command.parsed() if command is not None and command.asks else None
             if typed is not None and saved.record is not None:
                 for name in _SETTINGS:
                     value = saved.record.parameters.get(name)
                     untold[name][cell.number] = None if name in typed.parameters else value
-            elif agrees[place] is False:
+            elif agrees[saved] is False:
                 own = next((each for each in left if each.recorded == saved.kind), None)
                 found.wrong(cell.number, _difference(own, saved))
             left = [each for each in left if each is not own]
@@ -403,7 +403,7 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
     every = {item.text for item in held if item.is_reply}
     return [
         f"cell {saved.cell}: its reply, with this text, model, end and tokens, is not in {names}."
-        for _, saved, record in read.turns
+        for saved, record in read.turns
         # A reply that was cut off is in no cassette, and one by its place answered another request.
         if record.state == "complete"
         and not (record.by_order and saved.text in every)
@@ -423,7 +423,7 @@ def _note_copies(files: Sequence[tuple[Audit, Notebook]]) -> None:
     first: dict[tuple[object, ...], tuple[Audit, int]] = {}
     for found, read in files:
         copies: dict[str, list[int]] = defaultdict(list)
-        for _, saved, record in read.turns:
+        for saved, record in read.turns:
             key = record.request, record.reply, record.date
             if record.origin == "live" and record.date is not None:
                 other, cell = first.setdefault(key, (found, saved.cell))
@@ -508,7 +508,7 @@ def disclosures(read: Notebook) -> list[str]:
         read: the notebook.
     """
     lines: list[str] = []
-    for _, saved, record in read.turns:
+    for saved, record in read.turns:
         for value in record.values:
             size = counted(value.size, "character")
             kept = "its size and digest" if value.text is None else "all of it"

@@ -462,7 +462,7 @@ def from_notebook(path: Path) -> tuple[Interaction, ...]:
             since it was recorded.
     """
     file = notebook.read_notebook(path)
-    changed = [saved.cell for _, saved, _ in file.turns if saved.fault]
+    changed = [saved.cell for saved, _ in file.turns if saved.fault]
     if changed:
         raise InputError(
             f"{path}: {numbered(changed, 'cell')} not as recorded and sealed, so nothing is "
@@ -471,7 +471,7 @@ def from_notebook(path: Path) -> tuple[Interaction, ...]:
         )
     interactions: list[Interaction] = []
     carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
-    for _, saved, record in file.turns:
+    for saved, record in file.turns:
         # A record lists only the newest turns that its request carried. The others are those that
         # the first turn of this list carried.
         earlier = carried.get((next(iter(record.carried), None), record.chain), ())
