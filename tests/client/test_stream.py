@@ -400,23 +400,6 @@ def test_an_error_body_that_drips_is_left(status: str, monkeypatch: pytest.Monke
         wait_for(drip)
 
 
-def test_an_error_body_that_stops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not go on is cut when its time is up, whatever silence the user allows."""
-    monkeypatch.setattr(stream_module, "BODY_SECONDS", 0.05)
-    gone = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head("401 No", {"Content-Length": "99"}), b'{"error": "no", "message": "so"}')
-        if peer.gone():
-            gone.set()
-
-    with served(script, timeout=Timeout(PATIENCE, None, None)) as (client, _):
-        with pytest.raises(AuthenticationError, match='"no: so"'):
-            client.complete(ASK)
-        wait_for(gone)
-
-
 def test_white_space_before_a_reply_is_a_sign_of_life() -> None:
     """There may be any amount of it, and it is not kept."""
     spaces = [b" \n" * 20_000] * 20

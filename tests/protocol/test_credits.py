@@ -64,7 +64,9 @@ def retry_after(headers: Headers, now: datetime) -> datetime | None:
 
 def test_the_headers_are_read() -> None:
     """The three headers and the response's own date make the figures."""
-    assert from_headers(GOOD, NOW) == Credits(100, 87, 13, RESET, WRITTEN)
+    credits = Credits(100, 87, 13, RESET, WRITTEN)
+    facts = crediting.reply_facts([*GOOD.items()], NOW)
+    assert facts == {"credits": credits, "date": WRITTEN}
 
 
 @pytest.mark.parametrize(

@@ -125,26 +125,6 @@ def test_the_others_are_known_by_their_status(
     assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "step"),
-    [
-        (400, {"error": "bad"}, "--max-tokens, ChatMagics.extra_body); %chat shows that."),
-        (418, b"", "--max-tokens, ChatMagics.extra_body); %chat shows that."),
-        (422, {"detail": "field"}, "--max-tokens, ChatMagics.extra_body); %chat shows that."),
-        (403, {"error": "flagged"}, "what this key may do; %chat_login asks for another one."),
-        (403, b"<title>No</title>", "ask its operator, or try from another network."),
-        (405, b"", "Is the base address right? %chat shows it."),
-        (410, b"", "Is the base address right? %chat shows it."),
-        (409, b"", "Nothing was sent again. Try again later."),
-        (500, b"", "Nothing was sent again. Try again later."),
-        (503, {"error": "busy"}, "Nothing was sent again. Try again later."),
-    ],
-)
-def test_a_status_has_its_next_step(status: int, body: object, step: str) -> None:
-    """What to do, where the service's own words do not say it; never only that it would fail."""
-    assert str(told(status, body)).endswith(step)
-
-
 def test_no_refusal_is_without_a_next_step() -> None:
     """Whatever the status, and whatever server answers."""
     for status in range(400, 600):
