@@ -156,6 +156,16 @@ def json_field(
     return field(default=default, metadata=how)
 
 
+def sparse_field(read: Callable[[Any], Any], *, default: Any) -> Any:
+    """Return a field of which files keep nothing where it is as by default.
+
+    Args:
+        read: returns its value for a JSON value; raises :exc:`ValueError` for a wrong one.
+        default: its value by default.
+    """
+    return json_field(read, lambda value: None if value == default else value, default)
+
+
 def fields_from_json(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a dataclass's fields of :func:`json_field`, read from a JSON object.
 

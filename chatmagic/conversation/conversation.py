@@ -537,14 +537,12 @@ def _taken_over(now: State, layout: Layout) -> State:
 def _brought_back(now: State, owner: str) -> State:
     """Return a cell back what was set aside when it went (rule 12)."""
     slot = next(slot for slot in now.slots if slot.owner == owner)
-    index = next(
-        (
-            index
-            for index in reversed(range(len(now.done)))
-            if now.done[index].kind == "reset" or slot.key in now.done[index].after
-        ),
-        None,
+    last = (
+        index
+        for index in reversed(range(len(now.done)))
+        if now.done[index].kind == "reset" or slot.key in now.done[index].after
     )
+    index = next(last, None)
     if index is None or now.done[index].kind != "set aside":
         return now
     step = now.done[index]

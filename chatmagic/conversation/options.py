@@ -261,7 +261,7 @@ def typed_options(parameters: Parameters) -> list[str]:
     words = []
     for option in OPTIONS:
         value = getattr(parameters, option.dest, None)
-        if option.convert is not None and value != unset(option):
+        if option.convert is not None and value != getattr(_UNSET, option.dest, None):
             words.append(f"{option.flags[0]} {value}")
         elif option.convert is None and value is option.on:
             words.append(option.flags[0])
@@ -312,15 +312,6 @@ def flags_starting(beginning: str) -> list[str]:
     """
     longest_first = sorted(BY_FLAG, key=lambda flag: not flag.startswith("--"))
     return [flag for flag in longest_first if flag.startswith(beginning)]
-
-
-def unset(option: Option) -> object:
-    """Return what an option's field is where nothing sets it.
-
-    Args:
-        option: one of :data:`OPTIONS`.
-    """
-    return getattr(_UNSET, option.dest, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -436,7 +427,7 @@ def _default(option: Option, defaults: Mapping[str, Any]) -> object:
     value = None if option.trait is None else defaults.get(option.trait)
     if option.convert is None:
         return bool(value) is option.on
-    return unset(option) if value is None else value
+    return getattr(_UNSET, option.dest, None) if value is None else value
 
 
 def _flag(word: str) -> tuple[str, str | None]:

@@ -27,6 +27,7 @@ from chatmagic._json import (
     fields_from_json,
     fields_to_json,
     json_field,
+    sparse_field,
     whole_number,
     word_of,
 )
@@ -120,7 +121,7 @@ class Record(ReplyFacts):
         _items(exact_digest), lambda digests: list(digests) or None, ()
     )
     continues: str | None = json_field(exact_digest)
-    cut: int = json_field(exact_count, lambda count: count or None, 0)
+    cut: int = sparse_field(exact_count, default=0)
     block: str | None = json_field(exact_text)
     picked: bool = False
     earlier: int = 0

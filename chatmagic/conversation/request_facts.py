@@ -17,6 +17,7 @@ from chatmagic._json import (
     fields_from_json,
     fields_to_json,
     json_field,
+    sparse_field,
     word_of,
 )
 from chatmagic.conversation.schema_text import Schema
@@ -65,23 +66,6 @@ model_name: Final = exact(lambda value: value if isinstance(value, str) and valu
 
 switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
 """Return a switch as files keep it; anything else raises a :exc:`ValueError`."""
-
-
-def _where_off(switch: bool) -> bool | None:
-    return None if switch else False
-
-
-def _where_asked_for(format: Format) -> Format | None:
-    return None if format == "markdown" else format
-
-
-def where_on(switch: bool) -> bool | None:
-    """Return what files keep of a switch that is off by default: nothing where it is off.
-
-    Args:
-        switch: the switch.
-    """
-    return switch or None
 
 
 def correction(*typed: str) -> str:
@@ -219,16 +203,16 @@ class Parameters:
     temperature: float | None = json_field(exact_number)
     model: str | None = json_field(model_name)
     last: int | None = json_field(exact_count)
-    stream: bool = json_field(switch, _where_off, default=True)
-    history: bool = json_field(switch, _where_off, default=True)
-    format: Format = json_field(word_of(Format), _where_asked_for, default="markdown")
+    stream: bool = sparse_field(switch, default=True)
+    history: bool = sparse_field(switch, default=True)
+    format: Format = sparse_field(word_of(Format), default="markdown")
     schema: str | None = json_field(exact_text)
-    with_error: bool = json_field(switch, where_on, default=False)
+    with_error: bool = sparse_field(switch, default=False)
     above: int | Above | None = json_field(cells_above)
     tag: str | None = json_field(exact_text)
     thread: str | None = json_field(thread_name)
-    hide: bool = json_field(switch, where_on, default=False)
-    credit_line: bool = json_field(switch, _where_off, default=True)
+    hide: bool = sparse_field(switch, default=False)
+    credit_line: bool = sparse_field(switch, default=True)
 
     @property
     def parameters(self) -> dict[str, Any]:

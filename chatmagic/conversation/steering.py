@@ -19,10 +19,11 @@ from chatmagic._json import (
     fields_from_json,
     fields_to_json,
     json_field,
+    sparse_field,
 )
 from chatmagic.conversation import template
 from chatmagic.conversation.record import VERSION, kind_of, owner_from
-from chatmagic.conversation.request_facts import Value, switch, thread_name, where_on
+from chatmagic.conversation.request_facts import Value, switch, thread_name
 from chatmagic.conversation.turn import Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.errors import InputError
@@ -202,11 +203,6 @@ class Instructions(Steering):
         return self.value if self.text else None
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        """What their cell shows of them."""
-        return (self.text,)
-
-    @property
     def source(self) -> str:
         """The source of the cell that gives them, also where they were read from a file."""
         # A cell's last line end is not part of them.
@@ -363,7 +359,7 @@ class Hiding(TurnMark):
         show: whether the turn is carried again.
     """
 
-    show: bool = json_field(switch, where_on, default=False)
+    show: bool = sparse_field(switch, default=False)
 
     kind = "hiding"
 

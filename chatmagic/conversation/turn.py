@@ -17,6 +17,7 @@ MAIN: Final = "main"
 """The thread of a turn below no start of another."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Carried:
     """Last turn that a request carried, and its parent: those that the request carried before it.
 
@@ -29,25 +30,16 @@ class Carried:
         number: the turn's number; 0 is a turn that is not known.
         digest: the digest by which records name the turn; ``None`` for several that are not known.
         total: how many turns these are.
-        chain: their chain digest, where it is known already.
+        known_chain: their chain digest, where it is known already.
+        size: how many numbers it reads as.
     """
 
-    __slots__ = ("_chain", "digest", "number", "parent", "size", "total")
-
-    def __init__(
-        self,
-        parent: Carried | None = None,
-        number: int = 0,
-        digest: str | None = None,
-        total: int = 0,
-        chain: str | None = None,
-    ) -> None:
-        """Keep what is given."""
-        self.parent, self.number, self.digest = parent, number, digest
-        self.total = total
-        self.size: int = 0 if parent is None else parent.size + 1
-        """How many numbers it reads as."""
-        self._chain = chain
+    parent: Carried | None = None
+    number: int = 0
+    digest: str | None = None
+    total: int = 0
+    known_chain: str | None = None
+    size: int = 0
 
     @classmethod
     def from_turns(cls, turns: Iterable[tuple[int, str]]) -> Carried:
@@ -69,7 +61,7 @@ class Carried:
             total: how many.
             chain: their chain digest.
         """
-        return cls(NOTHING, 0, None, total, chain)
+        return cls(NOTHING, total=total, known_chain=chain, size=1)
 
     def followed_by(self, number: int, digest: str) -> Carried:
         """Return these turns and one more.
@@ -78,20 +70,20 @@ class Carried:
             number: its number.
             digest: its digest.
         """
-        return Carried(self, number, digest, self.total + 1)
+        return Carried(self, number, digest, self.total + 1, size=self.size + 1)
 
     @property
     def chain(self) -> str | None:
         """Chain digest of these turns; ``None`` for none."""
         missing = []
         for each in self._backwards():
-            if each._chain is not None:  # noqa: SLF001 - its own
+            if each.known_chain is not None:
                 break
             missing.append(each)
         for each in reversed(missing):
-            before = None if each.parent is None else each.parent._chain  # noqa: SLF001
-            each._chain = chain_digest(before, each.digest or "")  # noqa: SLF001
-        return self._chain
+            before = None if each.parent is None else each.parent.known_chain
+            each.known_chain = chain_digest(before, each.digest or "")
+        return self.known_chain
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -159,7 +151,7 @@ class Carried:
             missing.append(each)
         for each in reversed(missing):
             number = each.number and each.number + by
-            made = Carried(made, number, each.digest, each.total, each._chain)  # noqa: SLF001
+            made = Carried(made, number, each.digest, each.total, each.known_chain, each.size)
             known[id(each)] = made
         return made
 
