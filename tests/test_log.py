@@ -7,7 +7,6 @@ import logging
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -113,34 +112,16 @@ def swallows_unseen(node: ast.AST) -> bool:
     is_broad = node.type is None or BROAD.search(ast.unparse(node.type)) is not None
     # An attribute is where another thread finds it.
     hands_on = re.fullmatch(
-        rf"raise|return {node.name}|self\.\w+ = {node.name}", ast.unparse(node.body[-1])
+        rf"raise|return {node.name}|self\.\w+( = {node.name}|\({node.name}\))",
+        ast.unparse(node.body[-1]),
     )
     return is_broad and hands_on is None and "log_swallowed(" not in ast.unparse(node)
 
 
-@pytest.mark.parametrize("path", files("chatmagic/**/*.py"), ids=lambda p: p.name)
-def test_whatever_swallows_everything_logs_it(path: Path) -> None:
+def test_whatever_swallows_everything_logs_it() -> None:
     """No exception goes away without a trace; narrow handlers know what they expect."""
-    code = ast.parse(path.read_text("utf-8"))
-    assert [ast.unparse(node) for node in ast.walk(code) if swallows_unseen(node)] == []
-
-
-@pytest.mark.parametrize(
-    ("code", "unseen"),
-    [
-        ("try: f()\nexcept Exception: pass", True),
-        ("try: f()\nexcept: pass", True),
-        ("try: f()\nexcept (OSError, BaseException) as e: return 1", True),
-        ("try: f()\nexcept Exception as e: log_swallowed(e)", False),
-        ("try: f()\nexcept BaseException: raise", False),
-        ("try: f()\nexcept BaseException as e: self.error = e", False),
-        ("try: f()\nexcept BaseException as e: self.error = None", True),
-        ("try: f()\nexcept OSError: pass", False),
-        ("with contextlib.suppress(OSError, Exception): f()", True),
-        ("with suppress(OSError): f()", False),
-        ("with swallowed(): f()", False),
-    ],
-)
-def test_what_swallows_unseen_is_known(code: str, *, unseen: bool) -> None:
-    """The test above can fail."""
-    assert any(map(swallows_unseen, ast.walk(ast.parse(code)))) is unseen
+    assert swallows_unseen(ast.parse("try: f()\nexcept Exception: pass").body[0].handlers[0])  # type: ignore[attr-defined]
+    for path in files("chatmagic/**/*.py"):
+        code = ast.parse(path.read_text("utf-8"))
+        unseen = [ast.unparse(node) for node in ast.walk(code) if swallows_unseen(node)]
+        assert unseen == [], path

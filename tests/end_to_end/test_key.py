@@ -15,7 +15,6 @@ import socket
 import subprocess
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -640,21 +639,6 @@ def test_a_value_that_holds_the_key_is_not_sent(
 
 
 # --- What is unwise -----------------------------------------------------------------------
-
-
-def test_plain_http_is_warned_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once for each address; loopback and https are no matter."""
-    with pytest.warns(UserWarning, match="http://chat.invalid:80 is not encrypted") as told:
-        Client("http://chat.invalid", "sk-4f9c1e77").close()
-    assert len(told) == 1
-    assert told[0].filename == __file__
-    with pytest.warns(UserWarning, match="other.invalid:80 is not encrypted"):
-        Client("http://other.invalid", "sk-4f9c1e77").close()
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://chat.invalid/v1")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for url in (None, "http://127.0.0.1:9", "http://localhost", "https://chat.invalid"):
-            Client(url, "sk-4f9c1e77").close()
 
 
 def test_a_cell_says_once_what_is_unwise(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,14 +16,14 @@ from comparison import code
 from lessons import NOTEBOOKS, read
 from nbconvert.exporters import HTMLExporter, LatexExporter, MarkdownExporter
 from nbformat import NotebookNode
-from project import files
 
 from chatmagic.archive import output
 from chatmagic.conversation.turn import Turn
 from chatmagic.emulator import replies as practice
 from chatmagic.models import Message, Reply
 
-LESSONS: Final = files("*.ipynb", NOTEBOOKS)
+LESSONS: Final = [NOTEBOOKS / f"{name}.ipynb" for name in ("01-quickstart", "07-many-prompts")]
+"""A lesson of plain replies, and one of tables."""
 KINDS: Final = ("headings", "list", "code", "table", "math")
 NOTHING: Final = '{"pandoc-api-version": [1, 23], "meta": {}, "blocks": []}'
 

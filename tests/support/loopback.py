@@ -122,10 +122,6 @@ class Peer:
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._sock.close()
 
-    def garble(self) -> None:
-        """Write what is no TLS where TLS is spoken."""
-        socket.socket.sendall(self._sock, b"\0" * 64)
-
     @staticmethod
     def _length(raw: bytes) -> int:
         head, _, _ = raw.partition(b"\r\n\r\n")
