@@ -101,7 +101,7 @@ class TurnRow:
     error: str | None = None
 
     @classmethod
-    def of(cls, record: Record, **more: Any) -> Self:
+    def of_record(cls, record: Record, **more: Any) -> Self:
         """Return the row of a turn: its record's facts, and its figures one by one.
 
         Args:
@@ -146,7 +146,7 @@ def of_conversation(conversation: Conversation) -> list[TurnRow]:
     records = records_of(conversation, keep_values=False)
     places = _places(conversation)
     return [
-        TurnRow.of(
+        TurnRow.of_record(
             records[turn.number],
             reply_text=turn.reply.text,
             entry=turn.entry,
@@ -196,7 +196,7 @@ def of_file(file: str) -> Iterator[TurnRow]:
     for saved, record in read.turns:
         place = places.get(restored.numbers.get(saved, 0), {})
         fault = "its reply is gone" if saved.text is None else saved.fault
-        yield TurnRow.of(
+        yield TurnRow.of_record(
             record,
             file=file,
             cell_number=saved.cell,

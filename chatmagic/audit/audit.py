@@ -190,7 +190,7 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
         if is_in_order is False:
             found.wrong(cell, "it was asked after other turns than those above it")
         found.turns.append(
-            Row.of(
+            Row.of_record(
                 record,
                 cell_number=cell,
                 thread=turn and window.thread,

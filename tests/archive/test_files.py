@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 from pathlib import Path
 
@@ -24,16 +23,6 @@ def test_a_file_has_its_new_content(tmp_path: Path) -> None:
         assert [item.name for item in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="no such permissions there")
-def test_a_file_keeps_its_permissions(tmp_path: Path) -> None:
-    """They hold before its content is written, so that nobody reads it meanwhile."""
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    path.chmod(0o600)
-    replace_content(path, b"new")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
 def test_a_device_or_a_huge_file_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,16 +35,6 @@ def test_a_device_or_a_huge_file_is_not_read(
     assert content_of(path) == bytes(2**20)
     path.write_bytes(bytes(2**20 + 1))
     with pytest.raises(InputError, match=r"^large cannot be read: it is larger than 1 MiB\.$"):
-        content_of(path)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
-def test_a_pipe_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who opens one waits until somebody writes into it."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it was opened"))
-    with pytest.raises(InputError, match="it is not a file"):
         content_of(path)
 
 

@@ -12,7 +12,7 @@ from chatmagic.archive import notebook, restore
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
+from chatmagic.conversation.steering import Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 
@@ -224,15 +224,3 @@ def test_of_equal_replies_the_one_is_put_back_that_took_as_much() -> None:
     for took, stale in ((1, ["q"]), (None, [])):
         pick = page("p", "yes", id="k", took=took, in_place_of=(yes,), picked=True)
         assert prompts(restored(one, again, below, pick).stale_turns()) == stale
-
-
-def test_a_hidden_turn_is_hidden_again() -> None:
-    """The record names it by its digest, above the cell that hid it."""
-    hidden = Hiding(1, Turn(prompt="p", reply=Reply("x")).recorded_digest, owner=owner_of("h"))
-    cells = (
-        page("p", "x", id="a"),
-        cell(
-            "%chat_hide 1", [output({"text/plain": "…"}, {"chatmagic": hidden.to_json()})], id="h"
-        ),
-    )
-    assert restored(*cells).hidden == frozenset([1])
