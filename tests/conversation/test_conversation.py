@@ -106,7 +106,6 @@ def test_a_change_is_one_assignment_of_one_value(
 
 Steers = ThreadStart | Hiding | Instructions
 Held = list[tuple[int | Steers, str]]
-Orders = tuple[list[int], list[int]] | None
 
 
 class Row(NamedTuple):
@@ -127,8 +126,8 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.talk = Conversation()
         self.rows: list[Row] = []
-        self.past: list[tuple[dict[int, Held], Orders]] = []
-        self.future: list[tuple[dict[int, Held], Orders] | None] = []
+        self.past: list[dict[int, Held]] = []
+        self.future: list[dict[int, Held] | None] = []
         self.asked: dict[int, tuple[tuple[int, ...], int | None]] = {}
         self.named: dict[int, str | None] = {}
         self.hides: dict[int, bool] = {}
@@ -200,27 +199,21 @@ class Machine(RuleBasedStateMachine):
         for row in self.rows:
             row.turns[:] = copy.get(id(row.turns), [])
 
-    def change(self, orders: Orders = None) -> None:
-        """Remember what is, as a change begins; of a load also the order of before and after."""
-        self.past.append((self.copy(), orders))
+    def change(self) -> None:
+        """Remember what is, as a change begins."""
+        self.past.append(self.copy())
         self.future.clear()
 
     def sort(self, order: Sequence[str]) -> None:
-        """Sort the rows by the page."""
-        self.grouped(order, lambda row: row.owner)
-
-    def grouped(self, order: Sequence[object], key: Callable[[Row], object]) -> None:
-        """Cut the rows into a head and groups that each begin with one in order; sort these."""
+        """Sort groups of rows that each begin with a cell of the page, behind those before any."""
         head: list[Row] = []
-        groups: dict[object, list[Row]] = {}
+        groups: dict[str | None, list[Row]] = {}
         group = head
         for row in self.rows:
-            if key(row) in order:
-                group = groups.setdefault(key(row), [])
+            if row.owner in order:
+                group = groups.setdefault(row.owner, [])
             group.append(row)
-        for each in order:
-            head += groups.get(each, [])
-        self.rows = head
+        self.rows = head + [row for each in order for row in groups.get(each, [])]
 
     def row(self, owner: str | None, order: Sequence[str] | None) -> Row:
         """Find the owner's row, or make it."""
@@ -358,30 +351,6 @@ class Machine(RuleBasedStateMachine):
         assert self.talk.add(given, order=order).kind == "instructions"
         self.put(owner, given, str(self.executions), order)
 
-    @rule(names=st.permutations(list("ae")), count=st.integers(0, 2), is_free=st.booleans())
-    def load(self, names: list[str], count: int, *, is_free: bool) -> None:
-        """Put another conversation in place: its rows, and behind them the others, empty."""
-        other, owners = Conversation(), [*names[:count], *[None] * is_free]
-        turns = [ask(other, "p", owner, "1") for owner in owners]
-        other = saved(other)
-        by, rows = self.talk.added, [Row(owner, []) for owner in owners]
-        mine = {row.owner: row for row in self.rows if row.owner is not None}
-        rows = [mine.get(row.owner or "", row) for row in rows]
-        taken = {id(row.turns) for row in rows}
-        after = [*rows, *(row for row in self.rows if id(row.turns) not in taken)]
-        places = [id(row.turns) for row in self.rows], [id(row.turns) for row in after]
-        self.change(places)
-        assert self.talk.load(other).kind == "load"
-        self.rows = after
-        for row in after:
-            row.turns.clear()
-        for row, turn in zip(rows, turns, strict=True):
-            number = turn.number + by
-            row.turns.append((number, "1"))
-            self.ever.add(number)
-            self.named[number], self.hides[number], self.told[number] = None, False, None
-            self.asked[number] = (tuple(each + by for each in turn.carried), None)
-
     @rule(name=st.sampled_from(["main", "x"]))
     def delete(self, name: str) -> None:
         """Take a thread's own turns out."""
@@ -405,11 +374,8 @@ class Machine(RuleBasedStateMachine):
         if not self.past:
             self.future.append(None)
             return
-        before, orders = self.past.pop()
-        self.future.append((now, orders))
-        if orders is not None:
-            self.grouped(orders[0], lambda row: id(row.turns))
-        self.restore(before)
+        self.future.append(now)
+        self.restore(self.past.pop())
 
     @precondition(lambda self: self.future)
     @rule()
@@ -420,11 +386,8 @@ class Machine(RuleBasedStateMachine):
         future = self.future.pop()
         assert (change is None) == (future is None)
         if future is not None:
-            after, orders = future
-            self.past.append((now, orders))
-            if orders is not None:
-                self.grouped(orders[1], lambda row: id(row.turns))
-            self.restore(after)
+            self.past.append(now)
+            self.restore(future)
 
     @rule()
     def reset(self) -> None:

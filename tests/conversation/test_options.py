@@ -112,24 +112,16 @@ def refusal(line: str, defaults: dict[str, Any] | None = None) -> InputError:
     ("line", "fields"),
     [
         ("", {}),
-        (" \t ", {}),
         ("--", {}),
         ("-t 0.5", {"temperature": 0.5}),
-        ("-t0.5", {"temperature": 0.5}),
-        ("--temperature 1e-1", {"temperature": 0.1}),
         ("--temperature=0.5", {"temperature": 0.5}),
         ("-t -5", {"temperature": -5.0}),
         ("-n 200", {"max_tokens": 200}),
-        ("--max-tokens=200", {"max_tokens": 200}),
         ("--last 0", {"last": 0}),
-        ("--no-history", {"history": False}),
         ("--no-stream", {"stream": False}),
         ("-o \ufb01", {"output": "fi"}),
-        ("--output=_réponse2", {"output": "_réponse2"}),
-        ("--raw", {"raw": True}),
         ("-q", {"quiet": True}),
         ("--no-credits", {"credit_line": False}),
-        ("-o=reply", {"output": "reply"}),
         ("--format json", {"format": "json"}),
         ("--format=json --format markdown", {}),
         ("--schema models.Person", {"schema": "models.Person"}),
@@ -150,17 +142,13 @@ def test_every_option_sets_its_field(line: str, fields: dict[str, Any]) -> None:
     "prompt",
     [
         "what does -o do in gcc?",
-        "explain the -m flag of python",
         "explain --no-history",
         "Is {x} or $x or {{ x }} \\alpha?",
         "say 'it\"s",
         "two  spaces\tand a tab",
-        "-5 + 3 = ?",
         "-5+3 -o 1 -t x",
-        "-.5 is what?",
         "-",
         "- a list item",
-        "---",
         "-> what is this?",
         "a -- b --",
         "\0 control",
@@ -181,16 +169,6 @@ def test_after_two_dashes_any_prompt_comes_back(text: str) -> None:
     assert parse_line(f"-q -- {text}") == dataclasses.replace(
         PLAIN, quiet=True, prompt=text.strip()
     )
-
-
-@given(anything)
-def test_any_line_is_read_or_refused(text: str) -> None:
-    """Nothing but an InputError ever leaves, and a prompt is the end of the line."""
-    try:
-        asked = parse_line(text)
-    except InputError:
-        return
-    assert text.rstrip().endswith(asked.prompt)
 
 
 @pytest.mark.parametrize(
@@ -307,25 +285,18 @@ def test_cells_are_named_by_place_or_label() -> None:
     ("line", "word", "dest", "in_prompt"),
     [
         ("", "", None, False),
-        (" ", "", None, False),
         ("-", "-", None, False),
-        ("--", "--", None, False),
         ("--la", "--la", None, False),
-        ("-t", "-t", None, False),
         ("-t ", "", "temperature", False),
         ("-t 0.", "0.", "temperature", False),
         ("-t0.", "0.", "temperature", False),
-        ("--last=", "", "last", False),
         ("--last=2", "2", "last", False),
         ("--last=2 ", "", None, False),
-        ("-t 0.5 --o", "--o", None, False),
         ("-t --la", "--la", None, False),
         ("--unknown --ra", "--ra", None, False),
         ("-q=", "-q=", None, False),
-        ("-q wh", "wh", None, True),
         ("-q why --la", "--la", None, True),
         ("-q -- --la", "--la", None, True),
-        ("-q -- ", "", None, True),
         ("why ", "", None, True),
     ],
 )
@@ -337,12 +308,13 @@ def test_the_end_of_a_line(line: str, word: str, dest: str | None, *, in_prompt:
 
 
 @given(anything, st.sampled_from(["x", "-5", "0.5"]))
-def test_the_end_of_a_line_is_read_as_the_line_is(line: str, word: str) -> None:
-    """Where a line is accepted with one more word, its end says what that word became."""
+def test_any_line_is_read_or_refused_and_so_is_its_end(line: str, word: str) -> None:
+    """Nothing but an InputError leaves; the end of a line says what its last word became."""
     try:
         parsed = parse_line(f"{line} {word}")
     except InputError:
         return
+    assert f"{line} {word}".endswith(parsed.prompt)
     assert line_end(f"{line} {word}").in_prompt == parsed.prompt.endswith(word)
 
 

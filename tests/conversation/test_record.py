@@ -187,12 +187,6 @@ def test_the_kinds() -> None:
         module.kind_of([])
 
 
-def test_parameters_without_a_meaning_are_left_out() -> None:
-    """A later release may say more."""
-    told = {**record().to_json(), "parameters": {"top": 1, "last": 2, "stream": None}}
-    assert Record.from_json(told).parameters == {"last": 2}
-
-
 def test_values_without_their_text() -> None:
     """What is not to be kept is taken out, and stays known by size and digest."""
     kept = record(values=(Value.of_text("data", "secret"),))
@@ -268,12 +262,6 @@ def test_each_value_is_covered() -> None:
         assert check_seal(changed, DATA) == expected
     assert check_seal({**made, "new": None}, DATA) == "changed"
     assert check_seal(made, None) == "changed"
-
-
-def test_lines_of_a_record_are_not_joined() -> None:
-    """A list of texts in it is a list."""
-    made = sealed({"carried": ["ab", "c"]}, {})
-    assert check_seal({**made, "carried": ["a", "bc"]}, {}) == "changed"
 
 
 def test_what_is_too_deep_is_changed() -> None:

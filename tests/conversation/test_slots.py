@@ -27,16 +27,6 @@ def test_an_unknown_execution_is_one_of_its_own() -> None:
     assert prompts(talk) == ["2"]
 
 
-def test_a_new_cell_stands_where_the_page_has_it() -> None:
-    """Rule 5: between two others it carries the turns above it."""
-    talk = abc()
-    assert carries(talk, "n") == ["a", "b", "c"]
-    assert carries(talk, "n", order=["a", "n", "b", "c"]) == ["a"]
-    ask(talk, "n", "n", "1n", order=["a", "n", "b", "c"])
-    assert prompts(talk) == ["a", "n", "b", "c"]
-    assert prompts(talk.stale_turns()) == ["b", "c"]
-
-
 @pytest.mark.parametrize(
     ("order", "expected"),
     [

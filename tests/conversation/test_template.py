@@ -77,19 +77,11 @@ def test_an_expression_gives_way_to_its_value(text: str, sent: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "plain",
-        "{x} $x ${x} %s \\alpha \\{ \\} \\\\",
+        "plain {x} $x ${x} %s \\alpha \\{ \\} \\\\ \ud800 \0 \r\n\t é 😀",
         '{"a": {"b": {"c": 1}}}',
-        "\\frac{a}{b} $$\\int_{0}^{1}$$",
-        "f'{x}' {x!r} {} { }",
+        "\\frac{a}{b} $$\\int_{0}^{1}$$ f'{x}' {x!r} {} { }",
         "}} before, and {{ without an end",
-        "{{{{{{",
-        "{{",
-        "}}",
-        "{}}",
-        "{{}",
-        "\ud800 \0 \r\n\t é 😀",
+        *("", "{{{{{{", "{{", "}}", "{}}", "{{}"),
     ],
 )
 def test_everything_else_is_sent_byte_for_byte(text: str) -> None:

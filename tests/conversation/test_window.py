@@ -117,17 +117,6 @@ def test_an_ask_works_out_the_digest_of_one_turn(monkeypatch: pytest.MonkeyPatch
     assert made == ["q29"]
 
 
-def test_turns_share_those_that_they_carried() -> None:
-    """And none is stale; one that carried others is."""
-    conversation = talk_of(3)
-    carried = [turn.carried for turn in conversation.turns]
-    assert list(map(tuple, carried)) == [(), (1,), (1, 2)]
-    assert carried[2].parent is carried[1]
-    assert conversation.stale_turns() == ()
-    conversation.add(Turn("q", reply=Reply("r"), carried=carrying(2, 1)))
-    assert [turn.prompt for turn in conversation.stale_turns()] == ["q"]
-
-
 def test_a_turn_that_is_hidden_above_itself_is_not_carried() -> None:
     """As where the cell that hides it was moved above it."""
     place = Position()

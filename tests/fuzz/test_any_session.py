@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from chatmagic._json import turn_digest
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Entry
-from chatmagic.conversation.slots import Change
 from chatmagic.errors import ChatError, ChatInterrupted, ConnectError, CutOffError
 from chatmagic.models import Origin
 from chatmagic.protocol import sse
@@ -138,7 +136,7 @@ Said = tuple[str, str, str]
 
 
 class Machine(RuleBasedStateMachine):
-    """Places in the order of their first turn, and a copy of their turns at each change."""
+    """Places in the order of their first turn."""
 
     def __init__(self) -> None:
         """Begin with both empty."""
@@ -147,22 +145,7 @@ class Machine(RuleBasedStateMachine):
         self.session = Session(Client(transport=self.service))
         self.owners: list[str | None] = []
         self.places: list[list[Said]] = []
-        self.past: list[list[list[Said]]] = []
-        self.future: list[list[list[Said]] | None] = []
         self.asks = 0
-
-    def copy(self) -> list[list[Said]]:
-        """Copy the turns of every place."""
-        return [list(place) for place in self.places]
-
-    def change(self) -> None:
-        """Remember what is, as a new change begins."""
-        self.past.append(self.copy())
-        self.future.clear()
-
-    def restore(self, copy: list[list[Said]]) -> None:
-        """Put the turns of a copy back; places that are newer stay, empty."""
-        self.places = [*map(list, copy), *([] for _ in self.places[len(copy) :])]
 
     def carried(self, owner: str | None, execution: str, last: int | None) -> list[Said]:
         """Give what the model says that a request carries."""
@@ -176,7 +159,6 @@ class Machine(RuleBasedStateMachine):
 
     def keep(self, owner: str | None, said: Said) -> None:
         """Put a turn where it belongs."""
-        self.change()
         if owner is None or owner not in self.owners:
             self.owners.append(owner)
             self.places.append([said])
@@ -260,37 +242,6 @@ class Machine(RuleBasedStateMachine):
         assert list(answer.record.carried) == [turn_digest(*said[:2]) for said in carried]
         json.dumps(answer.record.to_json())
 
-    def step(self, action: Callable[[Conversation], Change | None]) -> Change | None:
-        """Change the conversation, as the magics do."""
-        return self.session.change(action)
-
-    @rule()
-    def undo(self) -> None:
-        """Take a change back."""
-        now = self.copy()
-        assert (self.step(Conversation.undo) is None) == (not self.past)
-        self.future.append(now if self.past else None)
-        if self.past:
-            self.restore(self.past.pop())
-
-    @precondition(lambda self: self.future)
-    @rule()
-    def redo(self) -> None:
-        """Do it again."""
-        now = self.copy()
-        future = self.future.pop()
-        assert (self.step(Conversation.redo) is None) == (future is None)
-        if future is not None:
-            self.past.append(now)
-            self.restore(future)
-
-    @rule()
-    def reset(self) -> None:
-        """Take everything out."""
-        self.change()
-        self.step(Conversation.reset)
-        self.restore([])
-
     @invariant()
     def same(self) -> None:
         """The turns are the model's, each ask was sent once, and nothing holds the lock."""
@@ -299,7 +250,6 @@ class Machine(RuleBasedStateMachine):
         ]
         assert said == [turn for place in self.places for turn in place]
         assert len(self.service.bodies) == self.asks
-        assert self.session.conversation.undo_depth == len(self.past)
         assert self.session.lock.is_free()
 
 
