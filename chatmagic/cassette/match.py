@@ -219,8 +219,9 @@ class Matcher:
         return [recorded for recorded in interactions if recorded not in fit]
 
     def unused(self) -> list[Item]:
-        """Return the items that the latest executions of this kernel's cells did not use."""
-        return [item for item in self.items if not item.uses]
+        """Return the items that the latest answered executions of the cells did not use."""
+        answered = {owner for item in self.items for owner in item.uses}
+        return [item for item in self.items if not item.uses and item.owners <= answered]
 
     def outcomes(self) -> Counter[RefreshOutcome]:
         """Return the number of interactions by their state in a refresh."""

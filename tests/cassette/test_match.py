@@ -267,6 +267,8 @@ def test_what_is_removed_answers_no_more() -> None:
     """Also the cell that it answered."""
     matcher = Matcher([one("a", "1", "x"), one("b", "2")])
     assert replayed(matcher, by("a", "x"), by("z", "x", "2"), by("b")) == ["1", None, "2"]
+    assert pruned(matcher) == [], "the cell got nothing in its place"
+    replayed(matcher, by("b", "x", "3"))
     assert pruned(matcher) == ["1"]
     assert replayed(matcher, by("a", "x", "4"), by("b")) == [None, "2"]
 
@@ -328,42 +330,26 @@ def in_notebook(one: Query) -> Interaction:
     return replace(one.asked, prompt=one.asked.as_typed, parameters={"stream": True})
 
 
-FIRST = replace(asked("What is a mean?").asked, text="A sum by a count.")
+MEAN = ("What is a mean?", "A sum by a count.")
 MEDIAN = "And a median, in one sentence?"
-TALK = asked("What is a mean?", "A sum by a count.", MEDIAN)
+FIRST = replace(asked(MEAN[0]).asked, text=MEAN[1])
+TALK = asked(*MEAN, MEDIAN)
+SAME = "The messages are the same, but "
 
 
 @pytest.mark.parametrize(
     ("now", "match"),
     [
-        (
-            asked("What is a mean?", "A sum by a count.", "And a mode, in one sentence?"),
-            "Message 3 (the prompt) differs: asked “And a mode, in one sentence?”, recorded “And a",
-        ),
-        (
-            asked("What is a mean?", "A sum by a number.", MEDIAN),
-            "Message 2 (a reply above) differs: asked “A sum by a number.”, recorded “A sum by a c",
-        ),
-        (
-            asked("What is a mode?", "A sum by a count.", MEDIAN),
-            "Message 1 (a prompt above) differs: asked “What is a mode?”, recorded “What is a mean",
-        ),
+        (asked(*MEAN, "And a mode?"), "Message 3 (the prompt) differs: asked “And a mode?”, recor"),
+        (asked(MEAN[0], "A sum.", MEDIAN), "Message 2 (a reply above) differs: asked “A sum.”, re"),
+        (asked("A mode?", MEAN[1], MEDIAN), "Message 1 (a prompt above) differs: asked “A mode?”"),
         (
             asked(MEDIAN),
-            "The nearest recorded request carries 1 turn, this one 0: a cell above was added",
+            "The nearest recorded request carries 1 turn, this one 0: a cell",
         ),
-        (
-            asked(*"abcd", "What is a mean?", "A sum by a count.", MEDIAN),
-            "The nearest recorded request carries 1 turn, this one 3:",
-        ),
-        (
-            asked("What is a mean?", "A sum by a count.", MEDIAN, temperature=0.5),
-            "The messages are the same, but temperature is 0.5, and was None.",
-        ),
-        (
-            asked("What is a mean?", "A sum by a count.", MEDIAN, stream=False),
-            "The messages are the same, but stream is False, and was True.",
-        ),
+        (asked(*"abcd", *MEAN, MEDIAN), "The nearest recorded request carries 1 turn, this one 3:"),
+        (asked(*MEAN, MEDIAN, temperature=0.5), f"{SAME}temperature is 0.5, and was None."),
+        (asked(*MEAN, MEDIAN, stream=False), f"{SAME}stream is False, and was True."),
     ],
 )
 def test_the_first_difference_is_named(now: Query, match: str) -> None:
@@ -385,9 +371,9 @@ def test_another_model_is_named(now: str | None, then: str | None, words: str) -
     mine = other if now else asked("What is a mean?", temperature=0.5)
     query = replace(mine, asked=replace(mine.asked, asked_model=now))
     said = difference(query, replace(other.asked, asked_model=then))
-    assert said == f"The messages are the same, but {words}."
+    assert said == f"{SAME}{words}."
     said = difference(other, replace(other.asked, instructions="0b"))
-    assert said == "The messages are the same, but instructions is None, and was '0b'."
+    assert said == f"{SAME}instructions is None, and was '0b'."
 
 
 def test_what_the_file_lacks_is_told_as_a_turn() -> None:
