@@ -320,6 +320,9 @@ class MapHandle:
         except ChatError as error:
             error.hint = " ".join(filter(None, [error.hint, self._how_far()]))
             raise
+        except KeyboardInterrupt:
+            # One that the rows raised: beside its caller no other comes.
+            raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
         if job.is_stopped:
             raise ChatInterrupted("Stopped.", hint=self._how_far())
 
