@@ -153,6 +153,12 @@ def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str
     return parts._replace(netloc=place).geturl(), tuple(warnings)
 
 
+_BARE_HOST: Final = (
+    r"(?=.{4,60}\Z)(?:[a-z][a-z0-9-]{0,20}\.){1,4}[a-z]{2,10}(?::\d{1,5})?(?:/v\d{1,2})?/?"
+)
+"""Pattern of a host without its scheme; what is longer might be a key."""
+
+
 def _split(url: str, name: str = "The base address") -> SplitResult:
     """Return the parts of an address; no error repeats it, for it may hold a secret."""
     word = url.strip()
@@ -169,7 +175,9 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
             hint="Write it in its ASCII form (xn--…): two hosts can look alike.",
         )
     if not good:
-        raise InputError(f"{name} is not a URL like https://chat.example.org.")
+        bare = re.fullmatch(_BARE_HOST, word)
+        meant = None if bare is None else f"Did you mean https://{bare[0]}?"
+        raise InputError(f"{name} is not a URL like https://chat.example.org.", hint=meant)
     if parts.fragment or (parts.query and not _may_have_query(parts)):
         raise InputError(
             f"{name} holds a query or a fragment; leave them out.",

@@ -98,6 +98,22 @@ def test_an_endpoint_has_what_its_base_lacks(base_url: str, posted_to: str | Non
 
 
 @pytest.mark.parametrize(
+    ("url", "meant"),
+    [
+        ("api.openai.com", "https://api.openai.com"),
+        ("api.openai.com/v1", "https://api.openai.com/v1"),
+        ("gateway.example.org:8443", "https://gateway.example.org:8443"),
+        ("eyJhbGciOiJIUzI1.eyJzdWIi.abc", None),
+        ("my-key-0123456789abcdef0123.example", None),
+        ("api.openai.com/key0123", None),
+    ],
+)
+def test_a_host_without_its_scheme_is_understood(url: str, meant: str | None) -> None:
+    """What might be a key is not repeated."""
+    assert refusal(url).hint == (meant and f"Did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "",
@@ -128,6 +144,7 @@ def test_what_is_no_address_is_refused_and_not_repeated(url: str) -> None:
     """A key that was given where the address belongs is not shown by the error."""
     error = refusal(url)
     assert error.message == "The base address is not a URL like https://chat.example.org."
+    assert error.hint == ("Did you mean https://chat.example?" if url == "chat.example" else None)
     assert "private" not in repr(error)
 
 
