@@ -124,10 +124,10 @@ def _details(credits: Credits, took: int | None, now: datetime) -> list[str]:
 
 
 def _age(seconds: int) -> str:
-    for unit, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+    for unit, name in ((86_400, "day"), (3_600, "hour")):
         if seconds >= unit:
             return text.counted(seconds // unit, name)
-    return f"{seconds} s"
+    return text.counted(seconds // 60, "minute")
 
 
 def _blocks(credits: Credits | None) -> int | None:
