@@ -195,23 +195,16 @@ def open_fence(text: str) -> re.Match[str] | None:
     return next((opened for opened, closed in fences(text) if closed is None), None)
 
 
-def fence(text: str) -> str:
-    """Return backquotes for a fence that nothing in a text closes.
+def fenced(code: str, language: str = "") -> str:
+    """Return code as a block of Markdown, in a fence that nothing in it closes.
 
     Args:
-        text: the code to put into the block.
+        code: any text; a last line end belongs to the fence.
+        language: the word after the opening fence.
     """
-    return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-
-
-def fenced(code: str) -> str:
-    """Return code as a block of Markdown, without a language.
-
-    Args:
-        code: any text.
-    """
-    marks = fence(code)
-    return f"{marks}\n{code}\n{marks}"
+    marks = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    end = "" if code.endswith("\n") else "\n"
+    return f"{marks}{language}\n{code}{end}{marks}"
 
 
 def without_lone_surrogates(text: str) -> str:

@@ -13,7 +13,7 @@ from chatmagic.text import (
     JOINER,
     columns,
     counted,
-    fence,
+    fenced,
     numbered,
     one_line,
     to_terminal,
@@ -150,4 +150,6 @@ def test_the_places_of_a_noun() -> None:
 )
 def test_no_text_closes_its_fence(text: str, marks: int) -> None:
     """It is as long as a fence is, and longer than any backquotes in it."""
-    assert fence(text) == "`" * marks
+    fence = "`" * marks
+    assert fenced(text, "sql") == f"{fence}sql\n{text}\n{fence}"
+    assert fenced(f"{text}\n") == f"{fence}\n{text}\n{fence}"

@@ -21,7 +21,7 @@ from chatmagic.conversation.slots import pass_by
 from chatmagic.conversation.steering import STEERING, Instructions, Item, ThreadStart, TurnMark
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Position, Window
-from chatmagic.text import fence, open_fence
+from chatmagic.text import fenced, open_fence
 
 KIND: Final = "conversation"
 
@@ -142,7 +142,7 @@ def markdown(conversation: Conversation) -> str:
                 continue
             heading = [f"## {item.heading}"] if item.heading else []
             is_text = isinstance(item, Instructions)
-            parts += [*heading, _fenced(item.text) if is_text else item.in_words]
+            parts += [*heading, fenced(item.text, "text") if is_text else item.in_words]
     return "\n\n".join(parts) + "\n"
 
 
@@ -151,14 +151,8 @@ def _turn(turn: Turn, window: Window, here: str) -> list[str]:
     number = window.index + 1
     state = "" if turn.state == "complete" else f" ({turn.state})"
     state += "" if window.thread == here else f" (thread {window.thread})"
-    question = [f"## {number}. You", _fenced(turn.as_typed)]
+    question = [f"## {number}. You", fenced(turn.as_typed, "text")]
     return [*question, f"## {number}. Reply{state}", _closed(turn.reply.text.strip("\n"))]
-
-
-def _fenced(text: str) -> str:
-    """Return a prompt as it was typed, whatever Markdown would make of it."""
-    marks = fence(text)
-    return f"{marks}text\n{text}\n{marks}"
 
 
 def _closed(text: str) -> str:

@@ -21,7 +21,7 @@ from chatmagic.conversation.request_facts import Format, Value
 from chatmagic.conversation.schema_text import Schema
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
-from chatmagic.text import fence, one_line, without_memory_addresses
+from chatmagic.text import fenced, one_line, without_memory_addresses
 
 OPEN: Final = "{{"
 CLOSE: Final = "}}"
@@ -241,16 +241,16 @@ def cell_text(source: str, output: str = "", size: int | None = None, trace: str
         size: how many characters the output had; ``None`` where it is all there.
         trace: the error that the cell raised, as text; empty for none.
     """
-    parts = [f"A cell of this notebook:\n\n{_fenced(shortened(source), 'python')}"]
+    parts = [f"A cell of this notebook:\n\n{fenced(shortened(source), 'python')}"]
     shown = as_shown(output).strip("\n")
     if size and not output:
         parts.append(f"Its output of {size:,} characters is left out.")
     if shown.strip():
         is_whole = size is None or size <= len(output)
         words = "" if is_whole else f" (the first {len(output):,} of {size:,} characters)"
-        parts.append(f"Its output{words}:\n\n{_fenced(shown)}")
+        parts.append(f"Its output{words}:\n\n{fenced(shown)}")
     if trace:
-        parts.append(f"The error that it raised:\n\n{_fenced(shortened(as_shown(trace)))}")
+        parts.append(f"The error that it raised:\n\n{fenced(shortened(as_shown(trace)))}")
     return "\n\n".join(parts)
 
 
@@ -261,10 +261,10 @@ def error_text(source: str, trace: str) -> str:
         source: what the cell says.
         trace: the error with its traceback, as text.
     """
-    cell = _fenced(shortened(source), "python")
+    cell = fenced(shortened(source), "python")
     return (
         f"A cell of this notebook that raised an error:\n\n{cell}\n\n"
-        f"The error:\n\n{_fenced(shortened(as_shown(trace)))}"
+        f"The error:\n\n{fenced(shortened(as_shown(trace)))}"
     )
 
 
@@ -291,12 +291,6 @@ def as_shown(text: str) -> str:
     lines = re.sub(_CONTROL, "", text).split("\n")
     shown = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
     return without_memory_addresses(shown)
-
-
-def _fenced(text: str, language: str = "") -> str:
-    """Return a text in a fence that is longer than any in it."""
-    marks, end = fence(text), "" if text.endswith("\n") else "\n"
-    return f"{marks}{language}\n{text}{end}{marks}"
 
 
 _WORDS: Final[Mapping[Format, str]] = {

@@ -18,7 +18,8 @@ from markdown_it.tree import SyntaxTreeNode
 
 from chatmagic._log import log_swallowed
 from chatmagic.render import formulas, links, markdown, markdown_parser
-from chatmagic.text import JOINER, fence, one_line, visible
+from chatmagic.text import JOINER, one_line, visible
+from chatmagic.text import fenced as fenced_text
 
 _PARSER: Final = markdown_parser.parser(RendererHTML)
 
@@ -95,9 +96,8 @@ def fenced(code: str, language: str = "") -> str:
         language: its language, kept if :mod:`chatmagic.render.markdown` colours it; a page
             might draw a diagram of another one.
     """
-    marks = fence(code)
     language = language.lower() if language.lower() in markdown.COLOURED else ""
-    return f"{marks}{language}\n{_IN_CODE.sub(_apart, visible(code))}\n{marks}"
+    return fenced_text(f"{_IN_CODE.sub(_apart, visible(code))}\n", language)
 
 
 def _typed(line: str) -> str:
