@@ -582,10 +582,11 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
     """Return the lines on the turns of one file, and on what was found."""
     lines: list[str] = []
     if audit.turns:
-        grid: list[tuple[str, ...]] = [(UNITS[audit.kind], *_HEAD), *map(_cells, audit.turns)]
+        rows = [_cells(turn, UNITS[audit.kind]) for turn in audit.turns]
         if {turn.thread for turn in audit.turns} - {None, MAIN}:
-            threads = ["thread", *(turn.thread or MAIN for turn in audit.turns)]
-            grid = [(*row, thread) for row, thread in zip(grid, threads, strict=True)]
+            for row, turn in zip(rows, audit.turns, strict=True):
+                row["thread"] = turn.thread or MAIN
+        grid = [tuple(rows[0]), *(tuple(row.values()) for row in rows)]
         lines += [*columns(grid), _totals(audit.turns)]
     elif not audit.problems:
         lines.append("No turn of a conversation.")
@@ -597,37 +598,25 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
     return lines
 
 
-_HEAD: Final = (
-    "prompt",
-    "model",
-    "tokens",
-    "credits",
-    "took",
-    "ended",
-    "origin",
-    "agrees",
-    "order",
-)
-
-
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, unit: str) -> dict[str, str]:
+    """Return the cells of a turn's line, by the heads of their columns."""
     tokens = gauge.usage_words(Usage(row.prompt_tokens, row.completion_tokens, row.total_tokens))
     left, limit = row.credits_left, row.credits_limit
     figures = "?" if left is None else f"{left:,}" + ("" if limit is None else f" of {limit:,}")
     ended = (row.finish_reason if row.state == "complete" else row.state) or "?"
     checked = {None: "-", True: "yes", False: "NO"}
-    return (
-        f"{row.cell_number:,}",
-        one_line(row.prompt or "", EXCERPT),
-        one_line(_model(row), EXCERPT),
-        tokens.removesuffix(" tokens") or "?",
-        figures,
-        "?" if row.took is None else f"{row.took:,}",
-        one_line(ended, EXCERPT),
-        row.origin or "?",
-        checked[row.agrees],
-        checked[row.in_order],
-    )
+    return {
+        unit: f"{row.cell_number:,}",
+        "prompt": one_line(row.prompt or "", EXCERPT),
+        "model": one_line(_model(row), EXCERPT),
+        "tokens": tokens.removesuffix(" tokens") or "?",
+        "credits": figures,
+        "took": "?" if row.took is None else f"{row.took:,}",
+        "ended": one_line(ended, EXCERPT),
+        "origin": row.origin or "?",
+        "agrees": checked[row.agrees],
+        "order": checked[row.in_order],
+    }
 
 
 def _model(row: Row) -> str:

@@ -21,6 +21,10 @@ from chatmagic.conversation.steering import Hiding, Instructions, Item, ThreadSt
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.models import Reply
 
+PLACE: Any = {
+    "owner": st.sampled_from(["a", "b", "c", None]),
+    "execution": st.sampled_from(["1", "2"]),
+}
 replies = st.builds(
     Reply,
     texts,
@@ -35,8 +39,7 @@ turns = st.builds(
     Turn,
     prompt=texts,
     reply=replies,
-    owner=st.sampled_from(["a", "b", None]),
-    execution=st.sampled_from(["1", "2"]),
+    **PLACE,
     entry=st.sampled_from(["cell", "panel", "python"]),
     max_tokens=st.none() | st.integers(1, 9),
     temperature=st.none() | st.floats(0, 2),
@@ -49,8 +52,7 @@ starts = st.builds(
     ThreadStart,
     st.sampled_from(["main", "x"]),
     st.sampled_from([None, 0, 1]),
-    owner=st.sampled_from(["a", "b", "c", None]),
-    execution=st.sampled_from(["1", "2"]),
+    **PLACE,
 )
 hidings = st.builds(
     Hiding,
@@ -58,8 +60,7 @@ hidings = st.builds(
     st.just(digest("any")),
     show=st.booleans(),
     turn=st.integers(0, 4),
-    owner=st.sampled_from(["a", "b", "c", None]),
-    execution=st.sampled_from(["1", "2"]),
+    **PLACE,
 )
 items = (
     turns
@@ -68,8 +69,7 @@ items = (
     | st.builds(
         Instructions,
         st.builds(Value.of_text, texts, texts, st.just("instructions")),
-        owner=st.sampled_from(["a", "b", None]),
-        execution=st.sampled_from(["1", "2"]),
+        **PLACE,
     )
 )
 
