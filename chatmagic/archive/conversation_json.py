@@ -30,7 +30,7 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
     """Return a conversation's live turns, and what steers them, as JSON, in their order.
 
     Args:
-        conversation: which.
+        conversation: the conversation.
         keep_values: whether to write what ``{{ }}`` put in, too.
     """
     records = records_of(conversation, keep_values=keep_values)
@@ -55,7 +55,7 @@ def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
     """Return the text of a file with the JSON of :func:`dump`.
 
     Args:
-        conversation: which.
+        conversation: the conversation.
         keep_values: as for :func:`dump`.
     """
     return json.dumps(dump(conversation, keep_values=keep_values), indent=1) + "\n"
@@ -103,7 +103,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
     """Return the live turns' records by the turns' numbers.
 
     Args:
-        conversation: which.
+        conversation: the conversation.
         keep_values: whether they keep what ``{{ }}`` put in.
     """
     turns = {turn.number: turn for turn in conversation}
@@ -128,7 +128,7 @@ def markdown(conversation: Conversation) -> str:
     """Return a conversation's live turns as Markdown, for people to read.
 
     Args:
-        conversation: which. A prompt stands as typed, so no value of ``{{ }}`` is in it.
+        conversation: the conversation. A prompt stands as typed, so no value of ``{{ }}`` is in it.
     """
     parts, windows, here = ["# Conversation"], iter(conversation.windows), MAIN
     for _, held in conversation.slots:
@@ -162,7 +162,7 @@ def _closed(text: str) -> str:
 
 
 def _placed(items: Sequence[Item]) -> Iterator[Item]:
-    """Yield the items, each turn with its number and with what it carried."""
+    """Yield the items, each turn with its number and with the turns that it carried."""
     carried = CarriedTurns(item for item in items if isinstance(item, Turn))
     place, number = Position(), 0
     for item in items:

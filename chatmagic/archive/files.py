@@ -50,7 +50,7 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
 
     Args:
         path: the file, which may not exist yet; not a link, which would be replaced itself.
-        content: what it holds from now on.
+        content: its new content.
         mode: its permissions from its first byte on; ``None`` keeps them.
 
     Raises:
@@ -76,7 +76,7 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
 def append_content(path: Path, content: bytes) -> None:
     """Add to the end of a file in one step: its first byte is written last.
 
-    Until then a NUL stands in that byte's place, and what follows is not there yet for who reads
+    Until then a NUL stands in that byte's place, and what follows is not there yet for a reader of
     the file (:func:`whole_part`).
 
     Args:

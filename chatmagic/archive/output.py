@@ -41,8 +41,8 @@ def of_turn(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any
     """Return a turn's output: its data by type, and its metadata.
 
     Args:
-        reply: whole or in part.
-        record: the turn's.
+        reply: the reply, whole or in part.
+        record: the turn's record.
     """
     data = bundle(reply, record)
     content = {**record.to_json(), "versions": dict(versions())}
@@ -92,7 +92,7 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     JSON is a tree in HTML, and indented otherwise.
 
     Args:
-        reply: whole or in part.
+        reply: the reply, whole or in part.
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
     is_json = record is None and reply.parsed is not None
@@ -155,7 +155,7 @@ def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
     """Return a reply's blocks of code, in order.
 
     Args:
-        reply: whole or in part.
+        reply: the reply, whole or in part.
     """
     parts = markdown_parser.code_and_prose(reply.text)
     return tuple(part for part in parts if not isinstance(part, str))
@@ -165,7 +165,7 @@ def state_lines(reply: Reply) -> list[str]:
     """Return how a reply ended, in lines; none for the normal end of a text.
 
     Args:
-        reply: whole or in part.
+        reply: the reply, whole or in part.
     """
     lines = [STATE_WORDS[reply.state]]
     if reply.left_out:
@@ -219,7 +219,7 @@ def credit_line(reply: Reply, record: Record | None) -> str:
     """Return the line under a reply in words: credits, tokens, settings; empty where it is off.
 
     Args:
-        reply: whole or in part.
+        reply: the reply, whole or in part.
         record: the turn's, where it is known.
     """
     return gauge.line_words(*told) if (told := _told(reply, record)) else ""

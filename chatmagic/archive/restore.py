@@ -111,7 +111,7 @@ class Restored:
     """A notebook's conversation.
 
     Args:
-        conversation: it.
+        conversation: the conversation.
         numbers: the numbers of the turns that were kept in the conversation, by their outputs.
         cells: the cells of these turns, by the turns' numbers.
         asked: each turn, by its number, with what a request carried in its place when its cell
@@ -166,7 +166,7 @@ def turn_of(record: Record, text: str, **place: Any) -> Turn:
     """Return the turn that a record tells of.
 
     Args:
-        record: its record.
+        record: the record.
         text: the reply's text.
         **place: what no record keeps: the turn's owner, execution and entry.
 

@@ -105,7 +105,7 @@ class TurnRow:
         """Return the row of a turn: its record's facts, and its figures one by one.
 
         Args:
-            record: the turn's.
+            record: the turn's record.
             **more: what no record keeps.
         """
         known = {
@@ -141,7 +141,7 @@ def of_conversation(conversation: Conversation) -> list[TurnRow]:
     """Return the live turns of a conversation, in their order.
 
     Args:
-        conversation: which; the values of ``{{ }}`` are not in the rows.
+        conversation: the conversation; the values of ``{{ }}`` are not in the rows.
     """
     records = records_of(conversation, keep_values=False)
     places = _places(conversation)
@@ -240,7 +240,7 @@ def dataframe(kind: type, rows: Iterable[Any]) -> Any:
     Raises:
         ImportError: pandas is not installed.
     """
-    pd = import_module("pandas")  # for who asks for it, and has it
+    pd = import_module("pandas")  # an optional package
     columns = {item.name: str(item.type).split(" ", 1)[0] for item in fields(kind)}
     types = {name: _TYPES.get(type_, "string") for name, type_ in columns.items()}
     cells = [{name: _held(value) for name, value in asdict(row).items()} for row in rows]

@@ -6,7 +6,7 @@ source that asks it, and each turn was asked after those that stood above it the
 order when it can be read, and holds each exchange once.
 Given both, each reply that a notebook shows is to be in a cassette.
 
-A seal is no signature: who knows the code can make another one.
+A seal is no signature: a person who knows the code can make another one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Audit:
     """Findings in one notebook, or in one cassette.
 
     Args:
-        path: as it was given.
+        path: the path, as it was given.
         kind: ``notebook`` or ``cassette``.
         turns: its turns, in the order of the cells or of the file.
         problems: a line for each thing that is not in order.
@@ -450,7 +450,7 @@ def is_cassette(path: Path) -> bool:
 
 
 def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
-    """Add the findings in a cassette; return what it holds."""
+    """Add the findings in a cassette, and return its exchanges."""
     if not path.exists():
         raise InputError(f"{path} is not there.")
     held = CassetteFile(path).read_interactions()
