@@ -12,7 +12,7 @@ from chatmagic.archive import notebook, restore
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import note, owner_of
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.steering import Instructions, ThreadStart
+from chatmagic.conversation.steering import Hiding, Instructions, ThreadStart
 from chatmagic.conversation.turn import Turn
 from chatmagic.models import Reply, Usage
 
@@ -214,6 +214,14 @@ def test_of_equal_turns_the_one_is_asked_again_that_stood_there() -> None:
     assert [turn.reply.text for turn in restored(retry, page("q", "x", id="b"))] == ["no", "x"]
     beside = page("p", "yes", id="b", parameters={"thread": "x"})
     assert [turn.reply.text for turn in restored(one, beside, retry)] == ["no", "yes"]
+
+
+def test_a_hidden_turn_is_hidden_again() -> None:
+    """The record names it by its digest, above the cell that hid it."""
+    hidden = Hiding(1, Turn(prompt="p", reply=Reply("x")).recorded_digest, owner=owner_of("h"))
+    told = [output({"text/plain": "…"}, {"chatmagic": hidden.to_json()})]
+    talk = restored(page("p", "x", id="a"), cell("%chat_hide 1", told, id="h"))
+    assert talk.hidden == frozenset([1])
 
 
 def test_of_equal_replies_the_one_is_put_back_that_took_as_much() -> None:

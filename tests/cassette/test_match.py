@@ -222,6 +222,10 @@ def test_a_refresh_takes_the_place_of_what_was_typed_the_same() -> None:
     renewed(matcher, by("v=2", typed="v={{ v }}"), "1b")
     assert texts(matcher) == ["1b", "2"]
     assert matcher.interactions[0].owner == "x"
+    matcher = Matcher([one("a", "1"), one("a", "2")])
+    for execution in ("1", "2"):
+        renewed(matcher, by("a", "y", execution), f"new {execution}")
+    assert texts(matcher) == ["new 2", "2"], "the first, which no cell had recorded"
 
 
 def test_a_refresh_takes_no_place_of_another_cell() -> None:
