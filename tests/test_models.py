@@ -73,6 +73,7 @@ class TestReplyAsAValue:
         reply = Reply("<script>x</script> \x1b[2J *so*")
         assert "\x1b" not in pretty(reply)
         assert "*so*" in pretty(reply)
+        assert str(reply) == reply.text
         data, metadata = reply._repr_mimebundle_(include=None, exclude=None)
         assert set(data) == {"text/html", "text/markdown", "text/plain"}
         assert data["text/plain"] == pretty(reply)

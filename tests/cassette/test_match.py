@@ -93,6 +93,14 @@ def test_a_cell_that_is_not_known_keeps_what_it_was_given() -> None:
     assert replayed(matcher, *[by("a", "x", "2")] * 2) == ["1", "2"]
 
 
+def test_a_cell_renews_what_python_recorded() -> None:
+    """An exchange of no cell is replaced in its place, once."""
+    matcher = Matcher([one("a", "1")])
+    renewed(matcher, by("a", "x"), "2")
+    renewed(matcher, by("a", "x"), "3")
+    assert texts(matcher) == ["2", "3"]
+
+
 def test_by_order_a_request_that_differs_is_answered_by_its_place() -> None:
     """The cell's own first, then the same prompt as typed, then what comes next."""
     matcher = Matcher([one("a", "1"), one("b", "2", "x"), one("v=1", "3", typed="v={{ v }}")])
