@@ -151,25 +151,19 @@ class Machine(RuleBasedStateMachine):
             others = {key[3] for key in total} | {one.origin for one in current.interactions}
             assert came or (origin == "emulator" and "live" in others)
 
-    @rule(number=st.integers(0, 1), mode=st.sampled_from(["record", "refresh", "replay"]))
-    def retape(self, number: int, mode: Mode) -> None:
-        """Put the cassette in again, in another mode."""
-        self.change(self.pick(number), CassetteConfig(self.pick(number).config.path, mode))
-
-    @rule(number=st.integers(0, 1), which=st.integers(0, 1))
-    def another(self, number: int, which: int) -> None:
-        """Put another cassette in; what could not be saved goes along."""
-        kernel = self.pick(number)
-        self.change(kernel, CassetteConfig(self.paths[which], kernel.config.mode))
-
-    def change(self, kernel: Kernel, config: CassetteConfig) -> None:
-        """Choose; nothing is lost by it."""
-        total = self.held()
-        kernel.config = config
+    @rule(
+        number=st.integers(0, 1),
+        which=st.integers(0, 1),
+        mode=st.sampled_from(["record", "refresh", "replay"]),
+    )
+    def change(self, number: int, which: int, mode: Mode) -> None:
+        """Put a cassette in, in any mode; what could not be saved goes along, nothing is lost."""
+        total, kernel = self.held(), self.pick(number)
+        kernel.config = CassetteConfig(self.paths[which], mode)
         try:
             kernel.session.change_cassette()
         except ChatError:
-            assert config.mode == "replay", "there is no file to replay"
+            assert mode == "replay", "there is no file to replay"
         assert not total - self.held()
 
     @rule(number=st.integers(0, 1))
