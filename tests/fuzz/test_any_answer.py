@@ -15,10 +15,10 @@ from urllib.parse import quote
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from served import Played
 
 from chatmagic.client import stream
 from chatmagic.client.client import Client
-from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
@@ -26,7 +26,7 @@ from chatmagic.errors import (
     CutOffError,
     RequestTimeoutError,
 )
-from chatmagic.models import Message, Origin, Reply, Usage
+from chatmagic.models import Message, Reply, Usage
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk, Request
 from chatmagic.text import one_line, without_lone_surrogates
@@ -63,51 +63,6 @@ class Answer:
     body: bytes
 
 
-class Played:
-    """An exchange whose answer comes in the pieces that a test wants, and may break."""
-
-    def __init__(self, answer: Answer, pieces: list[bytes], fault: BaseException | None) -> None:
-        """Have everything ready."""
-        self.status = answer.status
-        self.headers = answer.headers
-        self.origin: Origin = "live"
-        self.over = False
-        self._pieces = [piece for piece in pieces if piece]
-        self._fault = fault
-
-    def read(self) -> bytes:
-        """Give the next piece, then break or end."""
-        if self._pieces:
-            return self._pieces.pop(0)
-        if self._fault is not None:
-            raise self._fault
-        return b""
-
-    def close(self, *, ended: bool) -> None:
-        """Be done."""
-        del ended
-        self.over = True
-
-
-class Stage:
-    """A transport that plays one exchange, once."""
-
-    def __init__(self, exchange: Played) -> None:
-        """Have it ready."""
-        self.exchange = exchange
-        self.sent = 0
-
-    def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
-        """Answer."""
-        assert json.loads(body)["stream"] is stream
-        assert halt.reason is None
-        self.sent += 1
-        return self.exchange
-
-    def close(self) -> None:
-        """Have nothing to close."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What came of an answer."""
@@ -125,7 +80,8 @@ class Outcome:
 
 def outcome(answer: Answer, pieces: list[bytes], fault: BaseException | None = None) -> Outcome:
     """Play an answer to a client, and check what holds for every answer."""
-    stage = Stage(Played(answer, pieces, fault))
+    stage = Played(answer.status, *filter(None, pieces), *filter(None, [fault]))
+    stage.headers = list(answer.headers)
     client = Client("http://127.0.0.1:9", KEY, transport=stage)
     stream = client.send(ASK)
     fragments: list[str] = []
@@ -139,7 +95,7 @@ def outcome(answer: Answer, pieces: list[bytes], fault: BaseException | None = N
         caught = error
     text, reply = "".join(fragments), stream.reply
     assert stage.sent == 1
-    assert stage.exchange.over
+    assert len(stage.ends) == 1
     assert reply.text == text
     assert not any("\ud800" <= char <= "\udfff" for char in text)
     if caught is None:

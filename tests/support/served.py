@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -77,23 +78,26 @@ def failure(script: bytes | Callable[[Peer], object], *, streaming: bool = True)
 class Played:
     """An exchange without a wire, which takes note of how it ended."""
 
-    def __init__(self, status: int, *pieces: bytes | ChatError) -> None:
+    def __init__(self, status: int, *pieces: bytes | BaseException) -> None:
         """Have an answer ready; an error breaks it off."""
         self.status = status
         self.headers: list[tuple[str, str]] = []
         self.origin: Origin = "live"
         self.ends: list[str] = []
+        self.sent = 0
         self._pieces = [*pieces, b""]
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Played:
         """Be the transport too."""
-        del body, stream, halt
+        assert json.loads(body).get("stream", False) is stream
+        assert halt.reason is None
+        self.sent += 1
         return self
 
     def read(self) -> bytes:
         """Give the next piece; the last one is empty, and comes again."""
         piece = self._pieces.pop(0) if len(self._pieces) > 1 else self._pieces[0]
-        if isinstance(piece, ChatError):
+        if isinstance(piece, BaseException):
             raise piece
         return piece
 
