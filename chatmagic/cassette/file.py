@@ -39,7 +39,7 @@ from chatmagic._json import (
     word_of,
 )
 from chatmagic._log import swallowed
-from chatmagic.archive import notebook
+from chatmagic.archive import notebook, restore
 from chatmagic.archive.files import (
     append_content,
     content_of,
@@ -49,6 +49,7 @@ from chatmagic.archive.files import (
 )
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST, AsTyped, Value
+from chatmagic.conversation.turn import NOTHING
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import BodyFacts, Credits, Message, Origin
 from chatmagic.protocol import wire
@@ -469,18 +470,14 @@ def from_notebook(path: Path) -> tuple[Interaction, ...]:
             "replayed from this notebook.",
             hint="Use the file as it was saved, or ask again.",
         )
+    restored = restore.restore(file)
     interactions: list[Interaction] = []
-    carried: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
     for saved, record in file.turns:
-        # A record lists only the newest turns that its request carried. The others are those that
-        # the first turn of this list carried.
-        earlier = carried.get((next(iter(record.carried), None), record.chain), ())
-        before = tuple(record.carried)
-        if len(earlier) == record.earlier:
-            before = (*earlier, *before)
-            carried[record.turn, _json.chain_of(record.carried, record.chain)] = before
-        elif record.chain is not None:
-            before = (record.chain, *before)
+        asked = restored.asked.get(restored.numbers.get(saved, 0))
+        carried = NOTHING if asked is None else asked[0].carried
+        # The first turns may have one chain digest together, if no output tells them.
+        unknown = carried.root.chain
+        before = carried.digests if unknown is None else (unknown, *carried.digests)
         if record.state == "complete":
             interactions.append(_interaction(record, saved.text or "", before))
     if not interactions:

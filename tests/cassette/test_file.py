@@ -477,17 +477,19 @@ def test_exchanges_for_replay(tmp_path: Path) -> None:
 
 
 def test_turns_are_named_as_in_a_cassette(tmp_path: Path) -> None:
-    """By the turns' own digests; what no output of the notebook tells has one name."""
-    first = record("a", "1")
-    turn, chain = str(first.turn), chain_of([str(first.turn)])
+    """By the turns' own digests; those that no output of the notebook tells have one name."""
+    turn, unknown = str(record("a", "1").turn), chain_of(["0" * 64])
     cells = [
         page("a", "1"),
         page("b", "2", carried=(turn,)),
-        page("c", "3", carried=("2" * 64,), earlier=1, chain=chain),
+        page("c", "3", carried=("2" * 64,), earlier=1, chain=chain_of([turn])),
+        page("d", "4", carried=("2" * 64,), earlier=1, chain=unknown),
     ]
     held = from_notebook(save(tmp_path / "n.ipynb", cells))
-    names = (held[0].turn, str(chain)[:16], "2" * 16)
-    assert [item.before for item in held] == [(), names[:1], names[1:]]
+    first, more = held[0].turn, "2" * 16
+    assert [item.before for item in held] == [
+        (), (first,), (first, more), (str(unknown)[:16], more),
+    ]  # fmt: skip
 
 
 def test_a_changed_reply_or_record_is_refused(tmp_path: Path) -> None:
