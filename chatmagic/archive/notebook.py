@@ -29,11 +29,9 @@ from chatmagic.conversation.record import (
     kind_of,
     owner_of,
 )
-from chatmagic.conversation.steering import STEERING, Steering, SteeringKind
+from chatmagic.conversation.steering import STEERING, Steering
 from chatmagic.errors import InputError
 from chatmagic.text import numbered
-
-SavedKind = Literal["turn", "pick", "deletion", SteeringKind, Did]
 
 READABLE: Final = 4
 """The major version of nbformat that is read; the minor one does not matter."""
@@ -66,7 +64,7 @@ class SavedOutput:
 
     cell: int
     own: str | None
-    kind: SavedKind
+    kind: str
     fault: str
     record: Record | None = None
     steering: Steering | None = None
@@ -178,7 +176,7 @@ class Notebook:
                 SavedOutput(
                     cell,
                     own,
-                    cast("SavedKind", kind),
+                    kind,
                     "" if sealed == "sealed" else CHANGED,
                     record=Record.from_json(value) if is_reply else None,
                     steering=None if steering is None else steering.from_json(value),

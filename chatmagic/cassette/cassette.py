@@ -37,7 +37,6 @@ Mode = Literal["live", "record", "replay", "refresh"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 
 MAGIC: Final = "%chat_cassette"
-NOTEBOOK: Final = ".ipynb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class CassetteConfig:
     @property
     def is_notebook(self) -> bool:
         """Whether the file is a notebook, which can only be replayed."""
-        return self.path.suffix.lower() == NOTEBOOK
+        return self.path.suffix.lower() == ".ipynb"
 
 
 def resolve(
