@@ -202,10 +202,12 @@ def fields_to_json(value: Any, kind: type | None = None) -> dict[str, Any]:
         value: an instance.
         kind: a base class, for its fields alone; ``None`` for all fields.
     """
-    declared = [item for item in fields(kind or value) if "write" in item.metadata]
-    kept = {item.name: getattr(value, item.name) for item in declared}
-    writers = {item.name: item.metadata["write"] for item in declared}
-    return known_items(**{n: writers[n](item) for n, item in kept.items() if item is not None})
+    written = {
+        item.name: item.metadata["write"](held)
+        for item in fields(kind or value)
+        if "write" in item.metadata and (held := getattr(value, item.name)) is not None
+    }
+    return known_items(**written)
 
 
 def shared_fields(value: Any, kind: type) -> dict[str, Any]:

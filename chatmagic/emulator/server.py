@@ -7,7 +7,6 @@ the replies. This module has only the server, with a thread for each connection.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import selectors
@@ -84,13 +83,11 @@ class Emulator:
         )
         self._running = server, thread
         thread.start()
-        atexit.register(self.stop)
         return self.url
 
     def stop(self) -> None:
         """Close every connection and end the thread; do nothing if it does not run."""
         running, self._running = self._running, None
-        atexit.unregister(self.stop)
         # In a forked child the thread does not exist, and the connections are the parent's.
         if running is not None and running[1].is_alive():
             running[0].end()

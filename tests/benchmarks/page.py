@@ -56,12 +56,8 @@ def mean(values: list[float]) -> float:
 ```
 
 The remaining sentences of this part are here for their length: they are ordinary prose, as a
-model writes it between two formulas, and they make the reply as long as it is said to be. A
-bootstrap draws with replacement from the sample, computes the statistic, and does so a thousand
-times; the spread of what it finds is an estimate of the standard error, and needs no formula.
-To know more, read on in the next part, which says the same in the same words.
-Nothing that is said here depends on what was said before, so a reader who is in a hurry may skip
-it; the figures at the end are about the page that shows these words, and not about the words.
+model writes it between two formulas. A bootstrap draws with replacement from the sample, computes
+the statistic, and does so a thousand times; the spread of it is an estimate of the standard error.
 """
 WATCH: Final = """
   const noted = window.noted = {
