@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Mapping
 from importlib.metadata import version as version_of
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import ProxyHandler, build_opener
@@ -32,28 +31,6 @@ SECONDS_TO_START: Final = 120.0
 
 if sys.platform == "win32":
     pytest.skip("Binder's steps are for Linux", allow_module_level=True)
-
-
-def lacking(what: str) -> None:
-    """Skip what cannot be done here, but not where `CI` is set."""
-    assert not os.environ.get("CI"), what
-    pytest.skip(what)
-
-
-def test_repo2docker_accepts_it() -> None:
-    """It makes a Dockerfile of it, with each of our steps."""
-    if find_spec("repo2docker") is None:
-        lacking("repo2docker is not installed")
-    command = [sys.executable, "-m", "repo2docker", "--no-build", "--debug", str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    for step in (
-        'pip install --no-cache-dir -r "binder/requirements.txt"',
-        "RUN ./binder/postBuild",
-        'ENV R2D_ENTRYPOINT="${REPO_DIR}/binder/start"',
-    ):
-        assert step in said
 
 
 def test_python_is_stated_and_packages_have_ranges() -> None:
