@@ -264,7 +264,7 @@ def test_without_its_kernel_a_notebook_shows_the_conversation(
     assert outputs.strip().startswith(SAID)
     book.reopen()
     saved.locator("strong", has_text="kept").last.wait_for()
-    assert saved.is_visible()
+    saved.wait_for()
     assert SAID in saved.inner_text()
 
     book.run(1)
