@@ -59,6 +59,7 @@ from chatmagic.protocol.wire import (
     Request,
     first_choice,
     json_documents,
+    plain_content,
 )
 from chatmagic.text import one_line
 
@@ -392,6 +393,9 @@ class ResponseReader:
             self._foreign = self._foreign or event.text
             return ""
         value = event.value
+        if isinstance(value, dict) and (content := plain_content(value, self._builder.model)):
+            self._complaint = None
+            return self._builder.append(content)
         if (body := _error_in(event)) is not None:
             raise self._error_in_reply(body)
         return "".join(map(self._item, value if isinstance(value, list) else [value]))
