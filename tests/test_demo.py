@@ -242,18 +242,6 @@ def test_a_server_that_will_not_end_is_killed(patience: float) -> None:
 
 
 @with_signals
-def test_signals_are_handled_as_before_afterwards() -> None:
-    """The handlers are put back."""
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    caught: list[int] = []
-    with demo.on_signals(lambda number, _: caught.append(number)):
-        os.kill(os.getpid(), signal.SIGTERM)
-        until(lambda: caught)
-    assert caught == [signal.SIGTERM]
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-
-
-@with_signals
 @pytest.mark.usefixtures("lab")
 def test_the_demo_starts_and_ends_everything(
     lessons: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

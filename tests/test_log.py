@@ -14,7 +14,7 @@ from log_records import records_of
 from project import files
 from shells import KEY
 
-from chatmagic._log import describe, log_swallowed, swallowed
+from chatmagic._log import describe, swallowed
 from chatmagic.errors import ChatError
 from chatmagic.session.events import Event
 from chatmagic.session.session import Session
@@ -77,16 +77,6 @@ def test_causes_in_a_circle_are_described_once() -> None:
     first, second = ValueError(), OSError()
     first.__cause__, second.__cause__ = second, first
     assert describe(first) == "Swallowed: builtins.ValueError from builtins.OSError"
-
-
-def test_nothing_is_described_that_nobody_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above debug level an exception is not looked at."""
-    monkeypatch.setattr("chatmagic._log.describe", lambda _: pytest.fail("described"))
-    logging.getLogger("chatmagic").setLevel(logging.INFO)
-    try:
-        log_swallowed(ValueError())
-    finally:
-        logging.getLogger("chatmagic").setLevel(logging.NOTSET)
 
 
 def test_without_a_logging_configuration_nothing_is_printed() -> None:

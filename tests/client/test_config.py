@@ -215,15 +215,6 @@ def test_a_wrong_key_file_is_told_without_its_content(
     assert resolve(environ, chosen=AWAY).key is None
 
 
-@pytest.mark.parametrize("path", ["sk-private", "~nobody-of-this-name/x", "\0"])
-def test_a_key_in_place_of_its_path_is_not_repeated(path: str) -> None:
-    """Whatever the variable holds, the error does not show it."""
-    with pytest.raises(InputError) as caught:
-        resolve({"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": path})
-    assert caught.value.message.startswith("The file that CHATMAGIC_API_KEY_FILE names cannot")
-    assert path not in str(caught.value)
-
-
 @pytest.mark.parametrize("mark", ["'", '"'])
 def test_a_key_in_quotation_marks_is_told_and_not_sent(mark: str, tmp_path: Path) -> None:
     """Some readers of a file of variables leave the marks around it; the key is not repeated."""

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 import pytest
-from exchanges import ANSWERS, BEGUN, FRAMES, KEY, SHORT, chain, rest, send
+from exchanges import ANSWERS, FRAMES, KEY, SHORT, chain, rest, send
 from loopback import (
     DONE,
     EVENTS,
@@ -23,22 +23,19 @@ from loopback import (
     answer,
     event,
     head,
-    once,
     playing,
     stream,
     wait_for,
 )
 from urllib3.util.wait import wait_for_read, wait_for_write
 
-from chatmagic.client import alarms, connections
-from chatmagic.client.alarms import Alarm
+from chatmagic.client import connections
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import (
     ChatError,
     ChatInterrupted,
-    CutOffError,
     RequestTimeoutError,
     ServiceError,
 )
@@ -95,58 +92,6 @@ def test_a_request_that_is_not_taken_in_is_the_first_byte_time_out(
         ):
             transport.send(b"x" * 40_000_000, stream=True, halt=Halt())
         over.set()
-
-
-@pytest.mark.parametrize(
-    ("begun", "which"),
-    [(b"", "first_byte"), (head(headers=FRAMES["chunked"]), "first_byte"), (BEGUN, "silence")],
-    ids=["no headers", "no body", "in the body"],
-)
-def test_a_time_out_names_itself(
-    connect: Callable[..., HttpTransport], begun: bytes, which: str
-) -> None:
-    """Which wait ran out stands in the message, and the connection is closed."""
-    has_come = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        has_come.set()
-        peer.send(begun)
-        assert peer.gone()
-
-    with Server(script) as server:
-        times = {"first_byte": PATIENCE, "silence": PATIENCE, which: SHORT}
-        with pytest.raises(RequestTimeoutError, match=which.replace("_", "-")) as caught:
-            rest(send(connect(server, **times)))
-        assert caught.value.which == which
-        wait_for(has_come)  # the time may be up before the server has read it
-        assert len(server.asked) == 1
-
-
-def test_no_clock_runs_on(
-    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The alarm of each time-out ends with the exchange; none counts the silence of a reply."""
-    after, asked = alarms.after, []
-
-    def noted(seconds: float, work: Callable[[], object]) -> Alarm:
-        asked.append(after(seconds, work))
-        return asked[-1]
-
-    monkeypatch.setattr(alarms, "after", noted)
-    with Server(once(ANSWERS["length"])) as server:
-        exchange = send(connect(server))
-        assert exchange.read()
-        assert not any(alarm.work for alarm in asked)
-        exchange.close(ended=True)
-        rest(send(connect(server, total=60)))
-        send(connect(server, total=60)).close(ended=False)
-    with Server(once(b"")) as server, pytest.raises(ServiceError):
-        send(connect(server, total=60))
-    with Server(once(head(headers={"Content-Length": "9"}))) as server, pytest.raises(CutOffError):
-        rest(send(connect(server, total=60)))
-    assert len(asked) > 4
-    assert not any(alarm.work for alarm in asked)
 
 
 WAYS: dict[Auth, bytes] = {

@@ -190,15 +190,6 @@ def test_a_damaged_file_is_not_overwritten(tmp_path: Path, content: bytes) -> No
     assert (kept.folder / FILE).read_bytes() == content
 
 
-def test_a_file_in_the_place_of_the_folder_cannot_be_written_to(tmp_path: Path) -> None:
-    """It holds no key either; nothing is said of who may read it."""
-    (tmp_path / "chatmagic").write_text("")
-    kept = KeyStore(tmp_path / "chatmagic")
-    assert kept.load(HERE) is None
-    with pytest.raises(InputError, match=r"keys\.json cannot be written: "):
-        kept.save(HERE, OLD, "private file")
-
-
 def test_a_file_that_cannot_be_written_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

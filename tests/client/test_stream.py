@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
 import re
 import threading
@@ -71,15 +70,6 @@ def test_fragments_are_handed_on_one_by_one() -> None:
         assert list(replying) == []
         assert replying.reply.text == "".join(words)
         assert replying.reply.state == "complete"
-
-
-def test_a_loop_that_was_left_can_go_on() -> None:
-    """A second loop over the same stream goes on where the first one stopped."""
-    with served(stream(*HELLO)) as (client, _), client.stream(ASK) as replying:
-        assert next(iter(replying)) == "Hel"
-        assert list(replying) == ["lo"]
-        assert list(replying) == []
-    assert replying.reply.state == "complete"
 
 
 def endless(gone: threading.Event) -> Callable[[Peer], None]:
@@ -204,24 +194,6 @@ def test_a_reply_is_read_for_what_it_is(
         assert server.accepted == 1
 
 
-def test_gzip_that_nobody_asked_for_is_read() -> None:
-    """A compressed stream and a compressed document are unpacked."""
-    for body in BODIES.values():
-        fields = {"Content-Encoding": "gzip"}
-        with served(answer(gzip.compress(body, mtime=0), headers=fields)) as (client, _):
-            assert ask(client, streaming=True).text == "Hello"
-
-
-def test_the_answers_own_date_and_origin() -> None:
-    """A reply says when it was written, and whether it came from the emulator."""
-    fields = {"Date": "Sun, 01 Mar 2026 12:00:00 GMT"}
-    with served(playing(document(WHOLE, headers=fields))) as (client, _):
-        reply = client.complete(ASK)
-    assert (reply.date, reply.origin) == (datetime(2026, 3, 1, 12, tzinfo=UTC), "live")
-    with served(document(WHOLE, headers={"Server": "chatmagic-emulator/1"})) as (client, _):
-        assert client.complete(ASK).origin == "emulator"
-
-
 def test_the_end_mark_ends_the_reply_at_once() -> None:
     """The reply is complete at the mark, without a line end and while the server stays."""
     gone: list[bool] = []
@@ -335,19 +307,6 @@ def test_an_error_inside_a_stream_cuts_the_reply_off(last: bytes, words: str) ->
     assert error.status == 200
     assert error.reply is not None
     assert (error.reply.text, error.reply.state) == ("Hello", "cut off")
-
-
-def test_the_title_of_a_page_is_found_wherever_it_comes() -> None:
-    """A page that comes in pieces is read on for its title, not judged by the first one."""
-    arrived = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers={**typed("text/html"), "Connection": "close"}), b"<!doctype html>")
-        arrived.wait(0.02)
-        peer.send(b"<title>Sign in</title>")
-
-    assert 'service: "Sign in" (HTTP 200)' in str(failure(script))
 
 
 def test_an_error_body_that_breaks_off_is_told_by_its_status() -> None:
@@ -557,16 +516,6 @@ def test_the_line_for_a_model_works_when_typed(bare: Shell) -> None:
         assert bare.machine("%chat hello").texts == ["Hello"]
 
 
-def test_a_key_in_the_query_is_added_to_what_is_there() -> None:
-    """A whole endpoint's own query stays as it is, before it."""
-    with Server(playing(document(WHOLE))) as server:
-        url = f"{server.origin}/x/chat/completions?api-version=2024-02-01"
-        with Client(url, KEY, auth="query") as client:
-            client.complete(ASK)
-        expected = f"/x/chat/completions?api-version=2024-02-01&api_key={KEY}"
-        assert server.asked[0].target == expected
-
-
 def test_an_address_that_holds_the_key_is_not_asked() -> None:
     """Its path would be in logs; the error does not repeat it."""
     with pytest.raises(InputError, match="the address holds your API key") as caught:
@@ -602,17 +551,6 @@ def test_credits_come_with_every_answer() -> None:
         with client.stream(ASK) as replying:
             assert client.credits.remaining == 70
             list(replying)
-
-
-def test_figures_in_a_body_count_before_those_of_the_headers() -> None:
-    """Of a rate limit that comes as a success."""
-    script = playing(document(WHOLE, headers=left(30)), document(LIMIT, headers=left(10)))
-    with served(script) as (client, _):
-        client.complete(ASK)
-        with pytest.raises(RateLimitError):
-            client.complete(ASK)
-        assert client.credits is not None
-        assert client.credits.remaining == 0
 
 
 def test_when_the_credits_came_is_known() -> None:

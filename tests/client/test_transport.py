@@ -14,10 +14,8 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
-import requests
 from exchanges import ANSWERS, BEGUN, FRAMES, KEY, chain, rest, send
 from loopback import (
     CHUNKS_END,
@@ -38,7 +36,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.transport import HttpExchange, HttpTransport
+from chatmagic.client.transport import HttpTransport
 from chatmagic.errors import (
     ChatInterrupted,
     ConnectError,
@@ -127,19 +125,6 @@ def test_gzip_in_one_piece_is_read_whole(connect: Callable[..., HttpTransport]) 
         assert rest(send(transport)) == text
         assert rest(send(transport)) == text
         assert server.accepted == 1
-
-
-def test_status_and_headers_are_given_as_sent(connect: Callable[..., HttpTransport]) -> None:
-    """Repeated headers stay apart and in order."""
-    raw = b"HTTP/1.1 418 Teapot\r\nX-A: 1\r\nX-B: 2\r\nX-A: 3\r\nContent-Length: 0\r\n\r\n"
-    with Server(playing(raw)) as server:
-        exchange = send(connect(server))
-        assert exchange.status == 418
-        assert [pair for pair in exchange.headers if pair[0] in ("X-A", "X-B")] in (
-            [("X-A", "1"), ("X-A", "3"), ("X-B", "2")],
-            [("X-A", "1"), ("X-B", "2"), ("X-A", "3")],
-        )
-        assert rest(exchange) == b""
 
 
 @pytest.mark.parametrize(
@@ -294,30 +279,6 @@ def test_a_server_that_goes_on_and_on_is_drained_of_little(
         arrived.set()
         exchange.close(ended=True)
     assert server.accepted == 1
-
-
-def test_a_server_that_drips_after_the_end_is_drained_of_little(
-    connect: Callable[..., HttpTransport],
-) -> None:
-    """However little comes at a time, for however long, the reply's end is not held up."""
-    gone = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=FRAMES["chunked"]), chunked(DONE), b"0\r\n")
-        pause = threading.Event()
-        with contextlib.suppress(ConnectionError):
-            for _ in range(20_000):
-                peer.send(b"X: y\r\n")
-                pause.wait(0.005)
-            pytest.fail("all of it was taken")
-        gone.set()
-
-    with Server(script) as server:
-        exchange = send(connect(server))
-        assert exchange.read() == DONE
-        exchange.close(ended=True)
-        wait_for(gone)
 
 
 def test_to_close_a_transport_closes_what_it_keeps(connect: Callable[..., HttpTransport]) -> None:
@@ -484,31 +445,6 @@ def test_an_interrupt_in_the_drain_closes_the_connection(
             exchange.close(ended=True)
         monkeypatch.undo()
         assert gone.get(timeout=PATIENCE)
-
-
-def test_an_interrupt_between_answer_and_exchange_closes_the_connection(
-    connect: Callable[..., HttpTransport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answer has begun, and nobody holds it yet."""
-    gone = queue.Queue[bool]()
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(HttpExchange, "__init__", interrupted)
-    held: list[requests.Response] = []
-    build = requests.adapters.HTTPAdapter.build_response
-
-    def holding(*given: Any) -> requests.Response:
-        held.append(build(*given))
-        return held[-1]
-
-    monkeypatch.setattr(requests.adapters.HTTPAdapter, "build_response", holding)
-    with Server(leaving(gone, BEGUN)) as server:
-        with pytest.raises(KeyboardInterrupt):
-            send(connect(server))
-        assert gone.get(timeout=PATIENCE)
-    held.pop().close()
 
 
 @pytest.mark.parametrize("is_plain", [True, False])

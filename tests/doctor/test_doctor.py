@@ -14,14 +14,13 @@ import pytest
 from logged import Emulator
 from loopback import (
     DONE,
-    PATIENCE,
     Server,
     answer,
     event,
     playing,
     stream,
 )
-from served import Played, left
+from served import left
 from shells import KEY, alone
 
 from chatmagic import _startup
@@ -64,21 +63,6 @@ def look(name: str, place: ShellEnvironment, **known: Any) -> list[Line]:
         list(doctor.address(examination))
     lines: list[Line] = list(getattr(doctor, name)(examination))
     return lines
-
-
-def test_each_line_is_shown_as_soon_as_it_is_known(
-    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While a connection is tried, what is above it can be read."""
-    shown: list[str] = []
-
-    def connect(*_: object) -> None:
-        raise ServiceError(f"{len(shown)} lines were shown.")
-
-    monkeypatch.setattr("chatmagic.client.transport.HttpTransport.connect", connect)
-    place.chosen = "http://127.0.0.1:9"
-    doctor.examine(place, Session(environment=place), WELL, shown.append)
-    assert "[!!] connection: 8 lines were shown." in shown
 
 
 def test_what_is_not_installed_is_said(
@@ -245,7 +229,6 @@ def test_without_a_question_the_clock_is_not_compared(place: ShellEnvironment) -
 
 
 COUNTED = [event(f"{number} ") for number in range(9)] + [event("", finish_reason="stop"), DONE]
-NOW = {"Date": "Sun, 01 Mar 2026 12:00:00 GMT"}
 
 
 def asked_by(session: Session) -> Answered:
@@ -270,16 +253,6 @@ def test_one_request_beside_the_conversation() -> None:
     assert seen.off > timedelta(days=1)
     assert [row.entry for row in session.ledger] == ["doctor", "doctor"]
     assert len(session.conversation) == 0
-
-
-def test_an_answer_of_a_transport_that_was_given() -> None:
-    """It tells no time."""
-    exchange = Played(200, *COUNTED)
-    exchange.headers = [("Content-Type", "text/event-stream")]
-    with Client(transport=exchange) as client:
-        seen = asked_by(Session(client))
-    assert (seen.fragments, seen.off) == (9, None)
-    assert 0 < seen.first <= seen.last < PATIENCE
 
 
 def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:

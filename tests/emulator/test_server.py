@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -14,8 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
@@ -111,19 +108,6 @@ def test_other_methods(connection: http.client.HTTPConnection, method: str) -> N
     assert not body if method == "HEAD" else json.loads(body)["error"] == "method_not_allowed"
 
 
-def test_real_clock(emulator: Emulator) -> None:
-    """Without a fixed clock the date is now, and the reset is ahead of it."""
-    emulator.settings = Settings()
-    before = datetime.now(UTC).replace(microsecond=0)
-    with contextlib.closing(connect(emulator)) as connection:
-        response = send(connection)
-        response.read()
-    date = parsedate_to_datetime(str(response.getheader("Date")))
-    reset = datetime.fromisoformat(str(response.getheader("X-RateLimit-Reset")))
-    assert before <= date <= datetime.now(UTC)
-    assert date < reset <= date + timedelta(days=1)
-
-
 def test_keep_alive(emulator: Emulator, connection: http.client.HTTPConnection) -> None:
     """Streams and replies share one connection, one after the other."""
     for stream in (True, False, True):
@@ -154,21 +138,6 @@ def test_a_client_that_does_not_read_holds_up_nobody(emulator: Emulator) -> None
     response.close()
     slow.close()
     assert ended(emulator.requests[0]) == "hung up"
-
-
-def test_a_fast_stream_leaves_others_their_turn(emulator: Emulator) -> None:
-    """A stream without pauses to a client that reads at once does not keep another waiting."""
-    fast = connect(emulator)
-    response = send(fast, "long 20000", stream=True)
-    reader = threading.Thread(target=response.read)
-    reader.start()
-    with contextlib.closing(connect(emulator)) as other:
-        for _ in range(3):
-            assert send(other).read()
-    outcome = emulator.requests[0].outcome
-    reader.join()
-    fast.close()
-    assert outcome == "open"
 
 
 def test_cut(emulator: Emulator) -> None:
@@ -263,20 +232,6 @@ def python(code: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
-def test_ctrl_c_ends_the_command() -> None:
-    """A real Ctrl-C ends a real process, with no traceback."""
-    code = "from chatmagic.emulator.server import *; serve(Settings())"
-    with python(code) as process:
-        assert process.stdout is not None
-        assert "not a real service" in process.stdout.readline()
-        while "Ctrl-C" not in process.stdout.readline():
-            pass
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
 
 
 def test_an_interpreter_ends_without_stop() -> None:

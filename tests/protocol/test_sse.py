@@ -235,18 +235,6 @@ def test_the_end_does_not_wait_for_its_line_end(pieces: list[bytes]) -> None:
     assert done == [([], at > 0) for at in range(len(pieces))]
 
 
-def test_a_line_end_over_two_pieces_is_one() -> None:
-    """A LF right after a CR belongs to it, even after an empty piece; a second one does not."""
-    decoder = Decoder()
-    assert decoder.feed(b"event: error\r") == []
-    assert decoder.feed(b"") == []
-    assert decoder.feed(b"\n") == []
-    assert decoder.feed(b"data: 1\r") == [Payload(1, "error")]
-    assert decoder.feed(b"event: error\r") == []
-    assert decoder.feed(b"\n\n") == []
-    assert decoder.feed(b"data: 1\n") == [Payload(1)]
-
-
 def test_where_lines_are_never_alike_none_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     """To look for what they share costs time for nothing; a single use begins the count anew."""
     asked: list[str] = []
@@ -266,16 +254,6 @@ def test_where_lines_are_never_alike_none_is_expected(monkeypatch: pytest.Monkey
     for line in lines:
         assert decoder.feed(line + line)[1] == "a"
     assert len(asked) == len(lines)
-
-
-def test_after_done_nothing_is_read() -> None:
-    """After the reply's end there are no events and no cut."""
-    decoder = Decoder()
-    assert decoder.feed(b'data: [DONE]\ndata: {"a') == []
-    assert decoder.done
-    assert decoder.feed(b"\ndata: 1\n") == []
-    assert decoder.end() == []
-    assert not decoder.cut
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,6 @@ from chatmagic.session.budget import Budget
 from chatmagic.session.ledger import KEPT, Figures, Ledger, LedgerRow, Meter, Reservation
 from chatmagic.session.session import Session
 
-SETTING = "%config ChatMagics.budget"
-
-
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 RESET = datetime(2026, 1, 2, tzinfo=UTC)
 CREDITS = 1_000
@@ -371,15 +368,6 @@ def test_what_was_refused_takes_a_turn_and_no_credits() -> None:
     assert account.counted == (9, 4)
     errors = [row.error for row in account.ledger]
     assert errors == [None, None, "RequestRejectedError", "ChatInterrupted"]
-
-
-def test_one_notice_comes_at_80_percent() -> None:
-    """Once, for each budget that is set."""
-    lines: list[str] = []
-    account = Account(kept("50", lines))
-    account.ask(16)
-    account.ledger.tell()
-    assert lines == ["42 of the budget of 50 credits are used; others may share the quota."]
 
 
 def test_a_notice_of_another_thread_waits() -> None:

@@ -35,8 +35,7 @@ from chatmagic.errors import (
     RateLimitError,
 )
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask
-from chatmagic.session.map import MapHandle, RowAsker
+from chatmagic.session.map import MapHandle
 from chatmagic.session.session import Session
 
 
@@ -334,24 +333,6 @@ def test_rows_that_are_read_as_they_are_needed(asking: Session) -> None:
         asking.map("{{ it }}", source)
     assert read == []
     assert [reply.text for reply in asking.map("{{ it }}", source, yes=True)] == ["A", "B", "C"]
-
-
-def test_nothing_is_kept_in_memory(asking: Session) -> None:
-    """The file has a line for each row, flat."""
-    path = asking.map("{{ it }}", iter("abc"), yes=True, keep=False, file="rows.jsonl")
-    assert path == Path.cwd() / "rows.jsonl"
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert sorted((line["row"], line["text"]) for line in lines) == [(0, "A"), (1, "B"), (2, "C")]
-
-
-def test_beside_the_notebook(asking: Session, service: RowService) -> None:
-    """A handle, with the same result; it says how many credits are left."""
-    service.credits = 1_009
-    handle = asking.map("{{ it }}", iter("cd"), yes=True, block=False, file="rows.jsonl")
-    assert [reply.text for reply in handle.result()] == ["C", "D"]
-    assert repr(handle) == (
-        "<map, not running: 2 rows answered, 0 failed, 1,007 credits left; rows.jsonl>"
-    )
 
 
 @pytest.mark.parametrize(
@@ -682,21 +663,3 @@ def test_a_person_sees_rows_and_credits(
             assert shown.err.rpartition("\r")[0].endswith(" ")
         else:
             assert shown.err == ""
-
-
-def asker(service: RowService, **options: Any) -> RowAsker:
-    """Give what asks a service in a session of its own."""
-    client = chatmagic.Client(transport=service)
-    session = Session(client)
-    parts = session.environment, session.ledger, session.clients
-    return RowAsker(*parts, Ask("{{ it }}", **options))
-
-
-def test_a_transport_of_the_users_own_is_shared() -> None:
-    """It is not closed by a thread that has ended."""
-    closed: list[bool] = []
-    service = RowService()
-    service.close = lambda: closed.append(True)  # type: ignore[method-assign]
-    with asker(service).connect():
-        pass
-    assert closed == []

@@ -19,7 +19,6 @@ from served import left
 from shells import FIXED, KEY
 from short_service import ShortService
 
-import chatmagic
 from chatmagic import _startup
 from chatmagic.archive import output
 from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup, Mode
@@ -615,31 +614,6 @@ def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) ->
         assert session.endpoint.base_url == other.url
 
 
-def test_a_given_client_is_kept(session: Session, emulator: Emulator) -> None:
-    """A session over a client asks with that client whatever the environment says."""
-    with chatmagic.Client(emulator.url, KEY, auth="x-api-key") as client:
-        own = Session(client)
-        assert own.ask("echo:a").text == "a"
-        assert own.credits == client.credits
-    assert emulator.requests[0].ways == ("x-api-key",)
-    assert len(session.conversation) == 0
-
-
-def test_the_environment_is_read_at_each_ask(
-    session: Session, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was set after the start counts, and what is unset is told in two lines."""
-    monkeypatch.delenv("CHATMAGIC_BASE_URL")
-    with pytest.raises(ConnectError) as caught:
-        session.ask("echo:a")
-    assert "CHATMAGIC_BASE_URL" in caught.value.message
-    assert caught.value.hint is not None
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", f"{emulator.url}/v1")
-    monkeypatch.setenv("CHATMAGIC_AUTH", "query")
-    assert session.ask("echo:b").text == "b"
-    assert emulator.requests[0].ways == ("query",)
-
-
 def test_a_new_connection_forgets_the_old_ones_credits(session: Session) -> None:
     """What another account had left is not shown for this one."""
     session.ask("echo:one")
@@ -685,15 +659,6 @@ def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(BudgetError, match="Nothing was sent"):
             session.models()
         assert len(server.asked) == 1
-
-
-def test_a_refused_list_took_nothing(session: Session, emulator: Emulator) -> None:
-    """The interface has no such path, and nor has the emulator."""
-    with pytest.raises(NotUnderstoodError, match="lists no models"):
-        session.models()
-    assert [(each.method, each.path) for each in emulator.requests] == [("GET", "/v1/models")]
-    assert [row.error for row in session.ledger] == ["NotUnderstoodError"]
-    assert session.ask("echo:a").text == "a"
 
 
 def test_a_replay_never_sends(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from commands import HERE, with_signals
@@ -109,14 +108,6 @@ def test_a_damaged_file(saved: SavedConversations, content: str) -> None:
     path.write_text(content)
     with pytest.raises(InputError, match=r"cannot be read: .* Nothing was sent"):
         saved.load(path)
-
-
-def test_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where none can be made, nothing is asked."""
-    (tmp_path / "chatmagic").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with pytest.raises(InputError, match=r"cannot be written: .* Nothing was sent"):
-        SavedConversations()
 
 
 def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> None:
@@ -422,33 +413,6 @@ def test_a_reply_ends_in_a_line_end(
     assert all(line[0] + line[-1] == "()" for line in lines)
 
 
-def test_nothing_more_is_written_into_a_broken_pipe(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The first write says so to the ask; what ends the view is quiet."""
-
-    class Broken:
-        writes = 0
-
-        def write(self, _: str) -> int:
-            self.writes += 1
-            raise BrokenPipeError
-
-        def flush(self) -> None:
-            pass
-
-    broken = Broken()
-    monkeypatch.setattr(sys, "stdout", broken)
-    view = ShellView()
-    for _ in range(2):
-        with pytest.raises(BrokenPipeError):
-            view.fragment("a")
-    view.failed()
-    view.ended(whole("a"))
-    assert broken.writes == 1
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize(("closed", "code", "told"), [((2,), 0, b""), ((1,), 3, b"closed")])
 def test_a_stream_that_is_closed(
     emulator: Emulator, tmp_path: Path, closed: tuple[int, ...], code: int, told: bytes
@@ -465,15 +429,3 @@ def test_a_stream_that_is_closed(
     assert out == (b"a\n" if code == 0 else b"")
     assert told in err
     assert len(emulator.requests) == (code == 0)
-
-
-def test_a_folder_of_ipython_that_cannot_be_made(
-    ask: Run, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is one line, and nothing is sent."""
-    refused = Mock(side_effect=PermissionError(13, "Permission denied", "/proc/.ipython"))
-    monkeypatch.setattr("chatmagic.jupyter.settings.get_ipython_dir", refused)
-    ran = ask("echo:a")
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "IPython's folder /proc/.ipython cannot be made: Permission denied." in ran.err
-    assert emulator.requests == []
