@@ -85,20 +85,6 @@ def test_what_a_fragment_costs_does_not_depend_on_the_history(
     assert max(abs(a - b) for a, b in zip(*sizes, strict=True)) < 50  # numbers grow longer
 
 
-def test_drawing_is_paced_by_the_length(
-    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first fragment is drawn at once; then nothing until the pause is over, or the reply."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 3600.0)
-    with closing(Hub(session, kernel, loop)) as pages:
-        page = View(pages)
-        heard = following(session, page, ["one ", "two ", "three"])
-    assert ["one" in one["html"] for one in heard if one.get("html")] == [True]
-    last, *others = [one for one in reversed(heard) if one["kind"] == "paint"]
-    assert (last["serial"], last["last"], others) == (1, True, [])
-    assert "one two three" in last["blocks"][0]
-
-
 def test_what_the_bridge_paints_is_not_told_twice(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,15 +121,6 @@ def test_a_reply_is_told_in_order(session: Session, page: View, service: Service
     assert only.entry == "panel"
 
 
-def test_a_cell_is_followed_and_named(session: Session, page: View) -> None:
-    """What a cell asks is told as it streams, with the cell's number, by every panel."""
-    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Listener(None))
-    ask = page.until("pending")
-    assert (ask["by"], ask["mine"], ask["prompt"]) == ("cell [3]", False, "why?")
-    (new,) = page.until("snapshot")["new"]
-    assert (new["by"], new["mine"]) == ("cell [3]", False)
-
-
 def test_the_next_cell_carries_the_panels_turn_and_says_so(
     session: Session, page: View, service: Service
 ) -> None:
@@ -151,7 +128,9 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
     page.asked("first")
     page.asked("second")
     session.run(Ask("third", owner="c" * 16, asker="cell [3]"), Listener(None))
-    page.until("pending", by="cell [3]")
+    assert page.until("pending", by="cell [3]")["mine"] is False
+    (new,) = page.until("snapshot", count=3)["new"]
+    assert (new["by"], new["mine"]) == ("cell [3]", False)
     assert service.bodies[-1] == ["first", "fine", "second", "fine", "third"]
     notes = [
         (message["by"], message["note"])
@@ -166,13 +145,20 @@ def test_the_next_cell_carries_the_panels_turn_and_says_so(
 
 
 def test_two_panels_agree(pages: Hub, page: View) -> None:
-    """What one asks both are told; answers to one view go to its page alone."""
+    """What one asks both are told, and a page that went away silences nobody.
+
+    Answers to one view go to its page alone.
+    """
     other = View(pages)
     over = page.asked("why?")
     assert other.until("snapshot")["new"] == over["new"]
     assert "offer" not in other.kinds
     page.sync()
     assert [one.get("view") for one in other.messages if one["kind"] == "snapshot"] == [None]
+    page.went = True
+    other.asked("and then?")
+    pages.leave(page.shown)
+    assert [entry["prompt"] for entry in other.log()] == ["why?", "and then?"]
 
 
 def test_views_that_open_late_show_what_the_first_one_shows(
@@ -187,15 +173,6 @@ def test_views_that_open_late_show_what_the_first_one_shows(
     shown = View(pages).log()
     assert [entry["prompt"] for entry in shown] == ["one", "cell"]
     assert page.log() == shown
-
-
-def test_a_page_that_went_away_silences_nobody(pages: Hub, page: View) -> None:
-    """The others are told on."""
-    page.went = True
-    other = View(pages)
-    other.asked("why?")
-    pages.leave(page.shown)
-    assert [entry["prompt"] for entry in other.log()] == ["why?"]
 
 
 def test_a_view_that_opens_in_the_middle_sees_what_came(
@@ -334,9 +311,6 @@ def test_a_page_is_told_in_the_context_in_which_it_spoke(pages: Hub) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        {},
-        {"kind": None},
-        {"kind": []},
         {"kind": "go", "live": "x"},
         {"kind": "go", "live": None},
         {"kind": "stop", "live": []},
@@ -442,6 +416,8 @@ def test_what_is_hostile_is_shown_and_acts_nowhere(page: View, service: Service)
     assert "\u202e" not in everything
     assert "\\u001b" not in everything
     assert new["prompt"].startswith("<script>")  # as text
+    page.asked(None, replaces=1)
+    assert service.bodies == [[HOSTILE], [HOSTILE]]  # letter for letter
 
 
 def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: View) -> None:
@@ -476,20 +452,6 @@ def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View)
     later = dict(page.sync(count=70)["entries"])
     now = {id: version for id, version in more["entries"] if later.get(id) == version}
     assert list(now) == list(range(31, 40))  # those behind it are stale
-
-
-def test_a_turn_that_is_stale_has_another_version(page: View) -> None:
-    """And is sent again, with the reason."""
-    page.asked("one")
-    page.asked("two")
-    over = page.asked("one, edited", replaces=1)
-    assert [id for id, _ in over["entries"]] == [3, 2]
-    edited, stale = over["new"]
-    assert (edited["prompt"], edited["notes"]) == ("one, edited", [])
-    assert (stale["prompt"], stale["notes"]) == (
-        "two",
-        ["stale, because a question of the panel was asked again"],
-    )
 
 
 def test_another_order_is_shown(session: Session, page: View) -> None:
@@ -529,26 +491,20 @@ def test_a_turn_that_comes_while_pages_are_told_is_told_next(
 
 
 def test_under_a_turn_stand_its_tokens_and_no_credits(page: View, service: Service) -> None:
-    """The gauge above the log tells the credits, once."""
+    """The gauge above the log tells the credits, once, and the requests left in their window."""
     usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
     choice = {"message": {"role": "assistant", "content": "fine"}, "finish_reason": "stop"}
     whole = {"model": "m", "choices": [choice], "usage": usage}
-    service.reply = lambda peer: peer.send(document(whole, headers=LIMITS))
+    left = {"limit": "100", "remaining": "93", "reset": "30s"}
+    headers = {f"x-ratelimit-{name}-requests": value for name, value in left.items()} | LIMITS
+    service.reply = lambda peer: peer.send(document(whole, headers=headers))
     over = page.asked("why?")
     (new,) = over["new"]
     assert new["reply"]["tokens"] == "3 + 5 tokens"
     assert over["credits"]["words"] == "9 of 10 credits left"
+    assert over["credits"]["requests"] == "93 of 100 requests left in this window"
+    assert over["credits"]["until"] == "2026-01-01T12:00:30Z"
     assert "credits" not in json.dumps(new)
-
-
-def test_requests_left_are_told_beside_the_credits(page: View, service: Service) -> None:
-    """With the end of their window, after which they say nothing."""
-    left = {"limit": "100", "remaining": "93", "reset": "30s"}
-    headers = {f"x-ratelimit-{name}-requests": value for name, value in left.items()} | LIMITS
-    service.reply = lambda peer: peer.send(stream(event("fine"), DONE, headers=headers))
-    credits = page.asked("why?")["credits"]
-    assert credits["requests"] == "93 of 100 requests left in this window"
-    assert credits["until"] == "2026-01-01T12:00:30Z"
 
 
 def test_a_kernel_that_cannot_say_its_state_still_has_a_panel(
@@ -606,7 +562,7 @@ def test_the_newest_asides_are_kept(
 
 
 def test_what_was_taken_back_is_never_sent(page: View, service: Service) -> None:
-    """An offer that the page does not take up is dropped; go after stop does nothing."""
+    """An offer that the page does not take up is dropped; go after stop or go does nothing."""
     page.say("ask", text="why?", nonce="1", replaces=None)
     key = page.until("offer")["live"]
     page.say("stop", live=key)
@@ -614,38 +570,34 @@ def test_what_was_taken_back_is_never_sent(page: View, service: Service) -> None
     page.say("go", live=key)
     page.say("ask", text="left alone", nonce="2", replaces=None)
     left = page.until("offer", nonce="2")["live"]
-    page.asked("this one")
-    assert page.until("snapshot", live=left)["ended"]["prompt"] == "left alone"
-    assert service.bodies == [["this one"]]
-
-
-@pytest.mark.parametrize(
-    ("text", "replaces", "why"),
-    [
-        (" \n", None, "empty"),
-        (None, None, "empty"),
-        ("x", 99, "no longer the panel's"),
-        (None, 99, "no longer the panel's"),
-    ],
-)
-def test_a_prompt_that_cannot_be_sent_is_refused(
-    page: View, service: Service, text: str | None, replaces: int | None, why: str
-) -> None:
-    """It says why, to the page that asked, and nothing is sent."""
-    page.say("ask", nonce="1", text=text, replaces=replaces)
-    assert why in page.until("refused", nonce="1")["words"]
-    assert service.bodies == []
-
-
-def test_go_said_twice_sends_once(page: View, service: Service) -> None:
-    """Two views may both hear an offer, and a message may come twice."""
-    page.say("ask", text="why?", nonce="1", replaces=None)
-    key = page.until("offer")["live"]
+    page.say("ask", text="this one", nonce="3", replaces=None)
+    key = page.until("offer", nonce="3")["live"]
     page.say("go", live=key)
     page.say("go", live=key)
     page.until("snapshot", live=key)
+    assert page.until("snapshot", live=left)["ended"]["prompt"] == "left alone"
     page.asked("next")
-    assert [one[-1] for one in service.bodies] == ["why?", "next"]
+    assert [one[-1] for one in service.bodies] == ["this one", "next"]
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"text": " \n", "replaces": None}, "empty"),
+        ({"text": None, "replaces": None}, "empty"),
+        ({"text": "x", "replaces": 99}, "no longer the panel's"),
+        ({"text": None, "replaces": 99}, "no longer the panel's"),
+        ({"text": "of a cell", "replaces": 1}, "no longer the panel's"),
+    ],
+)
+def test_a_prompt_that_cannot_be_sent_is_refused(
+    session: Session, page: View, service: Service, said: dict[str, Any], why: str
+) -> None:
+    """It says why, to the page that asked, and nothing is sent."""
+    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Listener(None))
+    page.say("ask", nonce="1", **said)
+    assert why in page.until("refused", nonce="1")["words"]
+    assert service.bodies == [["why?"]]
 
 
 def test_one_question_of_the_panel_at_a_time(page: View, service: Service) -> None:
@@ -711,13 +663,6 @@ def test_a_turn_is_asked_again_in_its_place(session: Session, page: View, servic
     assert [one.prompt for one in session.conversation] == ["one", "two"]
     page.say("step", step="redo")
     assert "edited" in page.until("notice")["words"]
-
-
-def test_asked_again_a_prompt_is_sent_letter_for_letter(page: View, service: Service) -> None:
-    """Also one with characters that its page shows otherwise."""
-    page.asked(HOSTILE)
-    page.asked(None, replaces=1)
-    assert service.bodies == [[HOSTILE], [HOSTILE]]
 
 
 def test_a_turn_below_json_asks_for_prose(session: Session, page: View, service: Service) -> None:
@@ -790,13 +735,6 @@ def test_what_is_no_json_is_told_in_the_panel(session: Session, page: View) -> N
     turn, aside = page.log()
     assert "No JSON at line 1, column 1." in turn["reply"]["html"]
     assert aside["problem"]["what"] == words
-
-
-def test_a_cells_turn_is_not_the_panels_to_ask_again(session: Session, page: View) -> None:
-    """The cell owns it; run the cell again."""
-    session.run(Ask("why?", owner="c" * 16, entry="cell", asker="cell [3]"), Listener(None))
-    page.say("ask", text="other", nonce="1", replaces=1)
-    assert "no longer the panel's" in page.until("refused")["words"]
 
 
 def test_turns_become_cells_that_take_them_over(
@@ -886,9 +824,14 @@ def test_the_magic_shows_a_widget_and_an_output_that_is_saved(shell: Shell) -> N
 
 
 def test_the_state_follows_the_cells(shell: Shell, widgets: Widgets) -> None:
-    """Another service, another setting: a panel says what is in force, before the next question."""
+    """Another service, another setting: a panel says what is in force, before the next question.
+
+    What the widget shares with the page holds neither conversation nor key, and names its modules
+    so that no registry has code for them.
+    """
     shell.page("%chat_panel", "P")
     (widget,) = widgets.having("draft")
+    assert (widget.state["protocol"], widget.state["_view_module"][0]) == (PROTOCOL, "_")
     view = View(Wire(widget))
     assert view.sync()["standing"]["state"] == "live"
     shell.do("%chat_connect emulator")
@@ -897,6 +840,10 @@ def test_the_state_follows_the_cells(shell: Shell, widgets: Widgets) -> None:
     assert ["Set for every question", "temperature = 0.5."] in view.until("snapshot")["standing"][
         "rows"
     ]
+    before = len(repr(widget.state))
+    shell.page("%%chat\necho:" + "word " * 100, "A")
+    assert len(repr(widget.state)) == before
+    assert "sk-panel-0d1c" not in repr(widget.state)
 
 
 def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(
@@ -917,22 +864,3 @@ def test_a_panel_shown_again_keeps_its_draft_and_ends_the_old_one(
     shell.page("%%chat\necho:hello", "A")
     View(Wire(new)).sync()
     assert view.messages == []
-
-
-def test_the_history_is_no_trait(shell: Shell, widgets: Widgets) -> None:
-    """What is synchronised with the page does not grow with the conversation."""
-    shell.page("%chat_panel", "P")
-    (widget,) = widgets.having("draft")
-    before = len(repr(widget.state))
-    shell.page("%%chat\necho:" + "word " * 100, "A")
-    assert len(repr(widget.state)) == before
-    assert "sk-panel-0d1c" not in repr(widget.state)
-
-
-def test_no_registry_has_code_for_the_widget(shell: Shell, widgets: Widgets) -> None:
-    """A page without the labextension may look there for its module; this name nobody can take."""
-    shell.page("%chat_panel", "P")
-    (widget,) = widgets.having("draft")
-    for part in ("model", "view"):
-        assert widget.state[f"_{part}_module"].startswith("_")
-    assert widget.state["protocol"] == PROTOCOL
