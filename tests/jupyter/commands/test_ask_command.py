@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from importlib import import_module
-from typing import Any
 
 import pytest
 from logged import Emulator
 from shells import FIXED, Shell, asked, bodies
 
 from chatmagic.conversation import template
-from chatmagic.conversation.record import check_seal
 from chatmagic.conversation.request_facts import ASKED_OF_AN_ERROR
 from chatmagic.errors import (
     GOES_ON,
-    ChatInterrupted,
     CutOffError,
     InputError,
 )
@@ -108,26 +104,22 @@ def test_a_model_for_one_question(
     assert turn.record.parameters == {"model": "small"}
 
 
-def test_no_credits_leaves_their_line_out(shell: Shell) -> None:
-    """In a page, for a machine and in a terminal; for the one that takes it back it is there."""
-    shell.do("%config ChatMagics.no_credits = True")
-    page, machine = shell.page("%%chat\necho:a", "one"), shell.machine("%%chat\necho:a")
-    assert page.outputs[0]["data"] == machine.outputs[0]["data"]
-    assert "credits" not in machine.html + shell.do("%%chat\necho:a").printed
-    assert "credits" in shell.machine("%%chat --credits\necho:a").html
-
-
 @pytest.mark.parametrize(
     ("trait", "flag"),
-    [("no_history", "--history"), ("no_stream", "--stream"), ("raw", "--no-raw")],
+    [
+        ("no_history", "--history"),
+        ("no_stream", "--stream"),
+        ("raw", "--no-raw"),
+        ("no_credits", "--credits"),
+    ],
 )
 def test_a_configured_switch_is_taken_back(
     shell: Shell, emulator: Emulator, trait: str, flag: str
 ) -> None:
     """A switch holds for every ask, and not for the one that takes it back."""
     shell.do(f"%config ChatMagics.{trait} = True\nx = 'value'")
-    shell.machine("%%chat\necho:{{ x }}")
-    shell.machine(f"%%chat {flag}\necho:{{{{ x }}}}")
+    shown = [shell.machine(f"%%chat {each}\necho:{{{{ x }}}}").html for each in ("", flag)]
+    assert ["credits" in html for html in shown] == [trait != "no_credits", True]
     (first, second) = bodies(emulator)
     assert (first["stream"], second["stream"]) == (trait != "no_stream", True)
     assert len(current_session().conversation) == (1 if trait == "no_history" else 2)
@@ -247,31 +239,6 @@ def test_other_braces_are_sent_with_a_line(
     assert len(emulator.requests) == 1
 
 
-def test_the_last_state_is_the_same_for_all(shell: Shell) -> None:
-    """A page's last state is what a machine is shown once, data and metadata."""
-    shell.do("%config ChatMagics.no_history = True")
-    code = "%chat show me everything in markdown"
-    (once,) = shell.machine(code).messages
-    live = shell.page(code, "cell")
-    (last,) = live.outputs
-    first = live.messages[0]
-    assert once["kind"] == "display"
-    assert "Waiting" in first["data"]["text/html"]
-    assert "text/plain" not in first["data"]
-    assert once["data"]["text/plain"] == last["data"]["text/plain"]
-    # Credits go on, and a cell that is known has its hash in the record.
-    left_before, left_after = "99 of 100", "98 of 100"
-    assert once["data"]["text/html"].replace(left_before, left_after) == last["data"]["text/html"]
-    old, new = once["metadata"]["chatmagic"], dict(last["metadata"]["chatmagic"])
-    assert len(new.pop("owner")) == 16
-    assert check_seal(once["metadata"]["chatmagic"], once["data"]) == "sealed"
-    assert check_seal(last["metadata"]["chatmagic"], last["data"]) == "sealed"
-    for name in ("credits", "took", "seal"):
-        old.pop(name, None)
-        new.pop(name)
-    assert old == new
-
-
 def test_streaming_is_configured(shell: Shell) -> None:
     """``ChatMagics.stream`` overrules what is known of the front end."""
     shell.do("%config ChatMagics.stream = 'off'")
@@ -281,18 +248,6 @@ def test_streaming_is_configured(shell: Shell) -> None:
     assert "\rb\n" in shell.page("%chat echo:b", "two").printed
     shell.do("%config ChatMagics.stream = 'updates'")
     assert shell.machine("%chat echo:c").messages[-1]["kind"] == "update"
-
-
-def test_a_terminal_is_printed_to(shell: Shell) -> None:
-    """A person without a page reads the text and the credits, and there is no display."""
-    ran = shell.do("%chat echo:\x1b[31mred\x1b[0m?")
-    assert "\x1b" not in ran.printed
-    assert "red" in ran.printed
-    assert "99 of 100 credits left" in ran.printed
-    assert ran.messages == []
-    shell.do("%chat -q -o r echo:\x1b[31mred")
-    assert "\x1b[31mred" not in shell.do("r").printed
-    assert shell["r"].text == "\x1b[31mred"
 
 
 def test_a_loop_belongs_together(shell: Shell, emulator: Emulator) -> None:
@@ -321,32 +276,6 @@ def test_a_reply_that_is_cut_off(shell: Shell, emulator: Emulator, person: bool)
     (turn,) = current_session().conversation
     assert turn.state == "cut off"
     assert "cut off" in shell.do("%chat_history").texts[0]
-
-
-def test_an_interrupt(shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop keeps what came, marked; the cell ends in one line and the next one goes on."""
-    display = import_module("chatmagic.jupyter.views")
-    plain = display.Live.fragment
-
-    def stopped(self: Any, text: str) -> None:
-        plain(self, text)
-        if text.startswith("two"):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(display.Live, "fragment", stopped)
-    # A reply that has come whole by then could not be stopped any more.
-    emulator.settings = replace(FIXED, fault="hold", fault_after=2)
-    ran = shell.fails("%%chat -o part\necho:one two three four", cell="cell")
-    assert isinstance(ran.error, ChatInterrupted)
-    assert isinstance(ran.error, KeyboardInterrupt)
-    assert ran.error.hint == GOES_ON
-    assert ran.texts == ["one two "]
-    assert "Interrupted" in ran.html
-    assert ran.records[0]["state"] == "interrupted"
-    assert shell["part"].state == "interrupted"
-    emulator.settings = FIXED
-    shell.page("%chat echo:next", "other")
-    assert asked(emulator)[-1] == ["echo:one two three four", "one two ", "echo:next"]
 
 
 def test_a_failure_leaves_nothing_behind(shell: Shell, emulator: Emulator) -> None:
@@ -568,6 +497,8 @@ def test_cells_with_a_label_or_a_tag_go_in_front(shell: Shell, emulator: Emulato
     """A label stands in the source, a tag comes from the page; those above before those below."""
     load = "#| label: load\n#| echo: false\nprint('rows')"
     shell.machine(load)
+    assert "The prompt is empty." in shell.fails("%%chat --above 1\n").traceback[0]
+    assert emulator.requests == []
     shell.machine("y = 2")
     shell.do("z = 3", tags=["plots", 5])
     shell.machine("%chat --tag load how many?")
@@ -595,14 +526,6 @@ def test_what_is_not_there_fails_before_sending(
     shell.page("%chat_credits", "a")
     ran = shell.fails(f"%%chat {line}\n{{{{ 1 / 0 }}}}", cell="b")
     assert ran.traceback[0] == f"InputError: {message} Nothing was sent."
-    assert emulator.requests == []
-
-
-def test_cells_do_not_make_a_question(shell: Shell, emulator: Emulator) -> None:
-    """What goes in front is no prompt by itself."""
-    shell.do("x = 1")
-    ran = shell.fails("%%chat --above 1\n")
-    assert ran.traceback == ["InputError: The prompt is empty. Nothing was sent."]
     assert emulator.requests == []
 
 

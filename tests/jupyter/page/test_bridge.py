@@ -27,7 +27,7 @@ from chatmagic.jupyter.page import bridge as module
 from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.bridge import Bridge, Painting
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn, ReplyUnderWay
-from chatmagic.jupyter.page.messages import ID, PROTOCOL, URGENT, Known, Paint, Settled
+from chatmagic.jupyter.page.messages import URGENT, Known, Paint, Settled
 from chatmagic.models import Reply
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
@@ -148,21 +148,30 @@ def prompts() -> list[str]:
 
 
 def test_history_says_which_order_is_in_force(front: Front) -> None:
-    """As run, before a page has said its cells."""
+    """As run, before a page has said its cells; and the notebooks, where two have one kernel."""
     front.ask("a")
     front.ask("b")
     as_run, as_on_page = "in the order of the first run", "in the order of the cells in the page"
     assert as_run in front.shell.page("%chat_history", "h").texts[0]
-    front.say("bah", opened=True)
+    front.say("bah", opened=True, name="x.ipynb")
     shown = front.shell.page("%chat_history", "h").texts[0]
     assert as_on_page in shown
     assert shown.index("1. echo:b") < shown.index("2. echo:a")
     # A console of the same kernel is on no page.
     assert as_run in front.shell.page("%chat_history", "console").texts[0]
+    assert "ipynb" not in shown
+    front.ask("z")
+    for code in ("%chat_history", "%chat_history all"):
+        shown = front.shell.page(code, "h").texts[0]
+        assert "(of x.ipynb;" in shown
+        assert "(of another notebook;" in shown
 
 
 def test_stale_cells_are_told_to_the_page(front: Front) -> None:
-    """At every change, of the order too, by the page's own identities; once each."""
+    """At every change, of the order too, by the page's own identities; once each.
+
+    The cell that made some stale says which, and about what they take, until they are asked again.
+    """
     for name in "abc":
         front.ask(name)
     front.say("abc", opened=True)
@@ -175,29 +184,13 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     front.say("abc")
     front.ask("b")
     front.hears({"kind": "marks", "notebook": "n", "marks": {"c": stale("cell [5] was run again")}})
+    below = {"b": {"words": f"1 turn below is stale: about 1 credit, {BY_LATELY}", "cells": ["c"]}}
+    front.hears({"kind": "below", "notebook": "n", "below": below})
     front.sent.clear()
     front.ask("c")
     front.hears({"kind": "marks", "notebook": "n", "marks": {}})
-    assert len([message for message in front.sent if message["kind"] == "marks"]) == 1
-
-
-def test_a_cell_says_what_it_made_stale(front: Front) -> None:
-    """How many turns, about what they take, and which cells; until they are asked again."""
-    for name in "abc":
-        front.ask(name)
-    front.say("abc", opened=True)
-    front.ask("a")
-    words = f"2 turns below are stale: about 2 credits, by what requests took lately; {OTHERS}."
-    front.hears(
-        {"kind": "below", "notebook": "n", "below": {"a": {"words": words, "cells": ["b", "c"]}}}
-    )
-    front.ask("b")
-    words = f"1 turn below is stale: about 1 credit, by what requests took lately; {OTHERS}."
-    front.hears(
-        {"kind": "below", "notebook": "n", "below": {"a": {"words": words, "cells": ["c"]}}}
-    )
-    front.ask("c")
     front.hears({"kind": "below", "notebook": "n", "below": {}})
+    assert len([message for message in front.sent if message["kind"] == "marks"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -313,16 +306,6 @@ def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     front.hears({"kind": "marks", "notebook": "n", "marks": {"r": back}})
 
 
-def test_the_page_is_told_whether_to_tag_cells(front: Front) -> None:
-    """When the bridge opens, and whenever that is set."""
-    front.shell.do("%config ChatMagics.keep_output = True")
-    front.ask("a")
-    assert front.state["keep_output"] is True
-    front.shell.do("%config ChatMagics.keep_output = False")
-    settle(front.shell.kernel.page.drawing)
-    assert front.state["keep_output"] is False
-
-
 def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: Emulator) -> None:
     """Each once, not per fragment; of the first reply, too."""
     front.ask("a", "%%chat\necho:one two three")
@@ -356,19 +339,6 @@ def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None
     front.ask("a", "%chat --no-history echo:a")
     front.say("abcd", a=owner_of("a"), b=owner_of("b"), c=owner_of("c"), d=owner_of("d"))
     front.hears({"kind": "marks", "notebook": "n", "marks": {"b": module.OLDER}})
-
-
-def test_history_names_the_notebooks(front: Front) -> None:
-    """Where two have one kernel, and where there is one only, it names none."""
-    front.ask("a")
-    front.say("ah", opened=True, name="x.ipynb")
-    assert "ipynb" not in front.shell.page("%chat_history", "h").texts[0]
-    front.ask("b")
-    shown = front.shell.page("%chat_history", "h").texts[0]
-    assert "(of x.ipynb;" in shown
-    assert "(of another notebook;" in shown
-    assert "1. You (of x.ipynb;" in front.shell.page("%chat_history 1", "h").texts[0]
-    assert "2. You (of another notebook;" in front.shell.page("%chat_history all", "h").texts[0]
 
 
 def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
@@ -420,21 +390,15 @@ def test_a_bridge_that_cannot_open_keeps_no_reply(
     assert front.shell.kernel.page.bridge is None
 
 
-def test_a_page_knows_the_bridges_comm(front: Front) -> None:
-    """By its id, which has the protocol; it opens once, with the kernel's state."""
-    for name in "ab":
-        front.ask(name)
-    (opened,) = front.comms
-    assert opened.comm_id.startswith(ID)
-    assert f".{PROTOCOL}." in ID
-    assert opened.opened_with["kind"] == "state"
-    front.comm.say({"kind": "hello", "protocol": 7, "version": "7.8"})
-    assert front.bridge.page_version == (7, "7.8")
-
-
 def test_a_front_end_that_closes_the_comm_closes_it_for_itself(front: Front) -> None:
-    """One without our script does so; the kernel goes on listening to the others."""
+    """One without our script does so; the kernel goes on listening to the others.
+
+    What it cannot read it leaves out.
+    """
     front.ask("a")
+    front.comm.say({"kind": "cells"})
+    front.comm.say(None)
+    assert front.bridge.pages.reports == ()
     manager = comm.get_comm_manager()
     manager.comm_close(None, "", {"content": {"comm_id": front.comm.comm_id, "data": {}}})
     assert manager.get_comm(front.comm.comm_id) is front.comm
@@ -486,14 +450,6 @@ def settle(drawing: DrawingLoop) -> None:
     assert done.wait(PATIENCE)
 
 
-def test_what_cannot_be_read_changes_nothing(front: Front) -> None:
-    """A message of another form is left out, and so is what cannot be sent."""
-    front.ask("a")
-    front.comm.say({"kind": "cells"})
-    front.comm.say(None)
-    assert front.bridge.pages.reports == ()
-
-
 def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
     """The bridge goes on, and says the next thing to the pages that are there then."""
     front.ask("a")
@@ -523,16 +479,6 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     front.shell.do("%load_ext chatmagic")
     front.ask("b")
     assert front.bridge is not bridge
-
-
-def test_two_merged_cells_are_told_of_where_nobody_watches(front: Front, service: Emulator) -> None:
-    """In one line of the error, as the live output says it; a person's error needs none."""
-    service.settings = Settings(fault="error", fault_after=-1)
-    merged = "%%chat\necho:one\n%%chat\necho:two"
-    line = "a line with %%chat is sent as text"
-    assert line in front.shell.fails(merged, person=False).traceback[1]
-    assert line not in "".join(front.shell.fails(merged, cell="a").traceback)
-    assert line not in "".join(front.shell.fails("%%chat\nalone", person=False).traceback)
 
 
 class Page:
@@ -586,23 +532,6 @@ def report(*, opened: bool, owner: str | None = None) -> PageReport:
 def page() -> Page:
     """The pages."""
     return Page()
-
-
-def drawn_anew(page: Page, serial: int, blocks: list[str]) -> dict[str, Any]:
-    """Return the message of all that is shown."""
-    kind = {"kind": "paint", "live": page.reply.ask.live}
-    return {**kind, "serial": serial, "keep": 0, "blocks": blocks}
-
-
-def test_all_of_it_is_told_to_a_page_that_comes(page: Page) -> None:
-    """And then what is new."""
-    assert page.told("One.\n\n") == []
-    page.painting.greet(paints=True)
-    assert page.sent == [drawn_anew(page, 0, ["<p>One.</p>\n"])]
-    (more,) = page.told("Two **bold**")
-    assert (more["keep"], len(more["blocks"])) == (1, 1)
-    page.painting.greet(paints=False)  # it has said so itself
-    assert page.told("?")[0]["keep"] == 1
 
 
 def test_a_page_may_have_the_script_and_be_unable_to_say_so(page: Page) -> None:
