@@ -245,22 +245,6 @@ def test_what_fails_unsent_fails_the_cell_itself(
     assert len(emulator.requests) == 2
 
 
-def test_a_failure_fails_the_next_question_once(shell: Shell, emulator: Emulator) -> None:
-    """Its own cell says why there is no reply; the next one fails unsent and names it."""
-    shell.page("%%chat\necho:a", "a")
-    emulator.settings = replace(FIXED, fault="error", fault_after=-1)
-    shell.page(ASK, "b")
-    ended(shell)
-    emulator.settings = FIXED
-    (_, why) = outputs(shell)
-    error = shell.fails("%%chat\necho:c", cell="c").error
-    assert isinstance(error, ChatError)
-    assert error.message.startswith("Nothing was sent, as cell [3] failed in the background: ")
-    assert why["data"]["text/plain"].startswith(error.message.partition("background: ")[2])
-    shell.page("%%chat\necho:c", "c")
-    assert asked(emulator)[2:] == [["echo:a", "a", "echo:c"]]
-
-
 def test_a_part_is_kept_and_the_cell_itself_may_ask_again(shell: Shell, emulator: Emulator) -> None:
     """What came is shown and kept, marked; run again, its own cell is told nothing."""
     emulator.settings = replace(FIXED, fault="cut", fault_after=1)

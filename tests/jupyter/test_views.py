@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from IPython.display import DisplayHandle
-from logged import Emulator
-from shells import KEY, Page, Shell, alone, left
+from shells import Page, Shell, alone, left
 
 from chatmagic._json import digest
 from chatmagic.archive import output
@@ -336,18 +335,6 @@ def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(
         for message in page.messages
         if "$" in message["data"]["text/html"]
     )
-
-
-def test_a_reply_of_the_cell_that_loads_displays_itself(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, emulator: Emulator
-) -> None:
-    """In Python, too, from the first use on, and not from the next cell."""
-    with alone(monkeypatch, tmp_path):
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-        shell = Shell(extension=False)
-        ran = shell.do("%load_ext chatmagic\nimport chatmagic\nchatmagic.ask('echo:one *two*')")
-    assert ran.printed.strip() == "Out[1]: one *two*"
 
 
 def test_nothing_is_left_to_display(shell: Shell) -> None:

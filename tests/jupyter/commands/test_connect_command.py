@@ -24,7 +24,6 @@ from chatmagic.errors import (
     ConnectError,
     InputError,
 )
-from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.jupyter.commands.connect import CONNECT
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.session.current import current_session
@@ -301,14 +300,6 @@ def test_a_page_of_another_version(shell: Shell, protocol: int, words: str) -> N
     assert line(said, "front end").startswith(f"{words} front end: ")
     assert "the page has chatmagic 7.8" in line(said, "front end")
     assert (f"pip install chatmagic=={__version__}" in said) == (words == "[!!]")
-
-
-def test_a_terminal_of_a_host(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a terminal, whatever its environment tells."""
-    monkeypatch.setenv("VSCODE_PID", "1")
-    monkeypatch.setattr("chatmagic.jupyter.commands.connect.running", lambda _: Execution())
-    said = shell.do("%chat_connect --check").printed
-    assert line(said, "front end").startswith("[ok] front end: a console or a terminal: ")
 
 
 def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,8 +184,8 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     front.say("abc")
     front.ask("b")
     front.hears({"kind": "marks", "notebook": "n", "marks": {"c": stale("cell [5] was run again")}})
-    below = {"b": {"words": f"1 turn below is stale: about 1 credit, {BY_LATELY}", "cells": ["c"]}}
-    front.hears({"kind": "below", "notebook": "n", "below": below})
+    made = {"b": {"words": f"1 turn below is stale: about 1 credit, {BY_LATELY}", "cells": ["c"]}}
+    front.hears({"kind": "below", "notebook": "n", "below": made})
     front.sent.clear()
     front.ask("c")
     front.hears({"kind": "marks", "notebook": "n", "marks": {}})
