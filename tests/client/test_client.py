@@ -6,20 +6,16 @@ from typing import Any
 
 import pytest
 from loopback import (
-    DONE,
     Peer,
     Server,
     answer,
     document,
-    event,
     playing,
-    stream,
 )
 from served import ASK, HELLO, KEY, WHOLE, Played, ask, left, served
 
 import chatmagic
 from chatmagic.client.client import Client
-from chatmagic.client.transport import HttpExchange
 from chatmagic.errors import (
     AuthenticationError,
     ChatError,
@@ -103,27 +99,6 @@ def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPat
             client.complete(ASK)
     assert server.asked[0].headers["x-api-key"] == KEY
     assert server.asked[0].target == "/v1/chat/completions"
-
-
-def test_errors_and_replies_share_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that was read to its end is finished, and leaves the connection to the next ask."""
-    finished: list[HttpExchange] = []
-    close = HttpExchange.close
-
-    def counted(exchange: HttpExchange, *, ended: bool) -> None:
-        finished.extend([exchange] * ended)
-        close(exchange, ended=ended)
-
-    monkeypatch.setattr(HttpExchange, "close", counted)
-    errors = [document({"error": "e", "message": "m"}, status) for status in ("500 A", "429 B")]
-    answers = [*errors, document({}, "404 C"), stream(event("hi"), DONE)]
-    with served(playing(*answers)) as (client, server):
-        for _ in answers[:-1]:
-            with pytest.raises(ChatError):
-                ask(client, streaming=True)
-        assert ask(client, streaming=True).text == "hi"
-        assert (len(server.asked), server.accepted) == (len(answers), 1)
-    assert len(finished) == len(answers)
 
 
 def test_a_transport_of_ones_own_is_asked_in_place_of_http(

@@ -491,13 +491,6 @@ def test_a_wrong_file(own: Path, content: str, words: str) -> None:
     assert config.first_address([("http://127.0.0.1:1", "test")]).server is None
 
 
-def test_a_file_that_cannot_be_read(own: Path) -> None:
-    """A folder in its place is named, too."""
-    own.mkdir()
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        config.known_servers()
-
-
 class Replaying(GivenEnvironment):
     """A kernel with an emulator, which replays."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import logging
 import re
 import ssl
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from typing import Final
 
 import pytest
 import trustme
-from log_records import records_of
 from loopback import PATIENCE, Peer, Server, answer, document, once, playing, serving
 
 from chatmagic.client import network_errors
@@ -211,22 +209,6 @@ def test_a_proxy_that_wants_a_password_says_so(monkeypatch: pytest.MonkeyPatch) 
                 error = failing(f"{scheme}://chat.invalid")
             assert "requires a name and a password" in error.message
             assert "a name and a password: http://NAME:" in str(error.hint)
-
-
-def test_what_an_error_was_made_from_is_logged_by_its_type(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """What the libraries raised can be diagnosed; neither key, prompt nor message is logged."""
-    caplog.set_level(logging.DEBUG, "chatmagic")
-    with Server(playing(WHOLE)) as server:
-        origin = server.origin
-    error = failing(origin)
-    assert isinstance(error, ConnectError)
-    (record,) = records_of(caplog, "chatmagic")
-    assert "ConnectionRefusedError" in record.getMessage()
-    assert "urllib3" in record.getMessage()
-    for hidden in (KEY, "Hello?", origin, "refused"):
-        assert hidden not in record.getMessage()
 
 
 VARIABLES: Final = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")

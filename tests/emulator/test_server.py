@@ -108,14 +108,6 @@ def test_other_methods(connection: http.client.HTTPConnection, method: str) -> N
     assert not body if method == "HEAD" else json.loads(body)["error"] == "method_not_allowed"
 
 
-def test_keep_alive(emulator: Emulator, connection: http.client.HTTPConnection) -> None:
-    """Streams and replies share one connection, one after the other."""
-    for stream in (True, False, True):
-        send(connection, stream=stream).read()
-    assert len({received.port for received in emulator.requests}) == 1
-    assert [ended(received) for received in emulator.requests] == ["complete"] * 3
-
-
 def test_a_client_that_hangs_up_is_sent_no_more(emulator: Emulator) -> None:
     """When the client closes, the stream stops, however long it would have been."""
     emulator.settings = Settings(delay=0.01)

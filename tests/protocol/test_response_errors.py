@@ -392,9 +392,6 @@ def test_no_json_makes_it_fail(value: object) -> None:
     assert read_error(body.decode()) is None or isinstance(told(200, body), ChatError)
 
 
-KEY = Secret("key-7d1f-throw-away")
-
-
 @pytest.mark.parametrize(
     ("body", "content_type", "text"),
     [

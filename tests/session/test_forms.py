@@ -244,19 +244,6 @@ def test_a_schema_given_as_an_object_has_a_name() -> None:
     ]  # fmt: skip
 
 
-def test_an_error_that_cannot_be_told_is_named() -> None:
-    """A user's own error may be anything."""
-
-    class OddError(Exception):
-        """An error whose list of errors is empty."""
-
-        def errors(self) -> list[Any]:
-            """Give none."""
-            return []
-
-    assert problem(OddError()) == "OddError"
-
-
 def test_without_pydantic_a_type_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing is sent."""
     monkeypatch.setitem(sys.modules, "pydantic", None)
