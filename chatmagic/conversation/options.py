@@ -462,6 +462,13 @@ def _value(option: Option, flag: str, word: str | None) -> object:
         ) from None
 
 
+_IN_BODY: Final = re.compile(
+    "(?:top|min)_[pk]|seed|stop|user|logprobs|logit_bias|(?:frequency|presence)_penalty|"
+    "reasoning_effort|response_format"
+)
+"""Fields of a request that other clients have as options, and ``extra_body`` alone sets here."""
+
+
 def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     """Return the error for a flag that does not exist, with the nearest one or its setting."""
     typed = flag.casefold()
@@ -469,6 +476,11 @@ def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     setting = typed.removeprefix("--").replace("-", "_")
     if typed in {"--system", "--system-prompt"}:
         words, hint = "", "%%chat_instructions gives instructions to the questions below it."
+    elif typed in {"--image", "--file", "--attach", "--audio"}:
+        words, hint = "", "Text alone is sent, as the service's interface has it."
+    elif _IN_BODY.fullmatch(setting):
+        words = ""
+        hint = f'%config ChatMagics.extra_body = {{"{setting}": VALUE}} sends it with each request.'
     elif setting in settings:
         words, hint = f": {setting} is a setting", f"%config ChatMagics.{setting} = VALUE sets it."
     else:

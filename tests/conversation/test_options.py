@@ -206,11 +206,21 @@ def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
     assert error.hint == "A prompt that begins with a dash goes after --; %chat? shows the options."
 
 
-def test_an_option_of_another_client_leads_to_what_does_it_here() -> None:
-    """Where a command does."""
-    error = refusal("--system x")
-    assert error.message == "--system is not an option. Nothing was sent."
-    assert error.hint == "%%chat_instructions gives instructions to the questions below it."
+@pytest.mark.parametrize(
+    ("line", "way"),
+    [
+        ("--system x", "%%chat_instructions gives instructions"),
+        ("--top-p 0.9 x", '%config ChatMagics.extra_body = {"top_p": VALUE} sends it'),
+        ("--Seed=3 x", '{"seed": VALUE}'),
+        ("--image a.png x", "Text alone is sent"),
+    ],
+)
+def test_an_option_of_another_client_leads_to_what_does_it_here(line: str, way: str) -> None:
+    """Or says why nothing does."""
+    error = refusal(line)
+    option = line.replace("=", " ").split()[0]
+    assert error.message == f"{option} is not an option. Nothing was sent."
+    assert way in (error.hint or "")
 
 
 def test_what_is_a_setting_is_told_to_be_one() -> None:
