@@ -133,8 +133,6 @@ def test_a_reply_is_beautiful_in_both_themes(lab: Open, service: Emulator) -> No
     service.settings = Settings(credits=3)
     book.run(2)
     book.run(3)
-    boxes = [bar.bounding_box() for bar in book.page.locator(".chatmagic svg rect").all()]
-    assert [box is not None and box["height"] > 1 for box in boxes] == [True]
     shades = []
     for theme in (LIGHT, DARK):
         book.front.theme(theme)
