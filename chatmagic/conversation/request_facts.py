@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
@@ -20,7 +21,6 @@ from chatmagic._json import (
     sparse_field,
     word_of,
 )
-from chatmagic.conversation.schema_text import Schema
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 from chatmagic.text import numbered, without_lone_surrogates
@@ -76,6 +76,35 @@ def correction(*typed: str) -> str:
     """
     wanted = "\n".join(filter(None, typed))
     return f"{ASKED_OF_AN_ERROR} I wanted: {wanted}" if wanted.strip() else ASKED_OF_AN_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Schema that the JSON of a reply has to have.
+
+    Args:
+        name: as the asker names it.
+        text: what a model is told of it.
+        read: makes of a JSON value what the asker gets; raises any error for another form.
+    """
+
+    name: str
+    text: str
+    read: Callable[[Any], Any] = field(compare=False)
+
+    @classmethod
+    def of_document(
+        cls, document: Mapping[str, Any], name: str, read: Callable[[Any], Any]
+    ) -> Self:
+        """Return a schema that is told to a model as JSON schema.
+
+        Args:
+            document: the JSON schema.
+            name: as the asker names it.
+            read: as :class:`Schema` has it.
+        """
+        text = json.dumps(document, ensure_ascii=False, indent=2)
+        return cls(name, f"{name}: a value of this JSON schema\n\n{text}", read)
 
 
 @dataclass(frozen=True, slots=True)

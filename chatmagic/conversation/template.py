@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from chatmagic._log import log_swallowed
-from chatmagic.conversation.request_facts import Format, Value
-from chatmagic.conversation.schema_text import Schema
+from chatmagic.conversation.request_facts import Format, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import InputError
 from chatmagic.text import fenced, one_line, without_memory_addresses

@@ -9,9 +9,8 @@ from typing import Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
-from chatmagic.conversation import schema_text, template
-from chatmagic.conversation.request_facts import Format, Parameters, Value
-from chatmagic.conversation.schema_text import Schema
+from chatmagic.conversation import template
+from chatmagic.conversation.request_facts import Format, Parameters, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
 from chatmagic.models import Reply
@@ -173,7 +172,7 @@ def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
             raise error
         return item
 
-    return Schema(name, schema_text.whole_text(document, name), read)
+    return Schema.of_document(document, name, read)
 
 
 def _references(value: object) -> Iterator[str]:
@@ -204,4 +203,4 @@ def _from_type(value: Any, name: str) -> Schema:
         # From JSON, which a strict type reads otherwise than Python's values.
         return validate(json.dumps(item), strict=strict)
 
-    return Schema(name, schema_text.type_text(document, name), read)
+    return Schema.of_document(document, name, read)

@@ -19,11 +19,6 @@ class City(BaseModel):
     size: Literal["small", "large"]
     people: int | None = Field(None, ge=0)
 """
-TEXT = """\
-City: object with these fields
-- "name", required: string. in Spanish
-- "size", required: one of "small", "large"
-- "people": integer (at least 0) or null"""
 CELLS = [
     ("load", "%load_ext chatmagic"),
     ("setup", SETUP),
@@ -62,6 +57,8 @@ def test_a_notebook_with_a_schema_sends_the_same_each_time(
     assert bodies[0] == bodies[2]
     assert bodies[1] == bodies[3] == []
     first, prose, more = (body["messages"][-1]["content"] for body in bodies[0])
-    assert first.endswith(f'{TEXT}\n\necho:{{"name": "Lima", "size": "large"}}')
+    assert first.endswith('}\n\necho:{"name": "Lima", "size": "large"}')
     assert prose.endswith("holds no longer.\n\necho:It is large: {x} large.")
-    assert TEXT in more
+    told = first.rpartition("\n\n")[0]
+    assert '"description": "in Spanish"' in told
+    assert more.startswith(told)

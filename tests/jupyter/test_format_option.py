@@ -25,14 +25,7 @@ class Person:
     role: Literal["author", "reader"] = "reader"
 """
 JSON_ALONE = "Reply with one JSON value alone, without a code fence and without other words."
-OF_PERSON = f"""{JSON_ALONE} It is of the type Person:
-
-Person: object with these fields
-- "name", required: string. the full name
-- "age": integer or null
-- "role": one of "author", "reader"
-
-"""
+OF_PERSON = f"{JSON_ALONE} It is of the type Person:\n\nPerson: a value of this JSON schema\n\n"
 
 
 def test_json_is_parsed_shown_as_a_tree_and_put_into_a_variable(
@@ -56,10 +49,14 @@ def test_json_is_parsed_shown_as_a_tree_and_put_into_a_variable(
 
 
 def test_a_schema_checks_the_reply_and_gives_an_instance(shell: Shell, emulator: Emulator) -> None:
-    """A schema asks for JSON by itself, and is told in words of ours."""
+    """A schema asks for JSON by itself, and is told as JSON schema."""
     shell.do(PERSON)
     ran = shell.machine('%%chat --schema Person -o p\necho:{"name": "Ada", "age": 36}')
-    assert asked(emulator) == [[f'{OF_PERSON}echo:{{"name": "Ada", "age": 36}}']]
+    words, _, question = asked(emulator)[0][0].rpartition("\n\n")
+    assert question == 'echo:{"name": "Ada", "age": 36}'
+    document = json.loads(words.removeprefix(OF_PERSON))
+    assert document["properties"]["name"]["description"] == "the full name"
+    assert document["required"] == ["name"]
     assert repr(shell["p"]) == "Person(name='Ada', age=36, role='reader')"
     assert ran.records[0]["parameters"] == {"format": "json", "schema": "Person"}
     assert "json · as Person" in ran.html
