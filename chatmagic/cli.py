@@ -120,13 +120,13 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     """Add an option; where it is not given, its setting holds."""
     form: dict[str, Any] = {"default": argparse.SUPPRESS, "dest": option.dest}
     text = option.help.replace("%", "%%")
-    if (convert := option.convert) is not None:
+    if (kind := option.kind) is not None:
 
         def read(word: str) -> object:
             try:
-                return convert(word)
+                return kind.convert(word)
             except ValueError:
-                raise argparse.ArgumentTypeError(f"it takes {option.takes}") from None
+                raise argparse.ArgumentTypeError(f"it takes {kind.words}") from None
 
         parser.add_argument(*option.flags, type=read, metavar=option.metavar, help=text, **form)
         return

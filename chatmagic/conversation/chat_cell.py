@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from chatmagic.conversation import options
-from chatmagic.conversation.options import COMMENT, OPTIONS, ParsedLine
+from chatmagic.conversation.options import COMMENT, ParsedLine
 from chatmagic.conversation.request_facts import correction
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
@@ -57,22 +57,16 @@ class MagicCall:
         """Whether it puts a question of its own."""
         return self.name in {"chat", "chat_fix"}
 
-    def parsed(self, configured: Mapping[str, Any] | None = None) -> ParsedLine | None:
+    def parsed(self, recorded: Mapping[str, Any] | None = None) -> ParsedLine | None:
         """Return the options and the question as typed; ``None`` where it asks nothing.
 
         Args:
-            configured: the fields that a question has where no option sets them.
+            recorded: the fields of the question that was asked, which may have been configured.
         """
         if options.is_only_help(self.line, self.body):
             return None
-        defaults = {
-            option.trait: (value is option.on) if option.convert is None else value
-            for option in OPTIONS
-            if option.trait is not None
-            if (value := (configured or {}).get(option.dest)) is not None
-        }
         try:
-            parsed = options.parse_line(self.line, defaults)
+            parsed = options.parse_line(self.line, recorded=recorded or {})
         except InputError:
             return None
         fixes = self.name == "chat_fix"

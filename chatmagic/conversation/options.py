@@ -9,19 +9,20 @@ and no escapes: a word is what stands between white space. An option's value is 
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
 from chatmagic._json import exact_count, exact_number, word_of
 from chatmagic.conversation.request_facts import (
     A_NAME,
-    Above,
     Format,
     Parameters,
     cells_above,
@@ -53,34 +54,62 @@ _ALIKE: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """Kind of the values that an option takes.
+
+    Args:
+        convert: reads a value, or raises :exc:`ValueError`.
+        words: what a value is, for messages.
+        suggested: the values that Tab offers.
+    """
+
+    convert: Callable[[str], object]
+    words: str
+    suggested: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """Option of a command's line.
 
     Args:
-        flags: as typed, the short one first.
+        spelling: its flags, the short one first, then the name of its value: a ``FILE`` is
+            completed by the names of files, a ``NAME`` by those of the namespace, a ``MODEL`` by
+            those that were listed, a ``THREAD`` by those of the threads; a name in lower case
+            is the value.
         help: what it does, in a few words.
-        opposite: the flag that takes a configured switch back for one cell.
-        convert: reads its value, or raises :exc:`ValueError`; ``None`` for a switch.
-        metavar: its value's name in the help.
-        takes: what its value is, for messages.
-        suggested: the values that Tab offers; a ``FILE`` is completed by the names of files, a
-            ``NAME`` by those of the namespace, a ``MODEL`` by those that were listed, a
-            ``THREAD`` by those of the threads.
+        kind: the kind of its value; ``None`` for a switch, and where its command reads the value.
+        configurable: whether a ``ChatMagics`` trait gives its default; a switch then has an
+            opposite, which takes the trait back for one cell.
         in_shell: whether ``chatmagic ask`` has it, where there are no cells and no names.
-        configurable: whether a ``ChatMagics`` trait gives its default.
         field: the field of :class:`ParsedLine` that it sets, where that has not its long name.
     """
 
-    flags: tuple[str, ...]
+    spelling: str
     help: str
-    opposite: str | None = None
-    convert: Callable[[str], object] | None = None
-    metavar: str | None = None
-    takes: str = ""
-    suggested: tuple[str, ...] = ()
-    in_shell: bool = False
-    configurable: bool = True
+    kind: Kind | None = None
+    configurable: bool = False
+    in_shell: bool = True
     field: str = ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Its flags, the short one first."""
+        return tuple(word.rstrip(",") for word in self.spelling.split() if word[0] == "-")
+
+    @property
+    def metavar(self) -> str | None:
+        """The name of its value in the help; ``None`` for a switch."""
+        word = self.spelling.split()[-1]
+        return None if word[0] == "-" else word
+
+    @property
+    def opposite(self) -> str | None:
+        """The flag that takes a configured switch back; ``None`` for any other option."""
+        if self.metavar or not self.configurable:
+            return None
+        name = self.flags[-1].removeprefix("--")
+        return f"--no-{name}" if self.on else f"--{name.removeprefix('no-')}"
 
     @property
     def dest(self) -> str:
@@ -99,10 +128,9 @@ class Option:
         return not self.flags[-1].startswith("--no-")
 
     @property
-    def spelling(self) -> str:
-        """The flags with their argument, as the help shows them."""
-        shown = ", ".join(self.flags)
-        return shown if self.metavar is None else f"{shown} {self.metavar}"
+    def default(self) -> object:
+        """The value of its field where nothing sets it."""
+        return getattr(_UNSET, self.dest, None if self.metavar else not self.on)
 
 
 def _name(word: str) -> str:
@@ -113,128 +141,78 @@ def _name(word: str) -> str:
     return name
 
 
-def _above(word: str) -> int | Above:
-    return cells_above(int(word) if word.isdigit() else word)
-
-
 def _names(words: str) -> str:
     return ".".join(_name(word) for word in words.split("."))
 
 
-OPTIONS: Final[tuple[Option, ...]] = (
+_NUMBER: Final = Kind(
+    lambda word: exact_number(float(word)), "a finite number", ("0", "0.2", "0.7", "1")
+)
+_TOKENS: Final = Kind(int, "a whole number", ("100", "500", "2000"))
+_TURNS: Final = Kind(
+    lambda word: exact_count(int(word)), "a whole number, 0 or more", ("0", "1", "2", "4", "8")
+)
+_CELLS: Final = Kind(
+    lambda word: cells_above(int(word) if word.isdigit() else word),
+    f"{_TURNS.words}, or new or all",
+    ("new", "all", "0", "1", "2", "3"),
+)
+_FORMAT: Final = Kind(word_of(Format), f"one of {', '.join(get_args(Format))}", get_args(Format))
+_MODEL: Final = Kind(model_name, "the name of a model")
+_THREAD: Final = Kind(thread_name, A_NAME)
+_LABEL: Final = Kind(str, "the label or tag of a cell")
+_SCHEMA: Final = Kind(_names, "the name of a variable")
+_OUTPUT: Final = Kind(_name, _SCHEMA.words)
+
+OPTIONS: Final = (
+    Option("-t, --temperature NUMBER", "sampling temperature", _NUMBER, configurable=True),
+    Option("-n, --max-tokens N", "upper limit on the generated tokens", _TOKENS, configurable=True),
+    Option("-m, --model MODEL", "ask this model, for one question", _MODEL, in_shell=False),
+    Option("--last N", "send only the newest N turns before this one", _TURNS, configurable=True),
+    Option("--thread THREAD", "ask in the thread of this name", _THREAD),
+    Option("--hide", "leave this turn out of later requests"),
+    Option("--no-history", "send the prompt alone and keep nothing of it", configurable=True),
+    Option("--no-stream", "ask for the reply in one piece", configurable=True),
     Option(
-        ("-t", "--temperature"),
-        "sampling temperature",
-        convert=lambda word: exact_number(float(word)),
-        metavar="NUMBER",
-        takes="a finite number",
-        suggested=("0", "0.2", "0.7", "1"),
-        in_shell=True,
-    ),
-    Option(
-        ("-n", "--max-tokens"),
-        "upper limit on the generated tokens",
-        convert=int,
-        metavar="N",
-        takes="a whole number",
-        suggested=("100", "500", "2000"),
-        in_shell=True,
-    ),
-    Option(
-        ("-m", "--model"),
-        "ask this model, for one question",
-        convert=model_name,
-        metavar="MODEL",
-        takes="the name of a model",
-        configurable=False,
-    ),
-    Option(
-        ("--last",),
-        "send only the newest N turns before this one",
-        convert=lambda word: exact_count(int(word)),
-        metavar="N",
-        takes="a whole number, 0 or more",
-        suggested=("0", "1", "2", "4", "8"),
-        in_shell=True,
-    ),
-    Option(
-        ("--thread",),
-        "ask in the thread of this name",
-        convert=thread_name,
-        metavar="THREAD",
-        takes=A_NAME,
-        configurable=False,
-        in_shell=True,
-    ),
-    Option(("--hide",), "leave this turn out of later requests", in_shell=True, configurable=False),
-    Option(
-        ("--no-history",),
-        "send the prompt alone and keep nothing of it",
-        "--history",
-        in_shell=True,
-    ),
-    Option(("--no-stream",), "ask for the reply in one piece", "--stream", in_shell=True),
-    Option(
-        ("--format",),
+        "--format FORM",
         f"form of the reply: {', '.join(get_args(Format))}",
-        convert=word_of(Format),
-        metavar="FORM",
-        takes=f"one of {', '.join(get_args(Format))}",
-        suggested=get_args(Format),
-        in_shell=True,
+        _FORMAT,
+        configurable=True,
     ),
     Option(
-        ("--schema",),
+        "--schema NAME",
         "ask for JSON by the schema NAME, and check the reply",
-        convert=_names,
-        metavar="NAME",
-        takes="the name of a variable",
-        configurable=False,
+        _SCHEMA,
+        in_shell=False,
     ),
     Option(
-        ("-o", "--output"),
+        "-o, --output NAME",
         "put the reply into the variable NAME; of JSON, its value",
-        convert=_name,
-        metavar="NAME",
-        takes="the name of a variable",
-        configurable=False,
+        _OUTPUT,
+        in_shell=False,
     ),
     Option(
-        ("--above",),
+        "--above N",
         "send the N nearest cells above along; or new, or all",
-        convert=_above,
-        metavar="N",
-        takes="a whole number, 0 or more, or new or all",
-        suggested=("new", "all", "0", "1", "2", "3"),
+        _CELLS,
+        configurable=True,
+        in_shell=False,
     ),
     Option(
-        ("--tag",),
-        "send the cells along that have this label or tag",
-        convert=str,
-        metavar="LABEL",
-        takes="the label or tag of a cell",
-        configurable=False,
+        "--tag LABEL", "send the cells along that have this label or tag", _LABEL, in_shell=False
     ),
+    Option("--error", "send the last error of a cell along", in_shell=False, field="with_error"),
+    Option("--raw", "send {{ }} as typed", configurable=True, in_shell=False),
+    Option("-q, --quiet", "do not show the reply", configurable=True, in_shell=False),
     Option(
-        ("--error",), "send the last error of a cell along", field="with_error", configurable=False
-    ),
-    Option(("--raw",), "send {{ }} as typed", "--no-raw"),
-    Option(("-q", "--quiet"), "do not show the reply", "--no-quiet"),
-    Option(
-        ("--no-credits",),
+        "--no-credits",
         "show no credits under the reply",
-        "--credits",
-        in_shell=True,
+        configurable=True,
         field="credit_line",
     ),
-    Option(("--background",), "let the cell end while the reply still comes", configurable=False),
-    Option(
-        ("--allow-secrets",),
-        "send it although it holds a secret",
-        configurable=False,
-        in_shell=True,
-    ),
-    Option(("--dry",), "show the request and send nothing", in_shell=True, configurable=False),
+    Option("--background", "let the cell end while the reply still comes", in_shell=False),
+    Option("--allow-secrets", "send it although it holds a secret"),
+    Option("--dry", "show the request and send nothing"),
 )
 """The options, in the order in which the help shows them."""
 
@@ -260,11 +238,9 @@ def typed_options(parameters: Parameters) -> list[str]:
     """
     words = []
     for option in OPTIONS:
-        value = getattr(parameters, option.dest, None)
-        if option.convert is not None and value != getattr(_UNSET, option.dest, None):
-            words.append(f"{option.flags[0]} {value}")
-        elif option.convert is None and value is option.on:
-            words.append(option.flags[0])
+        value = getattr(parameters, option.dest, option.default)
+        if value != option.default:
+            words.append(f"{option.flags[0]} {value}" if option.kind else option.flags[0])
     return words
 
 
@@ -337,13 +313,16 @@ class ParsedLine(Parameters):
     prompt: str
 
 
-def parse_line(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
+def parse_line(
+    line: str, settings: Mapping[str, Any] = _NOTHING, recorded: Mapping[str, Any] = _NOTHING
+) -> ParsedLine:
     """Read the line of ``%chat`` or ``%%chat``.
 
     Args:
         line: what stands after the magic's name.
-        defaults: the configured values by trait name (``no_history``, …); what is missing
+        settings: the configured values by trait name (``no_history``, …); what is missing
             has the built-in default.
+        recorded: the fields of a question that was asked, which count before the settings.
 
     Returns:
         The options and the prompt, without the white space before and after it.
@@ -351,21 +330,16 @@ def parse_line(line: str, defaults: Mapping[str, Any] = _NOTHING) -> ParsedLine:
     Raises:
         InputError: an option does not exist, or its value is missing or wrong.
     """
-    fields: dict[str, Any] = {option.dest: _default(option, defaults) for option in OPTIONS}
+    fields: dict[str, Any] = {
+        option.dest: _default(option, settings, recorded) for option in OPTIONS
+    }
     prompt = line.strip()
-    while _is_like_an_option(word := _first(prompt)[0]):
-        prompt = _first(prompt)[1]
-        if word == "--":
-            break
-        flag, value = _flag(word)
-        option = BY_FLAG.get(flag)
-        if option is None:
-            raise _unknown(flag, defaults)
-        if option.convert is not None and value is None:
-            following, behind = _first(prompt)
-            if following and not _is_like_an_option(following):
-                value, prompt = following, behind
-        fields[option.dest] = _value(option, flag, value)
+    for flag, option, value, rest in _typed(prompt):
+        prompt = rest
+        if option is not None:
+            fields[option.dest] = _value(option, flag, value)
+        elif flag != "--":
+            raise _unknown(flag, settings)
     return ParsedLine(**fields, prompt=prompt)
 
 
@@ -390,20 +364,34 @@ def line_end(line: str) -> LineEnd:
     Args:
         line: what stands after the magic's name, up to the cursor.
     """
-    words = line.split()
-    last = words.pop() if line[-1:].strip() else ""
-    option = None
-    for word in words:
-        is_value = option is not None and not _is_like_an_option(word)
-        if not is_value and (word == "--" or not _is_like_an_option(word)):
-            return LineEnd(last, in_prompt=True)
-        option = None if is_value else _waiting(*_flag(word))
+    last = line.rsplit(maxsplit=1)[-1] if line[-1:].strip() else ""
+    before = line.removesuffix(last).strip()
+    typed = [("", None, None, before), *_typed(before)]
+    flag, option, value, prompt = typed[-1]
+    if prompt or flag == "--":
+        return LineEnd(last, in_prompt=True)
     if last == "-" or _is_like_an_option(last):
-        flag, value = _flag(last)
-        option = BY_FLAG.get(flag)
-        has_value = value is not None and option is not None and option.convert is not None
-        return LineEnd(value or "", option) if has_value else LineEnd(last)
-    return LineEnd(last, option, in_prompt=bool(last) and option is None)
+        _, option, value = _flag(last)
+        takes_it = value is not None and option is not None and option.kind is not None
+        return LineEnd(value or "", option) if takes_it else LineEnd(last)
+    if option is None or option.kind is None or value is not None:
+        return LineEnd(last, in_prompt=bool(last))
+    return LineEnd(last, option)
+
+
+def _typed(line: str) -> Iterator[tuple[str, Option | None, str | None, str]]:
+    """Yield each flag of a line with its option, its value, and what stands behind them.
+
+    A ``--``, which ends the options, is yielded, too.
+    """
+    flag, (word, rest) = "", _first(line)
+    while flag != "--" and _is_like_an_option(word):
+        flag, option, value = _flag(word)
+        following, behind = _first(rest)
+        if option and option.kind and value is None and not _is_like_an_option(following):
+            value, rest = following or None, behind
+        yield flag, option, value, rest
+        word, rest = _first(rest)
 
 
 def _first(text: str) -> tuple[str, str]:
@@ -417,25 +405,21 @@ def _is_like_an_option(word: str) -> bool:
     return word.startswith("-") and (word == "--" or (letter.isascii() and letter.isalpha()))
 
 
-def _waiting(flag: str, value: str | None) -> Option | None:
-    """Return the option that takes the next word as its value, if it does."""
-    option = BY_FLAG.get(flag)
-    return option if value is None and option is not None and option.convert is not None else None
-
-
-def _default(option: Option, defaults: Mapping[str, Any]) -> object:
-    value = None if option.trait is None else defaults.get(option.trait)
-    if option.convert is None:
+def _default(option: Option, settings: Mapping[str, Any], recorded: Mapping[str, Any]) -> object:
+    if option.configurable and option.dest in recorded:
+        return recorded[option.dest]
+    value = None if option.trait is None else settings.get(option.trait)
+    if option.kind is None:
         return bool(value) is option.on
-    return getattr(_UNSET, option.dest, None) if value is None else value
+    return option.default if value is None else value
 
 
-def _flag(word: str) -> tuple[str, str | None]:
-    """Return the flag of a word, and the value that is attached to it."""
+def _flag(word: str) -> tuple[str, Option | None, str | None]:
+    """Return the flag of a word, its option, and the value that is attached to it."""
     flag, equals, value = word.partition("=")
     if flag not in BY_FLAG and word[:2] in BY_FLAG:
-        return word[:2], word[2:]
-    return flag, value if equals else None
+        flag, equals, value = word[:2], "=", word[2:]
+    return flag, BY_FLAG.get(flag), value if equals else None
 
 
 def _value(option: Option, flag: str, word: str | None) -> object:
@@ -445,21 +429,16 @@ def _value(option: Option, flag: str, word: str | None) -> object:
         InputError: it takes another value, or none.
     """
     name = "/".join(option.flags)
-    if option.convert is None:
-        is_opposite = flag == option.opposite
+    if option.kind is None:
         if word is not None:
-            shown = flag if is_opposite else name
+            shown = flag if flag == option.opposite else name
             raise InputError(f"{shown} takes no value. {_UNSENT}", hint=_HINT)
-        return option.on is not is_opposite
-    if word is None:
-        raise InputError(f"{name} takes {option.takes}; none was given. {_UNSENT}", hint=_HINT)
-    try:
-        return option.convert(word)
-    except ValueError:
-        shown = repr(one_line(word, _SHOWN))
-        raise InputError(
-            f"{name} takes {option.takes}, not {shown}. {_UNSENT}", hint=_HINT
-        ) from None
+        return option.on is not (flag == option.opposite)
+    shown = "; none was given" if word is None else f", not {one_line(word, _SHOWN)!r}"
+    with contextlib.suppress(ValueError):
+        if word is not None:
+            return option.kind.convert(word)
+    raise InputError(f"{name} takes {option.kind.words}{shown}. {_UNSENT}", hint=_HINT)
 
 
 _IN_BODY: Final = re.compile(
@@ -484,7 +463,7 @@ def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     elif setting in settings:
         words, hint = f": {setting} is a setting", f"%config ChatMagics.{setting} = VALUE sets it."
     else:
-        meant = nearest_flag(typed, list(BY_FLAG))
+        meant = _nearest(typed)
         words, hint = "" if meant is None else f": did you mean {meant}?", _HINT
     end = "" if words.endswith("?") else "."
     return InputError(f"{shown} is not an option{words}{end} {_UNSENT}", hint=hint)
@@ -563,19 +542,14 @@ def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
         )
 
 
-def nearest_flag(typed: str, flags: Sequence[str]) -> str | None:
-    """Return the option that was meant: one that begins so, holds that word, or is misspelt.
-
-    Args:
-        typed: what was typed, in lower case.
-        flags: the options there are.
-    """
+def _nearest(typed: str) -> str | None:
+    """Return the flag that was meant: one that begins so, holds that word, or is misspelt."""
     name = typed.removeprefix("--")
-    long = {flag.removeprefix("--"): flag for flag in flags if flag.startswith("--")}
-    begun = [flag for flag in flags if flag.startswith(typed)]
-    held = [flag for word, flag in long.items() if name in word.split("-")]
-    alike = [long[word] for word in _alike(name, long)]
-    return next(iter([*begun, *held, *alike]), None)
+    long = {flag.removeprefix("--"): flag for flag in BY_FLAG if flag.startswith("--")}
+    begun = (flag for flag in BY_FLAG if flag.startswith(typed))
+    held = (flag for word, flag in long.items() if name in word.split("-"))
+    alike = (long[word] for word in _alike(name, long))
+    return next(chain(begun, held, alike), None)
 
 
 def _alike(typed: str, words: Iterable[str]) -> list[str]:

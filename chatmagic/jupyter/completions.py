@@ -28,8 +28,6 @@ from chatmagic.jupyter.commands.command import Command
 from chatmagic.jupyter.kernel import Kernel
 
 _PRIORITY: Final = 1_000
-_KINDS: Final = ("FILE", "NAME", "TURN", "THREAD", "MODEL")
-"""What stands for all of a kind."""
 _CELL: Final = r"%%(?P<magic>chat\w*)(?P<line>[ \t].*)?$"
 _LINE: Final = r"\s*(?:[^\W\d]\w*[ \t]*=[ \t]*)?%(?P<magic>chat\w*)(?P<line>[ \t].*)$"
 
@@ -167,8 +165,8 @@ class Completions:
 
     def _of_option(self, option: Option, word: str) -> list[SimpleCompletion]:
         """Return the values of an option that begin with a word."""
-        kinds = [option.metavar] if option.metavar in _KINDS else []
-        return self._values([*option.suggested, *kinds], word)
+        suggested = () if option.kind is None else option.kind.suggested
+        return self._values([*suggested, option.metavar or ""], word)
 
     def _values(self, offered: Iterable[str], fragment: str) -> list[SimpleCompletion]:
         """Return the offered values that begin so: words as they are, or all of a kind."""

@@ -34,9 +34,10 @@ def test_the_table_is_whole() -> None:
         *("temperature", "max_tokens", "last", "no_history", "no_stream", "format", "above"),
         *("raw", "quiet", "no_credits"),
     ]
-    configurable = [option for option in OPTIONS if option.configurable]
-    assert all((each.convert is None) == (each.opposite is not None) for each in configurable)
-    assert all((option.convert is None) == (option.metavar is None) for option in OPTIONS)
+    assert all((option.kind is None) == (option.metavar is None) for option in OPTIONS)
+    switches = [option for option in OPTIONS if option.configurable and option.kind is None]
+    opposites = ["--history", "--stream", "--no-raw", "--no-quiet", "--credits"]
+    assert [option.opposite for option in switches] == opposites
 
 
 def test_the_help_comes_from_the_table() -> None:
@@ -79,7 +80,7 @@ def test_every_flag_is_offered() -> None:
     every = {flag for option in OPTIONS for flag in (*option.flags, option.opposite) if flag}
     assert set(options.flags_starting("-")) == every
     for option in OPTIONS:
-        for value in option.suggested:
+        for value in option.kind.suggested if option.kind else ():
             parse_line(f"{option.flags[-1]} {value}")
 
 

@@ -142,6 +142,6 @@ def _note(words: str, blocks: Sequence[CodeBlock] = ()) -> tuple[str, str]:
 CODE: Final = Command(
     "chat_code",
     _code,
-    (Option(("--prose",), "make Markdown cells of the text between"),),
+    (Option("--prose", "make Markdown cells of the text between"),),
     forms=("[TURN] [--prose]",),
 )

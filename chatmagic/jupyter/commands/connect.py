@@ -189,10 +189,10 @@ CONNECT: Final = Command(
     "chat_connect",
     _connect,
     (
-        Option(("--model",), "name the model to ask for", metavar="MODEL"),
-        Option(("--models",), "ask for the server's list of models: one request"),
-        Option(("--check",), "say what is set and what works, for a report; nothing is sent"),
-        Option(("--ask",), "with --check, send one short question"),
+        Option("--model MODEL", "name the model to ask for"),
+        Option("--models", "ask for the server's list of models: one request"),
+        Option("--check", "say what is set and what works, for a report; nothing is sent"),
+        Option("--ask", "with --check, send one short question"),
     ),
     forms=(
         "URL|emulator|ollama|lmstudio|vllm|llama.cpp [--model] [--models]",
@@ -205,7 +205,7 @@ CONNECT: Final = Command(
 LOGIN: Final = Command(
     "chat_login",
     _login,
-    (Option(("--forget",), "forget the key that was kept for it"),),
+    (Option("--forget", "forget the key that was kept for it"),),
     forms=("[--forget]",),
     hint="A key on its line would be saved with the notebook.",
     waits=False,

@@ -106,7 +106,7 @@ def _cells(row: LedgerRow) -> tuple[str, ...]:
 CREDITS: Final = Command(
     "chat_credits",
     _credits,
-    (Option(("--usage",), "show what its requests took, how many turns are left, the budget"),),
+    (Option("--usage", "show what its requests took, how many turns are left, the budget"),),
     forms=("[--usage]",),
     waits=False,
 )

@@ -76,7 +76,7 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
 HISTORY: Final = Command(
     "chat_history",
     _history,
-    (Option(("--request",), "show what went with a turn: %chat_history 2 --request"),),
+    (Option("--request", "show what went with a turn: %chat_history 2 --request"),),
     forms=("[all|TURN|M-N|WORD]", "TURN --request"),
 )
 UNDO: Final = Command("chat_undo", _undo)

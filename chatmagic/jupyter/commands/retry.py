@@ -247,9 +247,9 @@ RETRY: Final = Command(
     "chat_retry",
     _retry,
     (
-        Option(("--list",), "list its replies, with the settings of each"),
-        Option(("--pick",), "put back reply K of those since its own cell ran", metavar="K"),
-        Option(("--stale",), "run the stale cells again, after a yes"),
+        Option("--list", "list its replies, with the settings of each"),
+        Option("--pick K", "put back reply K of those since its own cell ran"),
+        Option("--stale", "run the stale cells again, after a yes"),
     ),
     forms=("[TURN]", "--list [TURN]", "--pick [TURN]", "--stale"),
     waits=False,

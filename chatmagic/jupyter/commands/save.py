@@ -209,12 +209,12 @@ def _name(path: Path) -> str:
 SAVE: Final = Command(
     "chat_save",
     _save,
-    (Option((FORCE,), "overwrite the file, whatever it is"),),
+    (Option(FORCE, "overwrite the file, whatever it is"),),
     forms=("FILE [--force]",),
 )
 LOAD: Final = Command(
     "chat_load",
     _load,
-    (Option((FORCE,), "load turns that were changed, too"),),
+    (Option(FORCE, "load turns that were changed, too"),),
     forms=("[FILE] [--force]",),
 )

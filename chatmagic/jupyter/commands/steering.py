@@ -190,7 +190,7 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
 INSTRUCTIONS: Final = Command(
     "chat_instructions",
     _instruct,
-    (Option(("--from",), "read them from FILE when the cell runs", metavar="FILE"),),
+    (Option("--from FILE", "read them from FILE when the cell runs"),),
     forms=("[--from]",),
     hint="The instructions stand below the line, or in a file: %%chat_instructions --from FILE.",
     has_body=True,
@@ -199,8 +199,8 @@ THREAD: Final = Command(
     "chat_thread",
     _thread,
     (
-        Option(("--fork",), "begin it with the turns up to number N of this thread", metavar="N"),
-        Option(("--delete",), "set the turns of a thread aside"),
+        Option("--fork N", "begin it with the turns up to number N of this thread"),
+        Option("--delete", "set the turns of a thread aside"),
     ),
     forms=("[THREAD]", "--fork THREAD", "--delete THREAD"),
     waits=False,
@@ -208,6 +208,6 @@ THREAD: Final = Command(
 HIDE: Final = Command(
     "chat_hide",
     _hide,
-    (Option(("--show",), "let it go along again"),),
+    (Option("--show", "let it go along again"),),
     forms=("[--show] TURN",),
 )

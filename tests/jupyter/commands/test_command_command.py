@@ -21,10 +21,10 @@ A_COMMAND = Command(
     "chat_x",
     do_something,
     (
-        Option(("--all",), "take all"),
-        Option(("--none",), "take none"),
-        Option(("--name",), "name it", metavar="NAME"),
-        Option(("--from",), "read it", metavar="FILE"),
+        Option("--all", "take all"),
+        Option("--none", "take none"),
+        Option("--name NAME", "name it"),
+        Option("--from FILE", "read it"),
     ),
     forms=("[FILE|here] [--all|--none] [--name]", "--from"),
 )
