@@ -240,6 +240,7 @@ class Job:
                 thread.start()
             (hand_out or self.hand_out)()
         except BaseException as error:  # noqa: BLE001 - it is raised below
+            log_swallowed(error)
             self._end(error)
         for thread in threads:
             if thread.ident is not None:
@@ -263,6 +264,7 @@ class Job:
                 tick()
                 self._given.put(None)
         except Exception as error:  # noqa: BLE001 - `run` raises it
+            log_swallowed(error)
             self._end(error)
 
     def stop(self) -> None:

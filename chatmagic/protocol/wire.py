@@ -27,6 +27,8 @@ NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
 """Fields that a request's digest leaves out: which model answers, and what it tells beside."""
 
 DONE: Final = "[DONE]"
+MOST_PIECES: Final = 64
+"""How many fragments of a text are kept one by one, until they are joined."""
 LONGEST_REASON: Final = 100
 """The most characters of a finish reason that are kept."""
 
@@ -445,6 +447,7 @@ class ReplyBuilder:
         self.origin: Origin = "live"
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
+        self._text = ""
         self._pieces: list[str] = []
         self._held = ""
         self._in_deltas = False
@@ -473,8 +476,8 @@ class ReplyBuilder:
     @property
     def text(self) -> str:
         """The text as far as it has come."""
-        self._pieces[:] = ["".join(self._pieces)]
-        return self._pieces[0]
+        self._join()
+        return self._text
 
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in.
@@ -531,7 +534,20 @@ class ReplyBuilder:
     def _keep(self, text: str) -> str:
         if text:
             self._pieces.append(text)
+            if len(self._pieces) == MOST_PIECES:
+                self._join()
         return text
+
+    def _join(self) -> None:
+        """Put the pieces to the text before them."""
+        text, pieces = self._text, "".join(self._pieces)
+        try:
+            self._pieces.clear()
+            # Held by the local name alone, the text is lengthened in its place, not copied.
+            self._text = ""
+        finally:
+            text += pieces
+            self._text = text
 
     def reply(self, state: State) -> Reply:
         """Return the reply as far as it has come.
