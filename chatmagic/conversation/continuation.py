@@ -8,7 +8,10 @@ the two from their outputs joins them as they were.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import fields, replace
+from itertools import pairwise
+from math import prod
 from typing import Final, cast
 
 from chatmagic._json import digest, shared_fields
@@ -20,8 +23,16 @@ from chatmagic.text import FENCE, open_fence
 
 _ALIKE: Final = 8
 """How many letters and digits an overlap within a line has at least; fewer may be chance."""
+_DIFFERENT: Final = 10
+"""How many different characters an overlap has more than, where it has fewer letters and digits."""
 _FARTHEST: Final = 20_000
 """The most characters of an overlap."""
+_STEPS: Final = [
+    *((True, False, change) for change in (2, 4)),
+    *((False, False, change) for change in (0, 0, -4)),
+    *((False, True, change) for change in (-2, -4)),
+]
+"""Changes of indent as they are usual; the lines of a reply add theirs."""
 
 
 def is_incomplete(reply: Reply) -> bool:
@@ -76,7 +87,7 @@ def joined_text(first: str, second: str, left_out: int) -> str:
     """
     rest = second[left_out:]
     # A fence is one only at the beginning of a line, and so is a row behind a whole one.
-    is_fence = re.match(FENCE, rest) is not None and not first.endswith("\n")
+    is_fence = re.match(FENCE, rest) is not None and first.rpartition("\n")[2].strip() != ""
     return f"{first}\n{rest}" if is_fence or _is_new_row(first, rest) else f"{first}{rest}"
 
 
@@ -157,7 +168,7 @@ def _is_telling(end: str, *, is_line: bool) -> bool:
         is_line: whether it begins a line; with a whole line before the unfinished one it is enough.
     """
     above, _, line = end.rpartition("\n")
-    is_long = len(re.findall(r"\w", end)) >= _ALIKE
+    is_long = len(re.findall(r"\w", end)) >= _ALIKE or len(set(end)) > _DIFFERENT
     return is_long or (is_line and above.strip() != "" and line.strip() != "")
 
 
@@ -180,7 +191,7 @@ def _begun_again(first: str, second: str) -> int:
 
 def _is_divided(marker: str, second: str, line: str) -> bool:
     """Return whether a marker, such as ``**``, goes on in a second part: the one that ends it."""
-    if not re.fullmatch(r"([$*`\"'_~])\1*", marker):
+    if not re.fullmatch(r"([$*`\"'_~#&-])\1*", marker):
         return False
     begin, *others = re.findall(rf"{re.escape(marker[0])}+", second)
     size = len(marker) + len(begin)
@@ -189,18 +200,36 @@ def _is_divided(marker: str, second: str, line: str) -> bool:
 
 
 def _is_indented_again(first: str, second: str) -> bool:
-    """Return whether a second part says again the white space that a first one ends with."""
+    """Return whether a second part says again the white space that a first one ends with.
+
+    The indent that results is to fit the lines above and below as other lines fit theirs.
+    """
     above, _, line = first.rpartition("\n")
-    came = len(second) - len(second.lstrip(" "))
+    block = re.split(FENCE, second)[0] or second
+    begun, *below = [each for each in block.split("\n") if each.strip()] or [""]
     lines = [each for each in above.split("\n") if each.strip()]
-    indents = [len(each) - len(each.lstrip()) for each in reversed(lines)]
-    if lines:
-        item = re.match(r" *([-*+]|\d+\.) +", lines[-1])
-        opens = lines[-1].rstrip().endswith((":", "(", "[", "{"))
-        indents.insert(0 if opens else 1, indents[0] + 4 if item is None else item.end())
-    both = len(line) + came
-    is_known = (indent == came for indent in indents if indent in {came, both})
-    return came > 0 and next(is_known, both % 2 == 1)
+    if not second.startswith(line):
+        return False
+    known = [*_STEPS, *(_step(*pair) for part in (lines, below) for pair in pairwise(part))]
+    counts, totals = Counter(known), Counter(step[:2] for step in known)
+
+    def fit(written: str) -> tuple[float, bool]:
+        steps = [_step(*pair) for pair in pairwise([*lines[-1:], written, *below[:1]])]
+        odds = prod((counts[step] + 0.1) / (totals[step[:2]] + 1) for step in steps)
+        return odds, _indent(written) % 2 == 0
+
+    return fit(begun) >= fit(line + begun)
+
+
+def _step(above: str, below: str) -> tuple[bool, bool, int]:
+    """Return whether a line opens a block, the next one closes one, and the change of indent."""
+    opens = above.rstrip().endswith((":", "(", "[", "{", "|"))
+    closes = below.lstrip().startswith((")", "]", "}", "</", "else"))
+    return opens, closes, _indent(below) - _indent(above)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _is_new_row(first: str, second: str) -> bool:
