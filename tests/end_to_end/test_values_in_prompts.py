@@ -57,13 +57,13 @@ def test_each_kernel_describes_them_the_same(service: Emulator, tmp_path: Path) 
             orders.append(running.run("print(words)").text)
         replies.append([each.replies[0]["data"] for each in ran[3:]])
     live = next(m for _, m in ran[3].messages if m["msg_type"] == "display_data")
-    assert "df: 80 rows described in " in live["content"]["data"]["text/html"]
+    assert "df: 80 rows, sent as " in live["content"]["data"]["text/html"]
     assert orders[0] != orders[1]
     assert replies[0] == replies[1]
     bodies = [request.body for request in service.requests]
     first, second = (body["messages"][-1]["content"] for body in bodies)
     assert first.startswith("A {x} $y$: pandas DataFrame: 80 rows, 2 columns\n")
-    assert "| 0 | 0 | {{ n }} |" in first
+    assert "\n0    0  {{ n }}\n" in first
     assert first.endswith("{'blue', 'green', 'red', 'yellow'}")
     assert second.startswith("def half(x):\n    return x / 2 class Point:\n    x: int matplotlib")
     assert "module numpy half(3)" in second
