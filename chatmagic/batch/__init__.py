@@ -1,4 +1,4 @@
-"""Many requests of one job: their rows, threads, pace and file.
+"""Parts of a job of many rows: the rows, the pace of its requests, and its file.
 
-Its sender is handed in. Nothing of a conversation, of a kernel or of a page comes in here.
+Nothing is asked here. Nothing of a conversation, of a kernel or of a page comes in here.
 """

@@ -1,23 +1,29 @@
-"""Many prompts of one template: quoted, asked beside the conversation, kept in a file."""
+"""Many prompts of one template: quoted, asked beside the conversation, kept in a file.
+
+One thread reads the rows and hands each to a thread that has none; these send and store.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import queue
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from chatmagic._json import digest, shared_fields
-from chatmagic._log import swallowed
-from chatmagic.batch.job import NAP, Job, Task, Tasks
-from chatmagic.batch.job_file import JobFile
+from chatmagic._log import log_swallowed, swallowed
+from chatmagic.batch.job_file import JobFile, RowReply, replay_key
+from chatmagic.batch.pace import Pace, waiting_words
 from chatmagic.batch.rows import Rows, is_table, refuse_taken, with_replies
 from chatmagic.cassette.cassette import AnswerSource
 from chatmagic.client.client import Client
@@ -25,13 +31,17 @@ from chatmagic.client.halt import Halt
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import (
+    AuthenticationError,
+    BudgetError,
     ChatError,
     ChatInterrupted,
+    ConnectError,
     InputError,
     NotRecordedError,
+    RateLimitError,
     ReplyFormatError,
 )
-from chatmagic.models import Credits, Reply
+from chatmagic.models import BodyFacts, Credits, Reply
 from chatmagic.protocol.known_secrets import secret_in, secret_variables
 from chatmagic.protocol.url import EMULATOR
 from chatmagic.protocol.wire import Request
@@ -43,12 +53,17 @@ from chatmagic.session.worker import Worker
 from chatmagic.text import counted, one_line
 
 MOST_WORKERS: Final = 32
+NAP: Final = 0.1
+"""Seconds between two looks at whether something has changed."""
+MOST_FAILURES: Final = 10
+"""How many rows in succession may fail before the others are left unasked."""
+
+_ENDING: Final = (AuthenticationError, BudgetError, ConnectError, NotRecordedError)
+"""Errors that the other rows would have, too; of the row nothing was sent."""
 
 
 class RowAsker:
     """Requests of a job's rows, each made of one template and sent through the ledger.
-
-    It has the methods of :class:`chatmagic.batch.job.Asker`.
 
     Args:
         environment: says where it is asked.
@@ -207,52 +222,131 @@ class RowAsker:
         return None if figures is None else figures.credits
 
 
-class MapHandle:
-    """Handle of a map that runs beside the notebook.
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One row to ask.
 
     Args:
-        job: the job.
-        tasks: the rows that it asks.
-        collect: returns its result, once it has ended.
+        line: its line in the file, as far as it is known before it is asked.
+        request: the request that is sent.
+        problem: why it is not to be sent.
     """
 
-    def __init__(self, job: Job, tasks: Tasks, collect: Callable[[], Any]) -> None:
-        """Start nothing yet."""
-        self.path = tasks.file.path
+    line: RowReply
+    request: Request
+    problem: ChatError | None = None
+
+
+class Job:
+    """Map that is under way, which is its handle where it runs beside the notebook.
+
+    Args:
+        asker: makes and sends the requests.
+        rows: all rows.
+        file: keeps the reply to each, or its error.
+        workers: how many requests are under way at most.
+        waits: whether a limit is waited for that lasts longer than a minute.
+        keeps: whether the keys of all rows are kept for the result; otherwise the file has a
+            line of this call for each row, also for one that another call had answered.
+
+    Raises:
+        InputError: the template does not go with a row of those that are in memory.
+        NotRecordedError: a cassette is replayed, and the file has no answer to such a row.
+    """
+
+    def __init__(
+        self,
+        asker: RowAsker,
+        rows: Rows,
+        file: JobFile,
+        *,
+        workers: int,
+        waits: bool = False,
+        keeps: bool = True,
+    ) -> None:
+        """Make the requests of rows that are in memory: a mistake in the last costs nothing."""
+        self.asker, self.rows, self.file = asker, rows, file
+        self.path = file.path
         """The job's file."""
-        self.total = None if tasks.listed is None else len(tasks.listed)
+        self.answered = self.failed = self.lost = 0
+        """How many rows this run answered, how many failed, and how many replies it lost."""
+        self.waiting = ""
+        """Until when no request goes, in words; empty where they go."""
+        self.keys: list[str] = []
+        """The keys of the rows that were read, in their order."""
+        self.tasks: list[Task] | None = None
+        """The rows to ask, those that failed first; ``None`` where they are read as needed."""
+        self.error: BaseException | None = None
+        """The error that ended it before its last row."""
+        self.is_stopped = False
+        """Whether no more rows are begun."""
+        self._pace = Pace(waits=waits)
+        self._workers, self._keeps = workers, keeps
+        self._read_rows = self._sending = self._sent = self._failures = 0
+        self._given = queue.SimpleQueue["Task | None"]()
+        self._idle = queue.SimpleQueue[None]()
+        self._halts: set[Halt] = set()
+        self._is_interrupted = self._is_cut = False
+        self._lock = threading.RLock()
+        self._bar: Any = None
+        self._is_awaited = False
+        self._worker = Worker(self._work, self.interrupt, daemon=False)
+        if rows.count is not None:
+            # The order of the sort is stable.
+            self.tasks = sorted(self._read(), key=lambda task: not file.has_failed(task.line.key))
+
+    @property
+    def total(self) -> int | None:
         """How many rows it asks; ``None`` is unknown."""
-        self._job = job
-        self._collect = collect
-        self._worker = Worker(self._work, job.interrupt, daemon=False)
-        self._tick: Callable[[], object] | None = None
-
-    @property
-    def answered(self) -> int:
-        """How many rows were answered, by this run."""
-        return self._job.progress.answered
-
-    @property
-    def failed(self) -> int:
-        """How many rows failed in this run."""
-        return self._job.progress.failed
+        return None if self.tasks is None else len(self.tasks)
 
     @property
     def credits_left(self) -> int | None:
         """Credits left by the latest answer; ``None`` is unknown."""
-        return self._job.pace.credits_left
+        return self._pace.credits_left
 
     @property
     def is_running(self) -> bool:
         """Whether rows are being asked."""
         return self._worker.is_running
 
-    def stop(self) -> None:
-        """Begin no more rows; those under way go on to their end."""
-        self._job.stop()
+    def start(self) -> None:
+        """Run beside the caller.
+
+        Raises:
+            KeyboardInterrupt: an interrupt came as it was started; no row is asked.
+        """
+        try:
+            self._worker.start()
+        except BaseException:
+            self._worker.cancel()
+            raise
+
+    def run(self, *, is_watched: bool) -> Any:
+        """Run, wait for the end with a bar where a person watches, and return the result.
+
+        The rows are read in this thread. After an interrupt the rows under way are waited for;
+        after a second one they are cut off, and stored as far as they came; after a third one
+        nothing is waited for.
+
+        Args:
+            is_watched: whether a person sees what is printed.
+
+        Raises:
+            ChatError: the error that ended it before the last row.
+            ChatInterrupted: a person stopped it.
+        """
+        self._is_awaited = True
+        with _bar(self.total, is_watched=is_watched) as self._bar:
+            raised = self._worker.wait()
+        if isinstance(raised, KeyboardInterrupt):
+            raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
+        if raised is not None:
+            raise raised
+        return self.result()
 
     def result(self) -> Any:
-        """Wait for the end, and return the map's result.
+        """Wait for the end, and return the map's result; say how many rows failed.
 
         Raises:
             ChatError: the error that ended it before the last row.
@@ -266,42 +360,29 @@ class MapHandle:
                 "Interrupted while waiting: the map goes on.", hint="stop() ends it."
             ) from None
         self._worker.result  # noqa: B018 - raises the error that ended it
-        return self._collect()
+        asker, source, total = self.asker, self.rows.source, self._read_rows
+        if self.failed:
+            where = "column error" if is_table(source) else "error of each"
+            where = where if self._keeps else f"error in {self.path.name}"
+            words = f"{total - self.failed:,} of {total:,} answered, {self.failed:,} failed: "
+            notify(asker.environment, f"{words}{where}.")
+        if not self._keeps:
+            return self.path
+        replies = [_with_value(reply, asker) for reply in self.file.replies(self.keys)]
+        return with_replies(source, replies, parsed=asker.is_parsed)
 
-    def start(self) -> None:
-        """Run the job beside the caller.
+    def stop(self) -> None:
+        """Begin no more rows; those under way go on to their end."""
+        self.is_stopped = True
+        self._given.put(None)
 
-        Raises:
-            KeyboardInterrupt: an interrupt came as it was started; no row is asked.
-        """
-        try:
-            self._worker.start()
-        except BaseException:
-            self._worker.cancel()
-            raise
-
-    def run(self, *, is_watched: bool) -> Any:
-        """Run the job, wait for it with a bar where a person watches, and return the result.
-
-        The rows are read in this thread. After an interrupt the rows under way are waited for;
-        after a second one they are cut off, and stored as far as they came; after a third one
-        nothing is waited for.
-
-        Args:
-            is_watched: whether a person sees what is printed.
-
-        Raises:
-            ChatError: the error that ended it before the last row.
-            ChatInterrupted: a person stopped it.
-        """
-        with _bar(self.total, is_watched=is_watched) as bar:
-            self._tick = lambda: self._show_in(bar)
-            raised = self._worker.wait()
-        if isinstance(raised, KeyboardInterrupt):
-            raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
-        if raised is not None:
-            raise raised
-        return self.result()
+    def interrupt(self) -> None:
+        """Begin no more rows; at the second call, cut off those under way."""
+        self._is_cut, self._is_interrupted = self._is_interrupted, True
+        self.stop()
+        if self._is_cut:
+            for halt in tuple(self._halts):
+                halt.stop()
 
     def __repr__(self) -> str:
         """Return how far it has come."""
@@ -309,38 +390,240 @@ class MapHandle:
         parts = [f"{self.answered:,}{of_total} rows answered", f"{self.failed:,} failed"]
         if self.credits_left is not None:
             parts.append(f"{counted(self.credits_left, 'credit')} left")
-        state = self._job.progress.waiting or "running" if self.is_running else "not running"
+        state = self.waiting or "running" if self.is_running else "not running"
         return f"<map, {state}: {', '.join(parts)}; {self.path.name}>"
 
-    def _work(self, worker: Worker[None]) -> None:
-        """Run the job; where a thread waits for it, that one reads the rows."""
-        tick, job = self._tick, self._job
-        try:
-            job.run(tick and (lambda: worker.tell(partial(job.hand_out, tick))))
-        except ChatError as error:
-            error.hint = " ".join(filter(None, [error.hint, self._how_far()]))
-            raise
-        except KeyboardInterrupt:
-            # One that the rows raised: beside its caller no other comes.
-            raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
-        if job.is_stopped:
-            raise ChatInterrupted("Stopped.", hint=self._how_far())
+    def _how_far(self) -> str:
+        words = f"{counted(self.answered, 'row')} answered by this run"
+        words += f", {self.failed:,} failed" if self.failed else ""
+        words += f", kept in {self.path.name}: the same call goes on."
+        words += f" {counted(self.lost, 'row')} lost whose reply had come." if self.lost else ""
+        return words
 
-    def _show_in(self, bar: Any) -> None:
-        if bar is not None:
+    # --- Its rows ------------------------------------------------------------------------------
+
+    def _read(self) -> Iterator[Task]:
+        """Yield the rows that the file has no answer to, in their order."""
+        asker, file, address = self.asker, self.file, self.asker.address
+        seen: Counter[str] = Counter()
+        call: str | None = None
+        for number, row in enumerate(self.rows):
+            request, problem = asker.compose(number, row)
+            known = request.digest()
+            seen[known] += 1
+            occurrence = seen[known]
+            if address is None:
+                key = replay_key(known, occurrence)
+            else:
+                key = digest([address, json.loads(request.encode()), occurrence])
+            self._read_rows = number + 1
+            call = call or key[:16]
+            if self._keeps:
+                self.keys.append(key)
+            if not file.is_answered(key):
+                if asker.replayed is not None:
+                    raise NotRecordedError(
+                        f"{asker.replayed.config.name} is replayed here, and row {number:,} has no "
+                        f"answer in {self.path.name}. Nothing was sent.",
+                        hint="A cassette holds no rows of a map; the map's own file does.",
+                    )
+                line = RowReply(
+                    row=number, key=key, request=known, occurrence=occurrence, call=call
+                )
+                yield Task(line, request, problem)
+            elif not self._keeps and address is not None:
+                file.copy(key, number, call)
+
+    def _work(self, worker: Worker[None]) -> None:
+        """Ask all rows, and wait for the last one; then close the file.
+
+        Where a thread waits for the worker, that one reads the rows.
+        """
+        # Rows under way end before the interpreter exits.
+        threads = [
+            threading.Thread(target=self._ask_rows, name="chatmagic-map", daemon=False)
+            for _ in range(self._workers)
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            if self._is_awaited:
+                worker.tell(self._hand_out)
+            else:
+                self._hand_out()
+        except BaseException as problem:  # noqa: BLE001 - it is raised below
+            log_swallowed(problem)
+            self._end(problem)
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+        self.file.close()
+        error = self.error
+        if isinstance(error, ChatError):
+            error.hint = " ".join(filter(None, [error.hint, self._how_far()]))
+        elif isinstance(error, KeyboardInterrupt) or (error is None and self.is_stopped):
+            # Rows may raise an interrupt: beside its caller no other comes.
+            how = "Stopped." if error is None else "Interrupted."
+            error = ChatInterrupted(how, hint=self._how_far())
+        if error is not None:
+            raise error from None
+
+    def _hand_out(self) -> None:
+        """Hand each row to a thread that has none, and wait until all are done."""
+        try:
+            for task in self._read() if self.tasks is None else self.tasks:
+                if not self._has_idle_thread():
+                    return
+                self._given.put(task)
+            if all(self._has_idle_thread() for _ in range(self._workers)):
+                self._show()
+                self._given.put(None)
+        except Exception as error:  # noqa: BLE001 - `_work` raises it
+            log_swallowed(error)
+            self._end(error)
+
+    def _has_idle_thread(self) -> bool:
+        """Wait for a thread that has no row; return whether one is to be begun."""
+        while not self.is_stopped:
+            self._show()
+            with contextlib.suppress(queue.Empty):
+                self._idle.get(timeout=NAP)
+                return True
+        return False
+
+    def _show(self) -> None:
+        """Show in the bar how far it has come."""
+        if (bar := self._bar) is not None:
             bar.n = self.answered + self.failed
-            left, waiting = self.credits_left, self._job.progress.waiting
+            left = self.credits_left
             words = [] if left is None else [f"{counted(left, 'credit')} left"]
-            bar.set_postfix_str(", ".join([*words, waiting] if waiting else words), refresh=False)
+            words += [self.waiting] if self.waiting else []
+            bar.set_postfix_str(", ".join(words), refresh=False)
             bar.refresh()
 
-    def _how_far(self) -> str:
-        lost, failed = self._job.progress.lost, self.failed
-        words = f"{counted(self.answered, 'row')} answered by this run"
-        words += f", {failed:,} failed" if failed else ""
-        words += f", kept in {self.path.name}: the same call goes on."
-        words += f" {counted(lost, 'row')} lost whose reply had come." if lost else ""
-        return words
+    # --- Its threads ---------------------------------------------------------------------------
+
+    def _ask_rows(self) -> None:
+        """Do rows until there are no more, by a client that no other thread has."""
+        try:
+            with self.asker.connect() as client:
+                self._idle.put(None)
+                while (task := self._given.get()) is not None:
+                    if task.problem is not None:
+                        self._keep(task, None, task.problem)
+                    else:
+                        self._ask(client, task)
+                    self._idle.put(None)
+        except BaseException as error:  # noqa: BLE001 - `_work` raises it
+            log_swallowed(error)
+            self._end(error)
+        self._given.put(None)
+
+    def _ask(self, client: Client, task: Task) -> None:
+        """Send one row's request, and store its reply or its error.
+
+        It is sent once; a second time only where it was refused for a limit that is waited for.
+        """
+        was_refused = False
+        while self._may_send():
+            before = self._sent
+            reply, problem = self._send(client, task.request)
+            is_limited = isinstance(problem, RateLimitError) and reply is None
+            if isinstance(problem, BudgetError) and (self._sending or self._sent > before):
+                # Until it is known what a request takes, one alone may reserve all that is left.
+                time.sleep(NAP)
+            elif is_limited and not was_refused and self._is_waited_for(problem):
+                was_refused = True
+            else:
+                if problem is not None and (is_limited or isinstance(problem, _ENDING)):
+                    self._end(problem)
+                else:
+                    self._keep(task, reply, problem)
+                return
+
+    def _is_waited_for(self, refusal: Any) -> bool:
+        """Let all requests wait for the end of a limit; return whether that is to be."""
+        with self._lock:
+            return self._pace.refuse(refusal, time.monotonic(), datetime.now(UTC)).is_waited_for
+
+    def _may_send(self) -> bool:
+        """Wait until a request may be sent, and there is room for its reply; return whether it may.
+
+        A pause is waited for that ends within a minute, or that the answers under way may end.
+        """
+        while True:
+            with self._lock:
+                if not threading.main_thread().is_alive():
+                    self._end(RuntimeError("the program has ended"))
+                if self.is_stopped:
+                    return False
+                now = time.monotonic()
+                pause = self._pace.pause(self._sending, self.asker.cost(), now)
+                self.waiting = waiting_words(pause, datetime.now(UTC), now)
+                if pause is None:
+                    self.file.make_room(self._sending + 1)
+                    self._sending += 1
+                    return True
+            if not pause.is_waited_for:
+                hint = "wait=True waits for the reset." if pause.until is not None else None
+                self._end(RateLimitError(f"{pause.why} The next row was not sent.", hint=hint))
+                return False
+            time.sleep(NAP if pause.until is None else min(max(pause.until - now, 0.0), NAP))
+
+    def _send(
+        self, client: Client, request: Request
+    ) -> tuple[Reply | None, ChatError | ChatInterrupted | None]:
+        """Return the reply as far as it came, and the error that ended it early."""
+        halt, is_asked = Halt(), True
+        self._halts.add(halt)
+        if self._is_cut:
+            # That came before this halt was known.
+            halt.stop()
+        try:
+            return self.asker.ask(client, request, halt), None
+        except (ChatError, ChatInterrupted) as error:
+            is_asked = not isinstance(error, BudgetError)
+            return error.reply, error
+        finally:
+            self._halts.discard(halt)
+            with self._lock:
+                self._sending -= 1
+                self._sent += is_asked
+                window = client.credit_tracker.state.requests
+                self._pace.note(self.asker.credits, window, time.monotonic())
+
+    def _keep(
+        self, task: Task, reply: Reply | None, problem: ChatError | ChatInterrupted | None
+    ) -> None:
+        """Store a row's reply, or its error."""
+        line = replace(
+            task.line,
+            service=self.asker.service,
+            text=None if reply is None else reply.text,
+            error=None if problem is None else problem.message,
+            ended_at=datetime.now(UTC),
+            **({} if reply is None else shared_fields(reply, BodyFacts)),
+        )
+        with self._lock:
+            self.lost += reply is not None
+            self.file.append(line)
+            self.lost -= reply is not None
+            if problem is None:
+                self.answered += 1
+                self._failures = 0
+                return
+            self.failed += 1
+            self._failures += not isinstance(problem, InputError | ChatInterrupted)
+            if self._failures >= MOST_FAILURES:
+                ended = f"The map ended, as {MOST_FAILURES} rows in succession failed."
+                problem.hint = " ".join(filter(None, [ended, problem.hint]))
+                self._end(problem)
+
+    def _end(self, error: BaseException) -> None:
+        """Begin no more rows, as of this error; the first one counts."""
+        with self._lock:
+            self.error = self.error or error
+        self.stop()
 
 
 def _bar(total: int | None, *, is_watched: bool) -> AbstractContextManager[Any]:
@@ -383,50 +666,35 @@ def run(
     """
     if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
         raise InputError(f"workers is a number from 1 to {MOST_WORKERS}. Nothing was sent.")
-    rows, environment, replayed = Rows(source), asker.environment, asker.replayed
+    rows, environment, is_replay = Rows(source), asker.environment, asker.replayed is not None
     refuse_taken(source, parsed=asker.is_parsed)
     path = Path(file or f"map-{asker.job[:12]}.jsonl").expanduser().absolute()
-    kept = JobFile(path, replays=replayed is not None)
-    handle: MapHandle | None = None
+    kept = JobFile(path, replays=is_replay)
+    job: Job | None = None
+    is_begun = False
     try:
-        tasks = Tasks(rows, asker.compose, asker.address, kept.open(), keeps=keep)
-        if replayed is None:
+        job = Job(asker, rows, kept.open(), workers=workers, waits=wait, keeps=keep)
+        if not is_replay:
             asker.ledger.budgets()  # one that cannot be read is told before anything is sent
-            if not yes and tasks.listed != []:
-                _agree(quote(tasks, asker))
-        asked = tasks if replayed is None else _refused(tasks, replayed.config.name)
-        job = Job(asked, kept, asker, workers=workers, waits=wait)
+            if not yes and job.tasks != []:
+                _agree(quote(job))
         if kept.unread:
             what = counted(kept.unread, "line")
             notify(environment, f"{what} of {path.name} cannot be read: that row is asked again.")
-        handle = MapHandle(job, tasks, lambda: _result(tasks, asker, job))
+        is_begun = True
         if block:
-            return handle.run(is_watched=environment.is_watched())
-        handle.start()
-        return handle  # noqa: TRY300 - an interrupt here leaves the file to the job
+            return job.run(is_watched=environment.is_watched())
+        job.start()
+        return job  # noqa: TRY300 - an interrupt here leaves the file to the job
     except KeyboardInterrupt:
-        if handle is not None:
+        if is_begun:
             raise
         raise ChatInterrupted("Interrupted before the map started. Nothing was sent.") from None
     finally:
         # Again, for an interrupt anywhere; the job itself closes it otherwise.
-        if handle is None or not handle.is_running:
+        if job is None or not job.is_running:
             kept.close()
         asker.ledger.tell()
-
-
-def _result(tasks: Tasks, asker: RowAsker, job: Job) -> Any:
-    """Return the rows of a job that has ended, with their replies; say how many failed."""
-    total, failed, path = tasks.total, job.progress.failed, tasks.file.path
-    if failed:
-        where = "column error" if is_table(tasks.rows.source) else "error of each"
-        where = where if tasks.keeps else f"error in {path.name}"
-        words = f"{total - failed:,} of {total:,} answered, {failed:,} failed: {where}."
-        notify(asker.environment, words)
-    if not tasks.keeps:
-        return path
-    replies = [_with_value(reply, asker) for reply in tasks.file.replies(tasks.keys)]
-    return with_replies(tasks.rows.source, replies, parsed=asker.is_parsed)
 
 
 def notify(environment: Environment, line: str) -> None:
@@ -450,34 +718,23 @@ def _with_value(reply: Any, asker: RowAsker) -> Any:
         return replace(reply, error=error.message)
 
 
-def _refused(tasks: Tasks, cassette: str) -> Iterator[Task]:
-    """Refuse the first row that would be sent while a cassette is replayed."""
-    for task in tasks:
-        raise NotRecordedError(
-            f"{cassette} is replayed here, and row {task.line.row:,} has no answer in "
-            f"{tasks.file.path.name}. Nothing was sent.",
-            hint="A cassette holds no rows of a map; the map's own file does.",
-        )
-    yield from ()
-
-
-def quote(tasks: Tasks, asker: RowAsker) -> str:
+def quote(job: Job) -> str:
     """Return the rows, tokens and credits of a job, in one line.
 
     Args:
-        tasks: the rows to ask.
-        asker: sends them.
+        job: the job, before it starts.
     """
-    listed, to = tasks.listed, f"nswers go to {tasks.file.path.name}"
-    problems = [task.problem for task in listed or () if task.problem is not None]
-    if listed is None:
+    tasks, asker, to = job.tasks, job.asker, f"nswers go to {job.path.name}"
+    problems = [task.problem for task in tasks or () if task.problem is not None]
+    if tasks is None:
         words = f"The rows are read as they are needed, so how many there are is not known. A{to}."
         each = _credits(asker.meter, 1)
         words += "" if each is None else f" A request took {each} lately."
     else:
-        sent = [task.request for task in listed if task.problem is None]
-        failed = f" ({tasks.failed:,} of them failed before and come first)" if tasks.failed else ""
-        rows = counted(tasks.rows.count or 0, "row")
+        sent = [task.request for task in tasks if task.problem is None]
+        before = sum(job.file.has_failed(task.line.key) for task in tasks)
+        failed = f" ({before:,} of them failed before and come first)" if before else ""
+        rows = counted(job.rows.count or 0, "row")
         words = f"{rows}, {len(sent):,} to ask{failed}; a{to}. {_size(sent, asker)}."
     credits = asker.credits
     if credits is not None and credits.remaining is not None:

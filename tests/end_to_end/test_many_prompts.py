@@ -20,14 +20,15 @@ from row_service import RowService
 from served import LIMIT
 
 import chatmagic
-from chatmagic.batch import job
+from chatmagic.session import map as many
 from chatmagic.session.session import Session
 
 WORKERS: Final = 4
 PROGRAM: Final = """
 import os, signal, sys, threading
-from chatmagic.batch import job, job_file
+from chatmagic.batch import job_file
 from chatmagic.client import stream
+from chatmagic.session.map import Job
 import chatmagic
 
 origin, key, path, point, passing, rows, workers = sys.argv[1:]
@@ -48,7 +49,7 @@ def killing(name, original, after=False, torn=False):
         return result if after else original(*args)
     return called
 
-Stream, Tracker, Job, File = stream.ReplyStream, stream.CreditTracker, job.Job, job_file.JobFile
+Stream, Tracker, File = stream.ReplyStream, stream.CreditTracker, job_file.JobFile
 Job._send = killing("before it is sent", Job._send)
 Stream._body = killing("as it is sent", Stream._body)
 Tracker.note_requests = killing("as the headers come", Tracker.note_requests)
@@ -178,10 +179,8 @@ def test_rows_under_way_as_the_interpreter_exits_are_stored(tmp_path: Path) -> N
 
 PLACES: Final = tuple(
     str(ROOT / "chatmagic" / name)
-    for name in ("batch/job.py", "batch/job_file.py", "batch/rows.py", "session/map.py",
-        "session/worker.py",
-    )
-)  # fmt: skip
+    for name in ("batch/job_file.py", "batch/rows.py", "session/map.py", "session/worker.py")
+)
 EVERY: Final = 7
 """Of the lines that a map runs through in its own thread, each so-many-th is struck."""
 
@@ -236,7 +235,7 @@ def test_an_interrupt_at_any_line_loses_no_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No row is lost or asked twice, no thread stays, and the file is free."""
-    monkeypatch.setattr(job, "NAP", 0.01)
+    monkeypatch.setattr(many, "NAP", 0.01)
     seen = Striking()
     struck(seen, tmp_path / "rows.jsonl")
     assert {name for name, _ in seen.places} == {*PLACES}

@@ -7,35 +7,39 @@ import json
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from environments import GivenEnvironment, variables
-from jobs import Rig, Slow, raising
+from jobs import PATIENCE, Rig, Slow, capitals, raising
 from libraries import library
 from logged import Emulator
 from row_service import RowService
 from shells import KEY, Shell
 
 import chatmagic
-from chatmagic.batch.job import Job
 from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     AuthenticationError,
+    BudgetError,
     ChatError,
     ChatInterrupted,
     InputError,
     NotRecordedError,
     RateLimitError,
+    ServiceError,
 )
 from chatmagic.models import Reply
-from chatmagic.session.map import MapHandle
+from chatmagic.session.map import Job
 from chatmagic.session.session import Session
 
 
@@ -526,10 +530,7 @@ def test_an_interrupt_of_the_question(
     assert files() == []
 
 
-def made(rig: Rig, rows: Any) -> MapHandle:
-    """Give the handle of a job, whose result is the texts in its file."""
-    job = rig.job(rows)
-    return MapHandle(job, rig.tasks, lambda: [reply.text for reply in rig.kept().values()])
+# --- A job by itself ----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -539,37 +540,248 @@ def slow() -> Slow:
 
 
 @pytest.fixture
-def rig(tmp_path: Path, slow: Slow) -> Rig:
-    """Give a job with two threads whose answers wait."""
-    return Rig(tmp_path / "job.jsonl", slow)
+def rig(tmp_path: Path) -> Rig:
+    """Give a maker of jobs with a file."""
+    return Rig(tmp_path / "job.jsonl")
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_rows_that_failed_come_first(rig: Rig, *, once: bool) -> None:
+    """Those with an answer are not asked; rows that are read once come in their order."""
+    answer = raising(lambda: ServiceError("No."), "c")
+    rig.job(["a", "c"], answer).run(is_watched=False)
+    job = rig.job(iter("abcd") if once else [*"abcd"], capitals, workers=1)
+    assert (job.tasks is None) is once
+    job.run(is_watched=False)
+    assert rig.asking.asked[2:] == [*("bcd" if once else "cbd")]
+
+
+def test_a_key_names_the_whole_request(rig: Rig) -> None:
+    """The address, the model and the place among equal requests are part of it."""
+
+    def keys(*rows: str) -> list[str]:
+        job = rig.job(rows)
+        job.file.close()
+        return job.keys
+
+    first = keys("a", "b", "a")
+    assert len({*first}) == 3
+    assert keys("a", "a") == [first[0], first[2]]
+    rig.asking.address = "https://b"
+    assert keys("a") != first[:1]
+    rig.asking.address, rig.asking.model = "https://a", "n"
+    assert keys("a") != first[:1]
+    # In a replay it is known by what a cassette goes by: neither the address nor the model.
+    rig.asking.address = None
+    replayed = keys("a", "b", "a")
+    rig.asking.model = "m"
+    assert replayed == keys("a", "b", "a")
+    assert len({*replayed}) == 3
+
+
+def test_as_many_are_under_way_as_there_are_workers(rig: Rig) -> None:
+    """No more rows are read than these, and one that waits to be handed out; each is asked once."""
+    meet = threading.Barrier(3)
+
+    def rows() -> Iterator[int]:
+        for number in range(9):
+            assert number - job.answered <= 3
+            yield number
+
+    def answer(prompt: str, halt: Halt) -> str:
+        meet.wait(PATIENCE)
+        return capitals(prompt, halt)
+
+    job = rig.job(rows(), answer, workers=3)
+    job.run(is_watched=False)
+    assert sorted(rig.asking.asked) == [*"012345678"]
+    assert [rig.kept()[row].text for row in range(9)] == [*"012345678"]
+    assert rig.asking.closed == 3
+
+
+def test_an_error_stands_beside_the_others(rig: Rig) -> None:
+    """A row that is not to be sent, too; the part of a broken reply is kept with its error."""
+    problems = {"b": ServiceError("Down."), "d": ChatError("Cut.", reply=Reply("half"))}
+
+    def answer(prompt: str, halt: Halt) -> str:
+        if prompt in problems:
+            raise problems[prompt]
+        return capitals(prompt, halt)
+
+    job = rig.job(["a", "b", "bad", "c", "d"], answer)
+    replies = job.run(is_watched=False)
+    kept = [("A", None), (None, "Down."), (None, "No."), ("C", None), ("half", "Cut.")]
+    assert [(reply.text, reply.error) for reply in replies] == kept
+    assert "bad" not in rig.asking.asked
+    assert (job.answered, job.failed) == (2, 3)
+
+
+def limited(seconds: float) -> RateLimitError:
+    """Give a refusal that names a time."""
+    return RateLimitError("Wait.", retry_after=datetime.now(UTC) + timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize(
+    ("error", "waits", "asked"),
+    [
+        (lambda: AuthenticationError("Key."), False, "abc"),
+        (lambda: BudgetError("Used up."), False, "abc"),
+        (lambda: limited(3_600), False, "abc"),
+        (lambda: limited(0.01), True, "abcc"),
+        (lambda: RateLimitError("No."), True, "abc"),
+    ],
+)
+def test_an_error_of_all_rows_ends_it(
+    rig: Rig, error: Callable[[], ChatError], asked: str, *, waits: bool, block: bool
+) -> None:
+    """The row has no line: it is asked first thing again. A limit that stays ends it, too."""
+    job = rig.job(list("abcdefgh"), raising(error, "cdefgh"), workers=1, waits=waits)
+    if not block:
+        job.start()
+    with pytest.raises(type(error())) as caught:
+        job.run(is_watched=False) if block else job.result()
+    assert str(caught.value) == (
+        f"{error().message} 2 rows answered by this run, kept in job.jsonl: the same call goes on."
+    )
+    assert rig.asking.asked == [*asked]
+    assert [*rig.kept()] == [0, 1]
+
+
+def test_ten_failures_in_succession_end_it(rig: Rig) -> None:
+    """A row that was not sent does not count, and one that succeeds begins anew."""
+    rows = [*map(str, range(9)), "ok", "bad", *map(str, range(9, 30))]
+    answer = raising(lambda: ServiceError("Down."), {str(n) for n in range(30)})
+    with pytest.raises(ServiceError, match="The map ended, as 10 rows in succession failed"):
+        rig.job(rows, answer, workers=1).run(is_watched=False)
+    assert len(rig.asking.asked) == 20
+    assert len(rig.kept()) == 21
+
+
+def test_an_error_of_the_rows_own_ends_it(rig: Rig, slow: Slow) -> None:
+    """The row under way ends, and is kept."""
+
+    def rows() -> Iterator[str]:
+        yield "a"
+        slow.wait(1)
+        slow.go.set()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        rig.job(rows(), slow).run(is_watched=False)
+    assert rig.kept()[0].text == "A"
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_an_error_of_a_threads_own_ends_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, *, start: bool
+) -> None:
+    """Such as one of a schema's own code, or of a process with too many threads."""
+    job, real = rig.job(list("abcdefgh"), raising(ZeroDivisionError, "a"), workers=4), Thread.start
+
+    def failing(thread: Thread) -> None:
+        if thread.name == "chatmagic-map":
+            raise ZeroDivisionError
+        real(thread)
+
+    if start:
+        monkeypatch.setattr(Thread, "start", failing)
+    with pytest.raises(ZeroDivisionError):
+        job.run(is_watched=False)
+    assert not [each for each in threading.enumerate() if each.name == "chatmagic-map"]
+
+
+def test_a_row_that_is_begun_as_all_are_cut_off_is_cut_off_too(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its halt was not known to what stopped the others."""
+
+    def answer(prompt: str, halt: Halt) -> str:
+        assert halt.reason is not None
+        raise ChatInterrupted("Interrupted.", reply=Reply(prompt, state="interrupted"))
+
+    job = rig.job(["a", "b"], answer, workers=1)
+
+    def cost() -> int:
+        job.interrupt()
+        job.interrupt()
+        return 1
+
+    monkeypatch.setattr(rig.asking, "cost", cost)
+    with pytest.raises(ChatInterrupted, match="Stopped"):
+        job.run(is_watched=False)
+    assert [reply.error for reply in rig.kept().values()] == ["Interrupted."]
+
+
+def test_a_limit_of_a_moment_is_waited_for(rig: Rig) -> None:
+    """The row that was refused is sent again, once; no other is sent meanwhile."""
+    refused = ["b"]
+
+    def answer(prompt: str, halt: Halt) -> str:
+        if prompt in refused:
+            refused.remove(prompt)
+            raise limited(0.2)
+        return capitals(prompt, halt)
+
+    job = rig.job(list("abc"), answer, workers=1)
+    job.run(is_watched=False)
+    assert job.waiting == ""
+    assert rig.asking.asked == ["a", "b", "b", "c"]
+    assert len(rig.kept()) == 3
+
+
+@pytest.mark.parametrize("seconds", [2, 3_600])
+def test_a_stop_ends_a_wait(rig: Rig, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """However long that would be; the row is not sent again, though that would be due."""
+    job = rig.job(list("ab"), raising(lambda: limited(seconds), "a"), workers=1, waits=True)
+    monkeypatch.setattr(job, "_show", lambda: job.stop() if job.waiting else None)
+    with pytest.raises(ChatInterrupted, match="Stopped"):
+        job.run(is_watched=False)
+    assert rig.asking.asked == ["a"]
+    assert re.fullmatch(r"waiting until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", job.waiting)
+
+
+def test_a_row_waits_for_the_others_where_a_budget_has_room_for_one(rig: Rig) -> None:
+    """While it is not known what a request takes, the first one reserves all."""
+    holder = threading.Lock()
+
+    def answer(prompt: str, halt: Halt) -> str:
+        if not holder.acquire(blocking=False):
+            raise BudgetError("Not enough.")
+        time.sleep(0.05)
+        holder.release()
+        return capitals(prompt, halt)
+
+    rig.job(list("abcdef"), answer, workers=4).run(is_watched=False)
+    assert [reply.error for reply in rig.kept().values()] == [None] * 6
 
 
 def test_the_notebook_goes_on(rig: Rig, slow: Slow) -> None:
     """The handle says how far it is, and has the result."""
-    handle = made(rig, ["a", "b"])
-    handle.start()
-    assert handle.is_running
-    assert repr(handle) == "<map, running: 0 of 2 rows answered, 0 failed; job.jsonl>"
+    job = rig.job(["a", "b"], slow)
+    job.start()
+    assert job.is_running
+    assert repr(job) == "<map, running: 0 of 2 rows answered, 0 failed; job.jsonl>"
     slow.wait(1)
-    handle._job.progress.waiting = "waiting until noon"
-    assert repr(handle).startswith("<map, waiting until noon: 0 of")
+    job.waiting = "waiting until noon"
+    assert repr(job).startswith("<map, waiting until noon: 0 of")
     slow.go.set()
-    assert handle.result() == handle.result() == ["A", "B"]
-    assert (handle.answered, handle.failed, handle.credits_left) == (2, 0, None)
-    assert repr(handle) == "<map, not running: 2 of 2 rows answered, 0 failed; job.jsonl>"
+    assert [reply.text for reply in job.result()] == ["A", "B"]
+    assert (job.answered, job.failed, job.credits_left) == (2, 0, None)
+    assert repr(job) == "<map, not running: 2 of 2 rows answered, 0 failed; job.jsonl>"
 
 
 def test_a_stop(rig: Rig, slow: Slow) -> None:
     """The rows under way end; the result is an error that says how to go on."""
-    handle = made(rig, [*"abcd"])
-    handle.start()
+    job = rig.job([*"abcd"], slow)
+    job.start()
     slow.wait(2)
-    handle.stop()
-    handle.stop()
+    job.stop()
+    job.stop()
     slow.go.set()
     for _ in range(2):
         with pytest.raises(ChatInterrupted) as caught:
-            handle.result()
+            job.result()
         assert str(caught.value) == (
             "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call goes on."
         )
@@ -579,30 +791,16 @@ def test_an_interrupt_of_the_wait_stops_nothing(
     rig: Rig, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so, as rows that are asked are paid for."""
-    handle = made(rig, ["a", "b"])
-    handle.start()
+    job = rig.job(["a", "b"], slow)
+    job.start()
     with monkeypatch.context() as patch:
         patch.setattr("time.sleep", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(ChatInterrupted) as caught:
-            handle.result()
+            job.result()
     assert str(caught.value) == "Interrupted while waiting: the map goes on. stop() ends it."
-    assert handle.is_running
+    assert job.is_running
     slow.go.set()
-    assert handle.result() == ["A", "B"]
-
-
-@pytest.mark.parametrize("block", [False, True])
-def test_an_error_is_raised_where_the_result_is_wanted(tmp_path: Path, *, block: bool) -> None:
-    """With how far it came."""
-    error = AuthenticationError("Key.", hint="Log in.")
-    handle = made(Rig(tmp_path / "job.jsonl", raising(lambda: error, "b"), workers=1), [*"abc"])
-    if not block:
-        handle.start()
-    with pytest.raises(AuthenticationError) as caught:
-        handle.run(is_watched=False) if block else handle.result()
-    assert str(caught.value) == (
-        "Key. Log in. 1 row answered by this run, kept in job.jsonl: the same call goes on."
-    )
+    assert [reply.text for reply in job.result()] == ["A", "B"]
 
 
 @pytest.mark.parametrize(("times", "texts"), [(1, "AB"), (2, "ab"), (3, "ab")])
@@ -630,16 +828,15 @@ def test_an_interrupt_lets_rows_under_way_end_and_a_second_one_cuts_them_off(
         slow.go.set()
 
     monkeypatch.setattr(Job, "interrupt", interrupted)
-    rig.asking.answer = answer
-    handle = made(rig, rows())
+    job = rig.job(rows(), answer)
     with pytest.raises(ChatInterrupted, match=r"^Interrupted\. \d rows? answered by this run"):
-        handle.run(is_watched=False)
-    assert handle.is_running == (times == 3)
+        job.run(is_watched=False)
+    assert job.is_running == (times == 3)
     slow.go.set()
     with pytest.raises(ChatInterrupted):
-        handle.result()
+        job.result()
     assert sorted(rig.asking.asked) == ["a", "b"]
-    kept = [(reply.text, reply.error) for reply in rig.kept().values()]
+    kept = [(rig.kept()[row].text, rig.kept()[row].error) for row in range(2)]
     assert kept == [(text, "Interrupted." if times > 1 else None) for text in texts]
 
 
@@ -648,13 +845,13 @@ def test_a_person_sees_rows_and_credits(
 ) -> None:
     """And nothing of it once it is closed; headless, and without tqdm, nothing at all."""
     library("tqdm")
-    monkeypatch.setattr(MapHandle, "credits_left", 7)
+    monkeypatch.setattr(Job, "credits_left", 7)
     for name, watched in [("a", True), ("b", False), ("c", True)]:
         if name == "c":
             monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-        handle = made(Rig(tmp_path / f"{name}.jsonl"), [*"abc"])
-        handle._job.progress.waiting = "waiting until noon"
-        assert handle.run(is_watched=watched) == [*"ABC"]
+        job = Rig(tmp_path / f"{name}.jsonl").job([*"abc"])
+        job.waiting = "waiting until noon"
+        assert [reply.text for reply in job.run(is_watched=watched)] == [*"ABC"]
         shown = capsys.readouterr()
         assert shown.out == ""
         if name == "a":

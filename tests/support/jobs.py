@@ -11,7 +11,6 @@ from typing import Any
 from row_service import RowService
 
 import chatmagic
-from chatmagic.batch.job import Job, Tasks
 from chatmagic.batch.job_file import JobFile, RowReply
 from chatmagic.batch.rows import Rows
 from chatmagic.client.client import Client
@@ -19,18 +18,11 @@ from chatmagic.client.halt import Halt
 from chatmagic.errors import InputError
 from chatmagic.models import Credits, Message, Reply
 from chatmagic.protocol.wire import Request
+from chatmagic.session.environment import Environment
+from chatmagic.session.map import Job, RowAsker
 
 PATIENCE = 60.0
 Answer = Callable[[str, Halt], str]
-
-
-def compose(
-    number: int, row: Mapping[str, Any], model: str = "m"
-) -> tuple[Request, InputError | None]:
-    """Make the request of a row."""
-    del number
-    problem = InputError("No.") if row["it"] == "bad" else None
-    return Request((Message("user", str(row["it"])),), extra={"model": model}), problem
 
 
 def capitals(prompt: str, halt: Halt) -> str:
@@ -68,21 +60,32 @@ class Slow:
         assert all(self.sent.acquire(timeout=PATIENCE) for _ in range(rows))
 
 
-class Asking:
-    """What a job asks by, as a test wants it.
+class Asking(RowAsker):
+    """Asker of a job, as a test wants it.
 
     Args:
         answer: returns the reply to a prompt, or raises.
     """
 
+    address: str | None = "https://a"
     credits: Credits | None = None
     service = "https://a"
+    is_parsed = False
+    model = "m"
 
     def __init__(self, answer: Answer) -> None:
         """Ask nothing yet."""
+        self.environment = Environment()
+        self.replayed = None
         self.answer = answer
         self.asked: list[str] = []
         self.closed = 0
+
+    def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, InputError | None]:
+        """Make the request of a row."""
+        del number
+        problem = InputError("No.") if row["it"] == "bad" else None
+        return Request((Message("user", str(row["it"])),), extra={"model": self.model}), problem
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[Client]:
@@ -103,23 +106,20 @@ class Asking:
 
 
 class Rig:
-    """A job of some rows, and what its file has in the end."""
+    """A job of some rows, and the lines of its file."""
 
-    def __init__(self, path: Path, answer: Answer = capitals, **how: Any) -> None:
-        """Make it."""
+    def __init__(self, path: Path) -> None:
+        """Ask in capitals."""
         self.path = path
-        self.asking = Asking(answer)
-        self.how = {"workers": 2, "waits": False, **how}
+        self.asking = Asking(capitals)
 
-    def job(self, rows: Iterable[object]) -> Job:
-        """Give the job of some rows."""
+    def job(self, rows: Iterable[object], answer: Answer | None = None, **how: Any) -> Job:
+        """Give the job of some rows, with two threads."""
+        self.asking.answer = answer or self.asking.answer
         file = JobFile(self.path).open()
-        self.tasks = Tasks(Rows(rows), compose, "https://a", file)
-        return Job(self.tasks, file, self.asking, **self.how)
+        return Job(self.asking, Rows(rows), file, **{"workers": 2, **how})
 
     def kept(self) -> dict[int, RowReply]:
-        """Give what the file has, by row."""
-        file = JobFile(self.path).open()
-        replies = [reply for reply in file.replies(self.tasks.keys) if reply is not None]
-        file.close()
+        """Give the replies of the file, by row."""
+        replies = map(RowReply.from_line, self.path.read_bytes().splitlines())
         return {reply.row: reply for reply in replies}
