@@ -448,12 +448,6 @@ class CassetteSetup:
     system_role: bool = False
 
 
-def from_environment() -> CassetteSetup | None:
-    """Return the cassette that the environment names, for use outside a notebook."""
-    config = resolve(os.environ)
-    return None if config is None else CassetteSetup(config)
-
-
 class ActiveCassette:
     """The cassette that answers and records one session's requests."""
 

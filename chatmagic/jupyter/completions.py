@@ -186,7 +186,7 @@ class Completions:
         if word == "TURN":
             return map(str, range(1, len(conversation) + 1))
         if word == "MODEL":
-            return self._kernel.settings.listed_models
+            return tuple(self._kernel.settings.listed_models)
         if word == "THREAD":
             return conversation.threads
         return () if word.isupper() else (word,)

@@ -14,19 +14,17 @@ from chatmagic.errors import InputError
 from chatmagic.jupyter.background import Background
 from chatmagic.jupyter.cells.execution import cell_source, running
 from chatmagic.jupyter.page.live_page import LivePage
-from chatmagic.jupyter.settings import ConfiguredEnvironment, KernelSettings
+from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
-from chatmagic.session.environment import Environment
+from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.events import Changed
 from chatmagic.session.session import Session
 from chatmagic.text import one_line
 
 
-class Kernel(ConfiguredEnvironment, Environment):
-    """One kernel, which the commands are run in.
-
-    It is the environment of its session (:class:`chatmagic.session.environment.Environment`).
+class Kernel(ConfiguredEnvironment):
+    """One kernel, which the commands are run in, and the environment of its session.
 
     Args:
         shell: the kernel's shell.

@@ -33,10 +33,6 @@ class ChatMagics(KernelSettings, Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         """Read the settings."""
         super().__init__(shell)
-        # Settings are a file's now; a later change is a cell's.
-        self.file_url = self.base_url
-        self.homes = {}
-        self.changed_later = set()
         self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
         """The magics of others that ours have the names of, by kind and name."""
         functions = {each: self._magic(each) for each in commands.COMMANDS}
@@ -52,8 +48,8 @@ class ChatMagics(KernelSettings, Magics):
         """The kernel of this shell."""
 
     def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known here; a file's settings are checked when they are sent."""
-        return self.kernel.known_keys() if "kernel" in vars(self) else ()
+        """Return the keys that are known here: the environment's until there is a kernel."""
+        return self.kernel.known_keys() if "kernel" in vars(self) else super().known_keys()
 
     def update_config(self, config: Config) -> None:
         """Set the values that ``%config`` gives in a cell.

@@ -1,17 +1,14 @@
-"""Settings: the typed traits of ``%config ChatMagics``, and a session's environment by them.
+"""Settings: the typed traits of ``%config ChatMagics``.
 
 A kernel has those of its cells; a command outside a kernel, those of IPython's configuration files.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from IPython.core.application import ENV_CONFIG_DIRS, SYSTEM_CONFIG_DIRS
 from IPython.paths import get_ipython_dir
@@ -30,25 +27,11 @@ from traitlets import (
 )
 from traitlets.config import Application, Config, Configurable
 
-from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette.cassette import (
-    MODES,
-    CassetteConfig,
-    CassetteOptions,
-    CassetteSetup,
-    resolve,
-)
-from chatmagic.client import config, keys
-from chatmagic.client.endpoint import (
-    ADDRESS_SETTINGS,
-    AUTH_VARIABLE,
-    Endpoint,
-    ServiceSetup,
-    Timeout,
-    request_fields,
-    request_headers,
-)
-from chatmagic.errors import ChatError, InputError
+from chatmagic._log import log_swallowed
+from chatmagic.cassette.cassette import MODES, CassetteOptions
+from chatmagic.client import config
+from chatmagic.client.endpoint import Timeout, request_fields, request_headers
+from chatmagic.errors import InputError
 from chatmagic.jupyter.cells.notes import CellNotes
 from chatmagic.models import Message
 from chatmagic.protocol import url
@@ -56,9 +39,6 @@ from chatmagic.protocol.auth import AUTH_WAYS, Secret, redacted, refuse_keys
 from chatmagic.protocol.wire import Request
 from chatmagic.session.budget import Budget
 from chatmagic.text import one_line
-
-if TYPE_CHECKING:
-    from chatmagic.emulator.server import Emulator
 
 _SHOWN: Final = 300
 
@@ -153,9 +133,15 @@ class KernelSettings(Configurable):
             raise TraitError(f"ChatMagics.{name}: {error}") from None
         return value
 
+    def __init__(self, *args: Any, **named: Any) -> None:
+        """Set what the files say; what is set later is a cell's."""
+        self.homes, self.changed_later, self.file_url = {}, set(), None
+        super().__init__(*args, **named)
+        self.file_url = self.base_url
+
     def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that no setting and no error may hold."""
-        raise NotImplementedError
+        """Return the keys that no setting and no error may hold: the environment's."""
+        return config.known_keys()
 
     def _load_config(self, cfg: Config, *more: Any, **named: Any) -> None:
         """Set the values of a file or of ``%config``; no error of it shows a key."""
@@ -181,16 +167,10 @@ class FileSettings(KernelSettings):
 
     def __init__(self) -> None:
         """Read the files as IPython reads them: the user's own counts before the system's."""
-        self.homes, self.changed_later, self.file_url = {}, set(), None
         try:
             super().__init__(config=Config({"FileSettings": _files().get("ChatMagics", {})}))
         except TraitError as error:
             raise InputError(f"IPython's configuration file: {error}") from None
-        self.file_url = self.base_url
-
-    def known_keys(self) -> tuple[Secret, ...]:
-        """Return the environment's keys."""
-        return config.known_keys()
 
 
 def _files() -> Config:
@@ -213,254 +193,3 @@ def _files() -> Config:
         what = f"IPython's configuration file cannot be run: {type(error).__name__}."
         raise InputError(f"{what} Nothing was sent.", hint=f"It is in {profile}.") from None
     return reader.config
-
-
-class ConfiguredEnvironment:
-    """What a session needs of its settings, which are read at each use.
-
-    With the methods of its two kinds, :class:`chatmagic.jupyter.kernel.Kernel` and the shell's, it
-    is an environment (:class:`chatmagic.session.environment.Environment`).
-    """
-
-    def __init__(self, settings: KernelSettings) -> None:
-        """Choose nothing yet; starts nothing."""
-        self.settings = settings
-        self.chosen: str | None = None
-        """The address that ``%chat_connect``, or an option of a command, chose."""
-        self.chosen_by = "%chat_connect"
-        """What chose it, in words."""
-        self.typed: dict[str, Secret] = {}
-        """The keys that were typed here, by origin."""
-        self._emulator: Emulator | None = None
-        self._emulator_at = "", Secret("none")
-
-    def has_person(self) -> bool:
-        """Return whether a person has asked here, so that a cassette records by itself."""
-        raise NotImplementedError
-
-    def notify(self, line: str) -> None:
-        """Print a line where it fails no cell.
-
-        Args:
-            line: the line.
-        """
-        print(line, file=sys.stderr)
-
-    def service(self) -> ServiceSetup:
-        """Return where and how the session asks, as things are set now.
-
-        Raises:
-            ChatError: nothing is connected, or a setting cannot be used.
-        """
-        endpoint = config.with_local_emulator(self.endpoint())
-        for warning in config.new_warnings(endpoint.warnings):
-            self.notify(warning)
-        return ServiceSetup(
-            endpoint,
-            self.settings.timeout,
-            self.extra_body(),
-            request_headers(self.of_this_address("extra_headers")),
-            bool(self.of_this_address("system_role")),
-        )
-
-    def cassette(self) -> CassetteSetup | None:
-        """Return which cassette the session puts in now; ``None`` for no cassette.
-
-        Raises:
-            InputError: the settings contradict each other.
-        """
-        choice = self.choice()
-        if choice is None:
-            return None
-        system_role = bool(self.of_this_address("system_role"))
-        return CassetteSetup(choice, self.settings.timeout, self.extra_body(), system_role)
-
-    def budget(self) -> str | None:
-        """Return the budget that is set; ``None`` for none."""
-        return self.settings.budget
-
-    def start_emulator(self) -> tuple[str, Secret]:
-        """Start the emulator of this place, once; return its address, and a key of its own."""
-        if self._emulator is None:
-            # It comes with the first practice.
-            from chatmagic.emulator import server  # noqa: PLC0415
-
-            self._emulator = server.Emulator(server.FRESH)
-            self._emulator_at = self._emulator.start(), Secret(f"practice-{os.urandom(8).hex()}")
-        return self._emulator_at
-
-    def replaying(self) -> str | None:
-        """Return why nothing is sent from here, as a clause; ``None`` where it is.
-
-        Raises:
-            InputError: the settings contradict each other.
-        """
-        choice = self.choice()
-        if choice is None or choice.mode != "replay":
-            return None
-        return f"{choice.name} is replayed here ({choice.mode_from})"
-
-    def choice(self) -> CassetteConfig | None:
-        """Return which cassette is chosen, as things are set now; ``None`` for no cassette.
-
-        Raises:
-            InputError: the settings contradict each other.
-        """
-        return resolve(
-            os.environ,
-            self.settings.chosen_cassette,
-            CassetteOptions(self.settings.cassette, self.settings.mode),
-            changed_later=frozenset(self.settings.changed_later),
-            interactive=self.has_person(),
-        )
-
-    def is_replaying(self) -> bool:
-        """Return whether nothing is sent, or a setting is wrong."""
-        try:
-            return self.replaying() is not None
-        except ChatError:
-            return True
-
-    def address(self) -> Endpoint:
-        """Return the address that counts, without a key.
-
-        Raises:
-            ChatError: nothing is connected, or it cannot be used.
-        """
-        return config.first_address(self.candidates())
-
-    def endpoint(self) -> Endpoint:
-        """Return where requests go and with which key, as things are set now.
-
-        Raises:
-            ChatError: nothing is connected, or a setting cannot be used.
-        """
-        return config.resolve_endpoint(
-            self.address(),
-            [config.environment_setting(AUTH_VARIABLE), (self.settings.auth, "auth")],
-            file_url=self.settings.file_url,
-            typed=self.typed,
-            open_store=keys.open_store,
-        )
-
-    def model(self) -> str | None:
-        """Return the model that requests name; ``None`` where none was set for this address."""
-        named = self.extra_body().get("model")
-        return None if named is None else str(named)
-
-    def extra_body(self) -> dict[str, Any]:
-        """Return the fields that requests have beside the interface's own.
-
-        Raises:
-            InputError: two models are named.
-        """
-        return request_fields(
-            self.settings.extra_body,
-            self.of_this_address("model") or self._model_of_environment(),
-            stream_usage=self.settings.stream_usage or self.stream_usage(),
-        )
-
-    def _model_of_environment(self) -> str | None:
-        """Return the environment's model, unless it has another address or a setting names one."""
-        names_one = "model" in (self.settings.extra_body or {})
-        at = _normalized(os.environ.get(config.URL_VARIABLE, ""))
-        is_elsewhere = at not in {"", self._here()}
-        return None if names_one or is_elsewhere else config.model_of_environment()
-
-    def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known, for whichever address."""
-        try:
-            endpoint = self.endpoint()
-        except ChatError:
-            return (*config.known_keys(), *self.typed.values())
-        return endpoint.known_keys
-
-    # --- Addresses, and the settings of each
-
-    def candidates(self) -> list[config.Setting]:
-        """Return the addresses that may be set, the one that counts first before the others."""
-        base_url, file_url = self.settings.base_url, self.settings.file_url
-        return [
-            (self.chosen, self.chosen_by),
-            config.environment_setting(config.URL_VARIABLE),
-            (base_url if base_url != file_url else None, "%config"),
-            (file_url, "configuration file"),
-        ]
-
-    def of_this_address(self, name: str) -> Any:
-        """Return a setting, if it belongs to the address that is asked now; else ``None``.
-
-        What a file sets belongs to the file's address, or to the environment's. What was set
-        before there was an address belongs to the first one.
-
-        Args:
-            name: the setting's.
-        """
-        value = getattr(self.settings, name)
-        if not value:
-            return None
-        homes, here = self.settings.homes, self._here()
-        if name not in homes:
-            own = self.settings.file_url or os.environ.get(config.URL_VARIABLE, "")
-            homes[name] = _normalized(own) if own.strip() else None
-        if homes[name] is None:
-            homes[name] = here
-        return value if homes[name] == here else None
-
-    def stream_usage(self) -> bool:
-        """Return whether the server that is asked now tells tokens of streams only if asked."""
-        with swallowed(ChatError):
-            return self.address().stream_usage
-        return False
-
-    def elsewhere(self) -> list[str]:
-        """Return the names of the settings that were set for another address than this."""
-        return [
-            name
-            for name in ADDRESS_SETTINGS
-            if getattr(self.settings, name) and self.of_this_address(name) is None
-        ]
-
-    def belong_here(self, names: Iterable[str]) -> None:
-        """Bind settings to the address that is asked now, or else to the first one.
-
-        Args:
-            names: of settings; those that belong to no address are left alone.
-        """
-        here = self._here()
-        self.settings.homes.update((name, here) for name in ADDRESS_SETTINGS if name in names)
-
-    def unused(self) -> str | None:
-        """Return a line about an address that ``%config`` set and that is not used."""
-        base_url = self.settings.base_url
-        if not base_url or base_url == self.settings.file_url:
-            return None
-        if self._here() == _normalized(base_url):
-            return None
-        by = self.address().url_from
-        return (
-            f"ChatMagics.base_url is not used: {by} names another address. "
-            "%chat_connect URL has precedence."
-        )
-
-    def _here(self) -> str | None:
-        """Return where requests are posted to now; ``None`` while nothing is connected."""
-        with contextlib.suppress(ChatError):
-            return _normalized(self.address().base_url)
-        return None
-
-    def close(self) -> None:
-        """Stop the emulator."""
-        if self._emulator is not None:
-            self._emulator.stop()
-            self._emulator = None
-
-
-def _normalized(base_url: str) -> str:
-    """Return an address in one way of writing it; empty for one that cannot be used."""
-    if base_url.strip().lower() == url.EMULATOR:
-        return url.EMULATOR
-    try:
-        return url.request_url(config.server_address(base_url))
-    except InputError:
-        return ""

@@ -1,18 +1,36 @@
-"""Environment of a session, which is the place where it runs, and the clients that it makes."""
+"""Environments of a session, which are the places where it runs, and the clients that it makes."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from chatmagic.cassette.cassette import CASSETTE, AnswerSource, CassetteSetup, from_environment
-from chatmagic.client import config
+from chatmagic._log import swallowed
+from chatmagic.cassette.cassette import (
+    CASSETTE,
+    AnswerSource,
+    CassetteConfig,
+    CassetteOptions,
+    CassetteSetup,
+    resolve,
+)
+from chatmagic.client import config, keys
 from chatmagic.client.client import Client
-from chatmagic.client.endpoint import Endpoint, ServiceSetup, request_fields
+from chatmagic.client.endpoint import (
+    ADDRESS_SETTINGS,
+    AUTH_VARIABLE,
+    Endpoint,
+    ServiceSetup,
+    request_fields,
+    request_headers,
+)
 from chatmagic.client.stream import CreditState
 from chatmagic.conversation.cell_order import Layout
-from chatmagic.errors import InputError
+from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol import url
 from chatmagic.protocol.auth import Secret
 from chatmagic.text import one_line
@@ -41,7 +59,8 @@ class Environment:
         Raises:
             InputError: what is set does not go together.
         """
-        return from_environment()
+        choice = resolve(os.environ)
+        return None if choice is None else CassetteSetup(choice)
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell and the identity of its execution, if known.
@@ -93,6 +112,246 @@ class Environment:
             ConnectError: there is no kernel.
         """
         return config.local_emulator()
+
+
+class ConfiguredEnvironment(Environment):
+    """Environment with settings, which are read at each use: a kernel's, or a shell's.
+
+    Args:
+        settings: as :class:`chatmagic.jupyter.settings.KernelSettings` has them.
+    """
+
+    def __init__(self, settings: Any) -> None:
+        """Choose nothing yet; starts nothing."""
+        self.settings = settings
+        self.chosen: str | None = None
+        """The address that ``%chat_connect``, or an option of a command, chose."""
+        self.chosen_by = "%chat_connect"
+        """What chose it, in words."""
+        self.typed: dict[str, Secret] = {}
+        """The keys that were typed here, by origin."""
+        self._emulator: Any = None
+        self._emulator_at = "", Secret("none")
+
+    def has_person(self) -> bool:
+        """Return whether a person has asked here, so that a cassette records by itself."""
+        return self.is_watched()
+
+    def notify(self, line: str) -> None:
+        """Print a line where it fails no cell.
+
+        Args:
+            line: the line.
+        """
+        print(line, file=sys.stderr)  # noqa: T201 - it is meant for a person
+
+    def service(self) -> ServiceSetup:
+        """Return where and how the session asks, as things are set now.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        endpoint = config.with_local_emulator(self.endpoint())
+        for warning in config.new_warnings(endpoint.warnings):
+            self.notify(warning)
+        return ServiceSetup(
+            endpoint,
+            self.settings.timeout,
+            self.extra_body(),
+            request_headers(self.of_this_address("extra_headers")),
+            bool(self.of_this_address("system_role")),
+        )
+
+    def cassette(self) -> CassetteSetup | None:
+        """Return which cassette the session puts in now; ``None`` for no cassette.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        choice = self.choice()
+        if choice is None:
+            return None
+        system_role = bool(self.of_this_address("system_role"))
+        return CassetteSetup(choice, self.settings.timeout, self.extra_body(), system_role)
+
+    def budget(self) -> str | None:
+        """Return the budget that is set; ``None`` for none."""
+        budget: str | None = self.settings.budget
+        return budget
+
+    def start_emulator(self) -> tuple[str, Secret]:
+        """Start the emulator of this place, once; return its address, and a key of its own."""
+        if self._emulator is None:
+            # It comes with the first practice.
+            from chatmagic.emulator import server  # noqa: PLC0415
+
+            self._emulator = server.Emulator(server.FRESH)
+            self._emulator_at = self._emulator.start(), Secret(f"practice-{os.urandom(8).hex()}")
+        return self._emulator_at
+
+    def replaying(self) -> str | None:
+        """Return why nothing is sent from here, as a clause; ``None`` where it is.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        choice = self.choice()
+        if choice is None or choice.mode != "replay":
+            return None
+        return f"{choice.name} is replayed here ({choice.mode_from})"
+
+    def choice(self) -> CassetteConfig | None:
+        """Return which cassette is chosen, as things are set now; ``None`` for no cassette.
+
+        Raises:
+            InputError: the settings contradict each other.
+        """
+        return resolve(
+            os.environ,
+            self.settings.chosen_cassette,
+            CassetteOptions(self.settings.cassette, self.settings.mode),
+            changed_later=frozenset(self.settings.changed_later),
+            interactive=self.has_person(),
+        )
+
+    def is_replaying(self) -> bool:
+        """Return whether nothing is sent, or a setting is wrong."""
+        try:
+            return self.replaying() is not None
+        except ChatError:
+            return True
+
+    def address(self) -> Endpoint:
+        """Return the address that counts, without a key.
+
+        Raises:
+            ChatError: nothing is connected, or it cannot be used.
+        """
+        base_url, file_url = self.settings.base_url, self.settings.file_url
+        return config.first_address(
+            [
+                (self.chosen, self.chosen_by),
+                config.environment_setting(config.URL_VARIABLE),
+                (base_url if base_url != file_url else None, "%config"),
+                (file_url, "configuration file"),
+            ]
+        )
+
+    def endpoint(self) -> Endpoint:
+        """Return where requests go and with which key, as things are set now.
+
+        Raises:
+            ChatError: nothing is connected, or a setting cannot be used.
+        """
+        return config.resolve_endpoint(
+            self.address(),
+            [config.environment_setting(AUTH_VARIABLE), (self.settings.auth, "auth")],
+            file_url=self.settings.file_url,
+            typed=self.typed,
+            open_store=keys.open_store,
+        )
+
+    def model(self) -> str | None:
+        """Return the model that requests name; ``None`` where none was set for this address."""
+        named = self.extra_body().get("model")
+        return None if named is None else str(named)
+
+    def extra_body(self) -> dict[str, Any]:
+        """Return the fields that requests have beside the interface's own.
+
+        Raises:
+            InputError: two models are named.
+        """
+        fields, model = self.settings.extra_body, self.of_this_address("model")
+        # The environment's model belongs to its address, and a setting counts before it.
+        if not model and "model" not in (fields or {}):
+            at = _normalized(os.environ.get(config.URL_VARIABLE, ""))
+            model = config.model_of_environment() if at in {"", self._here()} else None
+        is_server_asked = False
+        with swallowed(ChatError):
+            is_server_asked = self.address().stream_usage
+        return request_fields(
+            fields, model, stream_usage=self.settings.stream_usage or is_server_asked
+        )
+
+    def known_keys(self) -> tuple[Secret, ...]:
+        """Return the keys that are known, for whichever address."""
+        try:
+            return self.endpoint().known_keys
+        except ChatError:
+            return (*config.known_keys(), *self.typed.values())
+
+    def of_this_address(self, name: str) -> Any:
+        """Return a setting, if it belongs to the address that is asked now; else ``None``.
+
+        What a file sets belongs to the file's address, or to the environment's. What was set
+        before there was an address belongs to the first one.
+
+        Args:
+            name: the setting's.
+        """
+        value = getattr(self.settings, name)
+        if not value:
+            return None
+        homes, here = self.settings.homes, self._here()
+        if name not in homes:
+            own = self.settings.file_url or os.environ.get(config.URL_VARIABLE, "")
+            homes[name] = _normalized(own) if own.strip() else None
+        if homes[name] is None:
+            homes[name] = here
+        return value if homes[name] == here else None
+
+    def elsewhere(self) -> list[str]:
+        """Return the names of the settings that were set for another address than this."""
+        return [
+            name
+            for name in ADDRESS_SETTINGS
+            if getattr(self.settings, name) and self.of_this_address(name) is None
+        ]
+
+    def belong_here(self, names: Iterable[str]) -> None:
+        """Bind settings to the address that is asked now, or else to the first one.
+
+        Args:
+            names: of settings; those that belong to no address are left alone.
+        """
+        here = self._here()
+        self.settings.homes.update((name, here) for name in ADDRESS_SETTINGS if name in names)
+
+    def unused(self) -> str | None:
+        """Return a line about an address that ``%config`` set and that is not used."""
+        base_url = self.settings.base_url
+        if not base_url or base_url == self.settings.file_url:
+            return None
+        if self._here() == _normalized(base_url):
+            return None
+        by = self.address().url_from
+        return (
+            f"ChatMagics.base_url is not used: {by} names another address. "
+            "%chat_connect URL has precedence."
+        )
+
+    def _here(self) -> str | None:
+        """Return where requests are posted to now; ``None`` while nothing is connected."""
+        with contextlib.suppress(ChatError):
+            return _normalized(self.address().base_url)
+        return None
+
+    def close(self) -> None:
+        """Stop the emulator."""
+        if self._emulator is not None:
+            self._emulator.stop()
+            self._emulator = None
+
+
+def _normalized(base_url: str) -> str:
+    """Return an address in one way of writing it; empty for one that cannot be used."""
+    if base_url.strip().lower() == url.EMULATOR:
+        return url.EMULATOR
+    try:
+        return url.request_url(config.server_address(base_url))
+    except InputError:
+        return ""
 
 
 def of_process() -> Environment:

@@ -43,9 +43,9 @@ from chatmagic.errors import (
     NotRecordedError,
     RateLimitError,
 )
-from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
+from chatmagic.jupyter.settings import FileSettings
 from chatmagic.session import current
-from chatmagic.session.environment import Environment
+from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.events import Ask, Outcome, Paced, View
 from chatmagic.session.session import Session
 from chatmagic.text import one_line, to_terminal
@@ -82,7 +82,7 @@ def words_for_shell(words: str) -> str:
     return re.sub(_CONFIGURED, r"c.\1 in ipython_config.py", words)
 
 
-class ShellEnvironment(ConfiguredEnvironment, Environment):
+class ShellEnvironment(ConfiguredEnvironment):
     """Environment of a question from a shell.
 
     Raises:
@@ -96,10 +96,6 @@ class ShellEnvironment(ConfiguredEnvironment, Environment):
     def named(self, name: str) -> object:
         """Raise an error, as there is no namespace."""
         raise InputError(f"A shell has no {one_line(name)}. Nothing was sent.")
-
-    def has_person(self) -> bool:
-        """Return whether messages go to a terminal."""
-        return self.is_watched()
 
 
 @contextlib.contextmanager

@@ -12,7 +12,8 @@ from shells import FIXED, KEY, Shell, alone, models
 
 from chatmagic.client import config
 from chatmagic.errors import ConnectError, InputError
-from chatmagic.jupyter.settings import ConfiguredEnvironment, FileSettings
+from chatmagic.jupyter.settings import FileSettings
+from chatmagic.session.environment import ConfiguredEnvironment
 
 SWITCHES = ("no_history", "no_stream", "raw", "quiet", "keep_values", "fit")
 WRONG = [
@@ -156,24 +157,16 @@ def test_the_files_of_the_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         FileSettings()
 
 
-class Place(ConfiguredEnvironment):
-    """A place where nobody is."""
-
-    def has_person(self) -> bool:
-        """Return that nobody is there."""
-        return False
-
-
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Place]:
-    """Give a place where nothing is set."""
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ConfiguredEnvironment]:
+    """Give a place where nothing is set, and nobody is."""
     with alone(monkeypatch, tmp_path):
-        made = Place(FileSettings())
+        made = ConfiguredEnvironment(FileSettings())
         yield made
         made.close()
 
 
-def test_where_nothing_is_set(place: Place) -> None:
+def test_where_nothing_is_set(place: ConfiguredEnvironment) -> None:
     """There is no address and no cassette, and nothing is replayed."""
     with pytest.raises(ConnectError, match="Not connected yet"):
         place.service()
@@ -183,7 +176,9 @@ def test_where_nothing_is_set(place: Place) -> None:
 
 
 def test_what_the_environment_sets(
-    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: ConfiguredEnvironment,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It is read at each use; what is unwise is told once."""
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://chat.example.org")
@@ -200,7 +195,9 @@ def test_what_the_environment_sets(
     assert place.is_replaying()
 
 
-def test_the_emulator_is_its_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_emulator_is_its_own(
+    place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It starts once, and ends with the place."""
     monkeypatch.setattr(config, "find_kernel", lambda: place)
     place.chosen = "emulator"
