@@ -81,14 +81,11 @@ class Status:
     def credits(self) -> tuple[str, str]:
         """Return the large gauge as HTML and as words."""
         state = self.kernel.session.credit_state
-        html, words = self._gauge(state)
+        html, words = gauge.large(state.credits, self.kernel.session.took)
         for note in self._notes(state, self._now(state)):
             html += f'<p style="{QUIET}">{escape(note)}</p>'
             words += f"\n{note}"
         return html, words
-
-    def _gauge(self, state: CreditState) -> tuple[str, str]:
-        return gauge.large(state.credits, self.kernel.session.took, now=self._now(state))
 
     def _notes(self, state: CreditState, now: datetime) -> list[str]:
         """Return the lines under the credits: requests left, a replay."""
@@ -111,7 +108,8 @@ class Status:
             rows += [("Budget", line) for line in self.kernel.session.ledger.budget_words()]
         except ChatError as error:
             rows.append(("Budget", str(error)))
-        html, words = self._gauge(self.kernel.session.credit_state)
+        session = self.kernel.session
+        html, words = gauge.large(session.credits, session.took)
         lines = [f"{name}: {words}" for name, words in rows]
         table = transcript.grid((), rows, "Status")
         return transcript.group(table + html, "Status"), "\n".join([*lines, words])

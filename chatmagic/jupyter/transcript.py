@@ -12,7 +12,7 @@ from typing import Final
 
 from chatmagic.archive import output
 from chatmagic.conversation.conversation import Conversation, reply_name
-from chatmagic.conversation.request_facts import Part, TokenRate, parts_of
+from chatmagic.conversation.request_facts import Part, parts_of
 from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import STEERING, instructed
 from chatmagic.conversation.turn import MAIN, Turn
@@ -341,8 +341,7 @@ def dry_run(preview: Preview, credits: Credits | None) -> tuple[str, str]:
     estimate = "Tokens: no estimate, as no reply has told its tokens yet."
     if rate is not None:
         estimate = (
-            f"Tokens are an estimate: the last request whose tokens were told had "
-            f"{counted(rate.characters, 'character')} and {counted(rate.tokens, 'token')}."
+            f"Tokens are an estimate: the last ones that were told are {rate:.2g} a character."
         )
     before = f"Before it: {crediting.words(credits)}."
     return _shown(lines, preview.parts, rate, [estimate, before], preview.request)
@@ -404,16 +403,15 @@ def _where(preview: Preview) -> list[str]:
 def _shown(
     lines: Sequence[str],
     parts: Sequence[Part],
-    rate: TokenRate | None,
+    rate: float | None,
     end: Sequence[str],
     request: Request,
 ) -> tuple[str, str]:
     """Return lines, a table of the parts, more lines and the body, as HTML and as text."""
     body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)
-    rows = [(one_line(part.name), part.size) for part in parts]
-    rows.append(("all of it", sum(part.size for part in parts)))
+    rows = [*parts, ("all of it", sum(size for _, size in parts))]
     cells = [
-        (name, f"{size:,}", *([] if rate is None else [f"{rate.tokens_of(size):,}"]))
+        (one_line(name), f"{size:,}", *([] if rate is None else [f"{round(rate * size):,}"]))
         for name, size in rows
     ]
     heads = ("Part", "Characters", *([] if rate is None else ["Tokens, about"]))

@@ -7,7 +7,6 @@ show that credits are low or used up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from html import escape
 from typing import Any, Final
 
@@ -92,18 +91,19 @@ def usage_words(usage: Usage | None) -> str:
     return "" if count is None else f"{count:,} tokens"
 
 
-def large(credits: Credits | None, took: int | None, *, now: datetime) -> tuple[str, str]:
+def large(credits: Credits | None, took: int | None) -> tuple[str, str]:
     """Return the large gauge as HTML, and as words for a terminal.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
         took: the approximate cost of the last turn in credits; ``None`` is unknown.
-        now: the time, aware; the age of the figures is counted from it.
     """
     if credits is None:
         words = "Credits: unknown. No answer has told them yet."
         return f"{_GROUP}{escape(words)}</div>", words
-    details, blocks = _details(credits, took, now), _blocks(credits)
+    details = [] if took is None else [f"The last turn took about {took:,}."]
+    details.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC.")
+    blocks = _blocks(credits)
     bar = "" if blocks is None else f"[{'#' * blocks}{'.' * (_CELLS - blocks)}] "
     rows = "".join(f"<div>{escape(line)}</div>" for line in details)
     html = (
@@ -113,21 +113,6 @@ def large(credits: Credits | None, took: int | None, *, now: datetime) -> tuple[
         f'<div style="{QUIET}">{rows}</div></div>'
     )
     return html, "\n".join([bar + crediting.words(credits), *details])
-
-
-def _details(credits: Credits, took: int | None, now: datetime) -> list[str]:
-    lines = [] if took is None else [f"The last turn took about {took:,}."]
-    age = int((now - credits.seen_at).total_seconds())
-    old = f", {_age(age)} ago" if age >= 60 else ""  # noqa: PLR2004 - below a minute the age does not matter
-    lines.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC{old}.")
-    return lines
-
-
-def _age(seconds: int) -> str:
-    for unit, name in ((86_400, "day"), (3_600, "hour")):
-        if seconds >= unit:
-            return text.counted(seconds // unit, name)
-    return text.counted(seconds // 60, "minute")
 
 
 def _blocks(credits: Credits | None) -> int | None:

@@ -32,7 +32,6 @@ from chatmagic._log import swallowed
 from chatmagic.archive.table import dataframe
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.conversation.request_facts import Entry as AskEntry
-from chatmagic.conversation.request_facts import TokenRate
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -300,8 +299,8 @@ class Ledger:
         """Begin with nothing used."""
         self.rows: deque[LedgerRow] = deque(maxlen=KEPT)
         """A row for each request that has ended."""
-        self.token_rate: TokenRate | None = None
-        """Tokens of the latest request whose service told them; ``None`` before the first."""
+        self.token_rate: float | None = None
+        """Tokens a character of the latest request whose service told them; ``None`` before it."""
         self._count = 0
         self._meters: dict[str, Meter] = {}
         self._turns = 0
@@ -532,7 +531,7 @@ class Ledger:
         """
         if reply.usage is not None and reply.usage.prompt_tokens is not None:
             size = sum(len(message.content) for message in request.messages)
-            self.token_rate = TokenRate(size, reply.usage.prompt_tokens)
+            self.token_rate = reply.usage.prompt_tokens / max(size, 1)
 
     def _enter(self, reservation: Reservation, reply: Reply, problem: BaseException | None) -> None:
         """Enter a request that was sent."""

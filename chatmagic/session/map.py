@@ -750,7 +750,7 @@ def _size(sent: Sequence[Request], asker: RowAsker) -> str:
     rate, credits = asker.ledger.token_rate, _credits(asker.meter, len(sent))
     size = f"{counted(characters, 'character')} of prompts"
     if rate is not None:
-        size = f"About {counted(rate.tokens_of(characters), 'token')} of prompts"
+        size = f"About {counted(round(rate * characters), 'token')} of prompts"
     if credits is None:
         return f"{size}; what they take in credits is not known before the first answers"
     return f"{size} and {credits}, as requests took lately"

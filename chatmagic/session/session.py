@@ -44,7 +44,6 @@ from chatmagic.conversation.request_facts import (
     Parameters,
     Part,
     RequestFacts,
-    TokenRate,
     parts_of,
 )
 from chatmagic.conversation.slots import Change
@@ -998,7 +997,7 @@ class Preview:
         endpoint: where it would go; ``None`` in a replay where no service is set.
         cassette: the cassette that is chosen; ``None`` for none.
         extra_headers: names of the headers beside the connection's own.
-        rate: the tokens of the latest request, for an estimate; ``None`` where none were told yet.
+        rate: the tokens a character, for an estimate; ``None`` where none were told yet.
         notes: what the question would say of the request, a line each.
     """
 
@@ -1007,7 +1006,7 @@ class Preview:
     endpoint: Endpoint | None
     cassette: CassetteConfig | None
     extra_headers: tuple[str, ...]
-    rate: TokenRate | None
+    rate: float | None
     notes: tuple[str, ...]
 
 

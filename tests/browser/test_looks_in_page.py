@@ -106,7 +106,7 @@ def shown() -> str:
         if "text/html" in shown.get("data", {})
     ]
     replies = [output.bundle(Reply(TEXT, credits=credits))["text/html"] for credits in CREDITS]
-    gauges = [gauge.large(credits, 10, now=NOON)[0] for credits in CREDITS]
+    gauges = [gauge.large(credits, 10)[0] for credits in CREDITS]
     return "".join([*replies, *gauges, *saved])
 
 

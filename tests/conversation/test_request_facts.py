@@ -10,10 +10,8 @@ import pytest
 
 from chatmagic.conversation.request_facts import (
     Parameters,
-    Part,
     RequestFacts,
     Schema,
-    TokenRate,
     Value,
     ValueKind,
     parts_of,
@@ -141,24 +139,18 @@ def test_the_parts_stand_in_the_order_in_which_they_are_sent() -> None:
     asked = RequestFacts("x" * 10 + "\n\nWhy " + "y" * 7, typed="Why {{ df }}", values=values)
     instructions = Value.of_text("", "Be short.", "instructions")
     assert parts_of([(1, 30), (0, 40)], instructions, asked) == [
-        Part("instructions", 9),
-        Part("turn 1 (prompt and reply)", 30),
-        Part("a turn that is not live any more (prompt and reply)", 40),
-        Part("cell load", 10),
-        Part("{{ df }}", 7),
-        Part("the rest of the prompt", 6),
+        ("instructions", 9),
+        ("turn 1 (prompt and reply)", 30),
+        ("a turn that is not live any more (prompt and reply)", 40),
+        ("cell load", 10),
+        ("{{ df }}", 7),
+        ("the rest of the prompt", 6),
     ]
-    assert parts_of([], None, RequestFacts("Why?")) == [Part("the prompt", 4)]
+    assert parts_of([], None, RequestFacts("Why?")) == [("the prompt", 4)]
 
 
 def test_many_turns_are_one_part() -> None:
     """But for the newest twenty."""
     parts = parts_of([(place, place) for place in range(1, 24)], None, RequestFacts("Why?"))
-    assert parts[0] == Part("3 earlier turns (prompts and replies)", 6)
-    assert [part.size for part in parts[1:]] == [*range(4, 24), 4]
-
-
-def test_tokens_are_estimated_by_what_was_counted() -> None:
-    """In proportion to the characters, whatever was counted for none."""
-    assert TokenRate(100, 25).tokens_of(10) == 2
-    assert TokenRate(0, 25).tokens_of(10) == 250
+    assert parts[0] == ("3 earlier turns (prompts and replies)", 6)
+    assert [size for _, size in parts[1:]] == [*range(4, 24), 4]

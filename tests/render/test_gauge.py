@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
@@ -136,8 +136,8 @@ def test_the_bar_has_a_shape(limit: int | None, remaining: int | None, full: int
     """The bar is full as far as credits are left, never empty while any is, or it is not there."""
     credits = figures(limit, remaining)
     line = Page(gauge.line_html(credits, None)).seen
-    large = gauge.large(credits, None, now=NOW)[1]
-    html = gauge.large(credits, None, now=NOW)[0]
+    large = gauge.large(credits, None)[1]
+    html = gauge.large(credits, None)[0]
     if full is None:
         assert "▰" not in line + large + html
         assert "[" not in large
@@ -160,11 +160,11 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
     credits = figures(1000, remaining)
     for text in (
         gauge.line_words(credits, None),
-        gauge.large(credits, None, now=NOW)[1],
-        Page(gauge.large(credits, None, now=NOW)[0]).heard,
+        gauge.large(credits, None)[1],
+        Page(gauge.large(credits, None)[0]).heard,
     ):
         assert words in text
-    for html in (gauge.line_html(credits, None), gauge.large(credits, None, now=NOW)[0]):
+    for html in (gauge.line_html(credits, None), gauge.large(credits, None)[0]):
         assert f"var(--jp-{colour}-color1, var(--vscode-charts-" in html
 
 
@@ -173,37 +173,18 @@ def test_what_the_last_turn_took(took: int | None) -> None:
     """It is about so much, none, or not said."""
     said = {None: "", 0: "The last turn took about 0.", 1: "about 1.", 1234: "about 1,234."}[took]
     for text in (
-        gauge.large(figures(10, 5), took, now=NOW)[1],
-        Page(gauge.large(figures(10, 5), took, now=NOW)[0]).heard,
+        gauge.large(figures(10, 5), took)[1],
+        Page(gauge.large(figures(10, 5), took)[0]).heard,
     ):
         assert said in text
         assert ("took" in text) == (took is not None)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (-5, "12:00:00 UTC."),
-        (59, "12:00:00 UTC."),
-        (60, "UTC, 1 minute ago."),
-        (7199, "UTC, 1 hour ago."),
-        (7200, "UTC, 2 hours ago."),
-        (86_400 * 3, "UTC, 3 days ago."),
-    ],
-)
-def test_the_figures_are_as_of_a_time(seconds: int, words: str) -> None:
-    """How old they are is said from a minute on; a clock that runs behind makes no sign."""
-    now = NOW + timedelta(seconds=seconds)
-    text = gauge.large(figures(10, 5), None, now=now)[1]
-    assert text.endswith(words)
-    assert text.splitlines()[-1] in gauge.large(figures(10, 5), None, now=now)[0]
-
-
 def test_unknown_is_never_zero() -> None:
     """Without a figure the gauge says so, large and small."""
-    assert gauge.large(None, None, now=NOW)[1].startswith("Credits: unknown.")
-    assert "unknown" in Page(gauge.large(None, 3, now=NOW)[0]).heard
-    half = Page(gauge.large(figures(1000, None), None, now=NOW)[0]).heard
+    assert gauge.large(None, None)[1].startswith("Credits: unknown.")
+    assert "unknown" in Page(gauge.large(None, 3)[0]).heard
+    half = Page(gauge.large(figures(1000, None), None)[0]).heard
     assert "unknown how many of 1,000 credits are left" in half
     assert not re.search(r"\b0\b", half)
 
@@ -211,6 +192,6 @@ def test_unknown_is_never_zero() -> None:
 def test_the_large_gauge_is_a_named_group() -> None:
     """A screen reader is told what the figures are of; the bar is for the eyes alone."""
     for credits in (None, figures(10, 5)):
-        assert 'role="group" aria-label="Credits"' in gauge.large(credits, None, now=NOW)[0]
-    page = Page(gauge.large(figures(10, 5), None, now=NOW)[0])
+        assert 'role="group" aria-label="Credits"' in gauge.large(credits, None)[0]
+    page = Page(gauge.large(figures(10, 5), None)[0])
     assert page.seen == f"▰▰▰▰▰▱▱▱▱▱{page.heard}"
