@@ -8,7 +8,7 @@ others than those that now stand above it is stale, as it was before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -99,13 +99,6 @@ NOT_KEPT: Final = (
 )
 
 
-_STEPS: Final[Mapping[str, Callable[[Conversation], object]]] = {
-    "undo": Conversation.undo,
-    "redo": Conversation.redo,
-    "reset": Conversation.reset,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Restored:
     """A notebook's conversation.
@@ -151,7 +144,7 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
             owner, execution = owners[saved.cell], f"cell {saved.cell}"
             replay.steer(replace(item, owner=owner, execution=execution))
         else:
-            _STEPS[saved.kind](replay.conversation)
+            getattr(replay.conversation, saved.kind)()  # undo, redo or reset
     numbers = {saved: number for number, saved in enumerate(turns, 1)}
     cells = {number: saved.cell for saved, number in numbers.items()}
     problems += [

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -141,7 +141,8 @@ def plan_of(source: str) -> Plan:
         return Plan((MagicCall(whole["command"], whole["line"] or "", body),))
     is_other_magic = first is not None and lines[first].startswith("%%")
     commands, code, within = [], [], ""
-    for line in _joined(source):
+    # A line that a backslash ends goes on in the next.
+    for line in map(str.rstrip, re.sub(r"\\[^\S\n]*\n", " ", source).split("\n")):
         magic = None if within else re.fullmatch(_LINE, line)
         if magic is not None and magic["line"].strip() not in {"?", "??"}:
             is_once = not magic["indent"] and not is_other_magic and magic["percent"] == "%"
@@ -154,18 +155,6 @@ def plan_of(source: str) -> Plan:
             within = "" if within == mark else within or mark
         code.append(line)
     return Plan(tuple(commands), "\n".join(filter(str.strip, code)))
-
-
-def _joined(source: str) -> Iterator[str]:
-    """Yield the lines of a cell; one that a backslash ends goes on in the next."""
-    parts: list[str] = []
-    for line in source.split("\n"):
-        parts.append(line.rstrip())
-        if not parts[-1].endswith("\\"):
-            yield " ".join([*(part[:-1] for part in parts[:-1]), parts[-1]])
-            parts = []
-    if parts:
-        yield " ".join(parts)
 
 
 def first_line(lines: Sequence[str]) -> int | None:

@@ -213,8 +213,7 @@ def _earlier(value: object) -> tuple[int, str | None]:
     """Read how many turns were carried before those that are listed, and their chain digest."""
     if value is None:
         return 0, None
-    count = whole_number(value.get("count")) if isinstance(value, Mapping) else None
-    if not isinstance(value, Mapping) or not count:
+    if not isinstance(value, Mapping) or not (count := whole_number(value.get("count"))):
         _wrong("earlier")
     try:
         return count, exact_digest(value.get("chain"))
@@ -241,7 +240,7 @@ def sealed(record: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]
         record: the record as JSON.
         data: the output's data by type, such as ``text/html``.
     """
-    kept = {name: _portable(item) for name, item in record.items()}
+    kept = _each(record, _portable)
     return {**kept, FIELD: _seal(kept, data)}
 
 
@@ -283,20 +282,23 @@ def canonical(value: Any) -> Any:
     Args:
         value: any JSON value.
     """
-    if isinstance(value, Mapping):
-        return {name: canonical(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [canonical(item) for item in value]
     # What a page saves is a whole number wherever the value is one.
-    return _portable(int(value) if isinstance(value, float) and value.is_integer() else value)
+    return _each(
+        value,
+        lambda item: _portable(
+            int(item) if isinstance(item, float) and item.is_integer() else item
+        ),
+    )
 
 
 def _portable(value: Any) -> Any:
-    """Return a JSON value with integers that a page would round as texts."""
+    """Return an integer that a page would round as a text; any other value as it is."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_whole and abs(value) > EXACT else value
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a JSON value with each value that holds no others changed."""
     if isinstance(value, Mapping):
-        return {name: _portable(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_portable(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > EXACT:
-        return str(value)
-    return value
+        return {name: _each(item, change) for name, item in value.items()}
+    return [_each(item, change) for item in value] if isinstance(value, list) else change(value)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -206,22 +207,13 @@ def _value(expression: str, evaluate: Callable[[str], object], hint: str | None 
         return str(evaluate(expression))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
         log_swallowed(error)
-        shown = one_line(expression)
+        # Its own ``__str__`` may fail, too.
+        reason = one_line("".join(traceback.format_exception_only(error)), _MESSAGE_SHOWN)
         raise InputError(
-            f"{{{{ {shown} }}}} has no value: {_in_words(error)}. Nothing was sent.",
+            f"{{{{ {one_line(expression)} }}}} has no value: {reason.rstrip('.: ')}. "
+            "Nothing was sent.",
             hint=hint,
         ) from None
-
-
-def _in_words(error: Exception) -> str:
-    """Return the type and message of the user's exception, whose ``__str__`` may fail, too."""
-    name = type(error).__name__
-    try:
-        message = str(error)
-    except Exception as failure:  # noqa: BLE001 - as above
-        log_swallowed(failure)
-        return name
-    return f"{name}: {one_line(message, _MESSAGE_SHOWN).rstrip('.')}" if message.strip() else name
 
 
 MOST: Final = 100_000

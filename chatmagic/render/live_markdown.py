@@ -73,31 +73,6 @@ class Blocks(list[str]):
         return BlockChange(keep, self[keep:])
 
 
-class LiveText:
-    """Text under way, shown as it came."""
-
-    def __init__(self) -> None:
-        """Begin without text."""
-        self.blocks = Blocks()
-        self.side = "auto"
-        self._rest = ""
-
-    def feed(self, text: str) -> BlockChange:
-        """Add text, and return the change of the blocks.
-
-        Args:
-            text: the text that has come since.
-        """
-        self._rest += text
-        finished, at = [], 0
-        while len(self._rest) - at > LONGEST:
-            end = self._rest.rfind("\n", at, at + LONGEST) + 1 or at + LONGEST
-            finished.append(_plain(self._rest[at:end].removesuffix("\n")))
-            at = end
-        self._rest = self._rest[at:]
-        return self.blocks.show(finished, [_plain(self._rest)])
-
-
 class LiveMarkdown:
     """Markdown under way.
 
@@ -146,7 +121,7 @@ class LiveMarkdown:
     def _finish(self) -> list[str]:
         """Return the finished blocks, rendered, and remove them from the rest."""
         finished: list[str] = []
-        while (cut := _cut(self._rest)) is not None:
+        while (cut := self._cut(self._rest)) is not None:
             end, again = cut
             self._env["goes_on"] = bool(again)
             blocks, count = self._render(self._rest[:end], self._env)
@@ -179,11 +154,27 @@ class LiveMarkdown:
             return [_plain(text)], 1
         return blocks, markdown.block_count(tokens)
 
+    def _cut(self, text: str) -> tuple[int, str] | None:
+        """Return the place of a cut in a text, and the lines that the part after it repeats."""
+        return _cut(text)
+
     def _give_up(self, why: str) -> BlockChange:
         """Show nothing more of a reply that is too large for a page, as long as it comes."""
         self._is_too_much = True
         words = f"<p><em>The rest is shown when the reply has ended: {why}.</em></p>\n"
         return self.blocks.show([sanitize.clean(words)], ())
+
+
+class LiveText(LiveMarkdown):
+    """Text under way, shown as it came."""
+
+    def _render(self, text: str, _: EnvType) -> tuple[list[str], int]:
+        return [_plain(text.removesuffix("\n"))], 0
+
+    def _cut(self, text: str) -> tuple[int, str] | None:
+        if len(text) <= LONGEST:
+            return None
+        return text.rfind("\n", 0, LONGEST) + 1 or LONGEST, ""
 
 
 def _plain(text: str) -> str:

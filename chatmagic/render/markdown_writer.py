@@ -43,9 +43,6 @@ _ENDS: Final = re.compile(r"[$`]")
 _OUTER: Final = re.compile(
     r"\\(begin|end)\{(x{0,2}alignat|(?:fl)?align|gather|multline|equation|eqnarray|split)\*?\}"
 )
-_BAR: Final = re.compile(r"(\\?)\|")
-# After these a bar separates, or belongs to a text.
-_BAR_ACTS: Final = re.compile(r"\\(?:begin|text|[mh]box|ce|pu|[sS]et|[bB]raket)(?![a-z])")
 _BREAKS: Final = {"softbreak": "\n", "hardbreak": "\\\n"}
 _SIDES: Final = {"left": ":--", "center": ":-:", "right": "--:"}
 
@@ -242,12 +239,13 @@ class _MarkdownWriter:
         """Return a formula in dollars; empty if no page may typeset it."""
         tex = "" if _ENDS.search(token.content) else formulas.typeset_form(token.content)
         tex = _OUTER.sub(_inner, " ".join(tex.split())).strip()
-        if not tex or ("\\tag" in tex and ("\\begin" in tex or not token.meta["display"])):
+        is_cut = self._in_table and "|" in tex
+        if (
+            not tex
+            or is_cut
+            or ("\\tag" in tex and ("\\begin" in tex or not token.meta["display"]))
+        ):
             return ""
-        if self._in_table and "|" in tex:
-            if _BAR_ACTS.search(tex):
-                return ""
-            tex = _BAR.sub(lambda match: r"\Vert " if match[1] else r"\vert ", tex)
         marks = "$$" if token.meta["display"] else "$"
         return f"{marks}{_IN_FORMULA.sub(lambda match: f'{match[0]} ', tex)}{marks}"
 

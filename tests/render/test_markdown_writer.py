@@ -114,13 +114,10 @@ def test_a_reply_is_written_as_it_was_read() -> None:
         ),
         (r"$$\begin{equation} a \tag{1} \end{equation}$$", r"$$a \tag{1}$$"),
         (r"\(a \tag{1}\)", r"`\(a \tag{1}\)`"),
-        ("|a|\n|-|\n|$P(A\\|B)$|", "| a |\n|---|\n| $P(A\\vert B)$ |"),
-        ("|a|\n|-|\n|$\\\\|x\\\\|$|", "| a |\n|---|\n| $\\Vert x\\Vert $ |"),
         (
             "|a|\n|-|\n|$\\set{a\\|b}$|",
             "| a |\n|---|\n| &#36;&#92;\u2060set&#123;a&#124;b&#125;&#36; |",
         ),
-        ("|a|\n|-|\n|\\(x\\|y\\)|", "| a |\n|---|\n| $x\\vert y$ |"),
     ],
 )
 def test_formulas_stand_in_dollars(text: str, written: str) -> None:
