@@ -18,23 +18,24 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal
 
 import platformdirs
 from requests.utils import get_environ_proxies, select_proxy
 
 from chatmagic import _log
 from chatmagic._version import __version__
-from chatmagic.cassette.cassette import MODES, Cassette, CassetteConfig
+from chatmagic.cassette.cassette import Cassette
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.transport import HttpTransport, Transport
-from chatmagic.errors import ChatError, NotRecordedError
+from chatmagic.client.transport import HttpTransport
+from chatmagic.errors import ChatError
 from chatmagic.models import Message
-from chatmagic.protocol.auth import Secret, redacted
+from chatmagic.protocol.auth import redacted
 from chatmagic.protocol.url import EMULATOR, is_loopback, origin, origin_or_none
 from chatmagic.protocol.wire import Request
+from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.ledger import Reservation
 from chatmagic.session.session import Session
 from chatmagic.text import counted, one_line
@@ -75,74 +76,27 @@ class Line:
     todo: str = ""
 
 
-class Surroundings(Protocol):
-    """Settings that are looked at, as a kernel or a shell has them."""
-
-    @property
-    def settings(self) -> Any:
-        """The settings, of which ``timeout`` counts."""
-
-    def address(self) -> Endpoint:
-        """Return the address that counts, without a key; raises :exc:`ChatError`."""
-
-    def endpoint(self) -> Endpoint:
-        """Return where requests go and with which key; raises :exc:`ChatError`."""
-
-    def choice(self) -> CassetteConfig | None:
-        """Return the cassette that is chosen; raises :exc:`ChatError`."""
-
-    def model(self) -> str | None:
-        """Return the model that requests name; raises :exc:`ChatError`."""
-
-    def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known, for whichever address."""
-
-
-@dataclass(slots=True)
-class Answered:
-    """Outcome of the one question.
-
-    Args:
-        error: why no whole reply came.
-        is_sent: whether the question may have been sent.
-        first: seconds to the first word.
-        last: seconds to the last one.
-        fragments: how many fragments the reply has.
-        took: about how many credits it took; ``None`` is unknown.
-        remaining: how many credits are left; ``None`` is unknown.
-        off: how far the clock here is ahead at least (below 0: behind); ``None`` where the answer
-            did not tell the time.
-    """
-
-    error: ChatError | None = None
-    is_sent: bool = True
-    first: float = 0.0
-    last: float = 0.0
-    fragments: int = 0
-    took: int | None = None
-    remaining: int | None = None
-    off: timedelta | None = None
-
-
 @dataclass(slots=True)
 class Examination:
     """Facts that the looks share, and the function that shows their lines.
 
     Args:
-        surroundings: settings that are looked at.
+        environment: the environment that is looked at.
         session: its session, whose answers so far told the time.
         front_end: the line on what shows replies.
         show: takes each line of text: no known key is in it, nor the path of the user's home
             folder, which tells a name.
-        is_asking: whether the question is to be sent.
+        is_asking: whether one short question is sent, where the looks before let it be answered.
         is_shell: whether a question keeps its conversation in a file.
         address: the address, without a key; ``None`` while none is known.
         marks: how many lines have each mark.
-        answered: the outcome of the question; ``None`` where none was put.
+        question: the question in the ledger; ``None`` where none was put.
+        off: how far the clock here is ahead at least (below 0: behind); ``None`` where no answer
+            told the time.
         errors: the errors that were set aside before the first look.
     """
 
-    surroundings: Surroundings
+    environment: ConfiguredEnvironment
     session: Session
     front_end: Line
     show: Callable[[str], object]
@@ -150,13 +104,36 @@ class Examination:
     is_shell: bool = False
     address: Endpoint | None = None
     marks: Counter[Mark] = field(default_factory=Counter)
-    answered: Answered | None = None
+    question: Reservation | None = None
+    off: timedelta | None = None
     errors: Sequence[str] = field(default_factory=lambda: tuple(_log.LAST))
 
     @property
     def is_emulator(self) -> bool:
         """Whether the address is the emulator of this process."""
         return self.address is not None and self.address.base_url == EMULATOR
+
+    def run(self) -> bool:
+        """Show the block, each line as soon as it is known.
+
+        Connections are tried; the question alone is sent.
+
+        Returns:
+            Whether a question can be asked.
+        """
+        for look in LOOKS:
+            try:
+                for line in look(self):
+                    self.tell(line)
+            except ChatError as error:
+                todo = error.hint or "Correct it where it is set."
+                self.tell(Line("!!", look.__name__, error.message, todo))
+        faults, remarks = self.marks["!!"], self.marks["!"]
+        told = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
+        told += f", {counted(remarks, 'thing')} to mind" if remarks else ""
+        is_sent = self.question is not None and self.question.row is not None
+        self.show(f"{told}. {'One question was sent.' if is_sent else 'No request was sent.'}")
+        return not faults
 
     def tell(self, line: Line) -> None:
         """Show a line, and count it.
@@ -171,41 +148,8 @@ class Examination:
 
     def _safe(self, words: str) -> str:
         # Before it is cut, which could leave a part of a key.
-        words, home = redacted(words, self.surroundings.known_keys()), str(Path.home())
+        words, home = redacted(words, self.environment.known_keys()), str(Path.home())
         return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
-
-
-def examine(
-    surroundings: Surroundings,
-    session: Session,
-    front_end: Line,
-    show: Callable[[str], object],
-    *,
-    ask: bool = False,
-    is_shell: bool = False,
-) -> bool:
-    """Show the block, each line as soon as it is known, and return whether a question can be asked.
-
-    Connections are tried; no request is sent unless ``ask`` is set.
-
-    Args:
-        surroundings: settings that are looked at.
-        session: its session.
-        front_end: the line on what shows replies.
-        show: as for :class:`Examination`.
-        ask: whether one short question is sent, where what is seen lets it be answered.
-        is_shell: whether a question keeps its conversation in a file.
-    """
-    examination = Examination(surroundings, session, front_end, show, ask, is_shell)
-    for look in LOOKS:
-        for line in look(examination):
-            examination.tell(line)
-    faults, remarks = examination.marks["!!"], examination.marks["!"]
-    told = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
-    told += f", {counted(remarks, 'thing')} to mind" if remarks else ""
-    is_sent = examination.answered is not None and examination.answered.is_sent
-    show(f"{told}. {'One question was sent.' if is_sent else 'No request was sent.'}")
-    return not faults
 
 
 def versions(_: Examination) -> Iterator[Line]:
@@ -227,11 +171,7 @@ def front_end(examination: Examination) -> Iterator[Line]:
 
 def address(examination: Examination) -> Iterator[Line]:
     """Yield the line on the address."""
-    try:
-        at = examination.address = examination.surroundings.address()
-    except ChatError as error:
-        yield _failed("address", error)
-        return
+    at = examination.address = examination.environment.address()
     if examination.is_emulator:
         yield Line("ok", "address", f"the emulator of this process ({at.url_from})")
         return
@@ -248,36 +188,25 @@ def key(examination: Examination) -> Iterator[Line]:
     if examination.address is None:
         yield Line("?", "key", "without an address no key is looked for")
         return
-    try:
-        endpoint = examination.surroundings.endpoint()
-    except ChatError as error:
-        yield _failed("key", error)
-        return
+    endpoint = examination.environment.endpoint()
     if examination.is_emulator or endpoint.auth == "none":
         yield Line("ok", "key", "none is sent, and none is needed")
     elif endpoint.key is not None:
         yield Line("ok", "key", f"found in {endpoint.key_from}, sent as {endpoint.auth}")
-    else:
-        yield _no_key(endpoint)
-
-
-def _no_key(endpoint: Endpoint) -> Line:
-    words, without = "none for this address", endpoint.how_to_set_auth("none")
-    todo = f"%chat_login asks for one; for a server without keys: {without}."
-    if endpoint.elsewhere is not None:
-        words += f"; the environment's key belongs to {endpoint.elsewhere}"
+    elif endpoint.elsewhere is not None:
+        words = f"none for this address; the environment's key belongs to {endpoint.elsewhere}"
         todo = "Set CHATMAGIC_BASE_URL to the address of the key, or run %chat_login here."
-    return Line("!!", "key", words, todo)
+        yield Line("!!", "key", words, todo)
+    else:
+        without = endpoint.how_to_set_auth("none")
+        todo = f"%chat_login asks for one; for a server without keys: {without}."
+        yield Line("!!", "key", "none for this address", todo)
 
 
 def model(examination: Examination) -> Iterator[Line]:
     """Yield the line on the model, where an address is known."""
     server = None if examination.address is None else examination.address.server
-    try:
-        named = examination.surroundings.model()
-    except ChatError as error:
-        yield _failed("model", error)
-        return
+    named = examination.environment.model()
     if named is not None:
         yield Line("ok", "model", named)
     elif server is not None and server.needs_model:
@@ -290,35 +219,26 @@ def model(examination: Examination) -> Iterator[Line]:
 def budget(examination: Examination) -> Iterator[Line]:
     """Yield the line on the budgets."""
     ledger = examination.session.ledger
-    try:
-        budgets = ledger.budgets()
-        for item in budgets:
-            item.reserve(ledger.used(item), None)
-    except ChatError as error:
-        yield _failed("budget", error, "Set it anew, or unset it.")
-    else:
-        told = (f"{item}, {ledger.used(item):,} used ({item.setting})" for item in budgets)
-        yield Line("ok", "budget", "; ".join(told) or "none")
+    budgets = ledger.budgets()
+    for item in budgets:
+        item.reserve(ledger.used(item), None)
+    told = (f"{item}, {ledger.used(item):,} used ({item.setting})" for item in budgets)
+    yield Line("ok", "budget", "; ".join(told) or "none")
 
 
-def network(examination: Examination) -> Iterator[Line]:
+def connection(examination: Examination) -> Iterator[Line]:
     """Yield the lines on the proxy, and on a connection like a question's; it is closed again."""
     at = examination.address
     if at is None:
-        yield Line("?", "network", "no address")
+        yield Line("?", "connection", "no address")
         return
     if examination.is_emulator:
-        yield Line("ok", "network", "the emulator needs none")
+        yield Line("ok", "connection", "the emulator needs none")
         return
     proxy = _proxy(at.base_url)
     yield Line("ok", "proxy", f"{proxy}, by the environment" if proxy else "none")
     # Without the key, which a connection does not need.
-    setup = ServiceSetup(at, examination.surroundings.settings.timeout)
-    try:
-        HttpTransport(setup).connect(Halt())
-    except ChatError as error:
-        yield _failed("connection", error)
-        return
+    HttpTransport(ServiceSetup(at, examination.environment.settings.timeout)).connect(Halt())
     yield Line("ok", "connection", "made, and closed again")
 
 
@@ -368,19 +288,17 @@ def _modes(state: Path) -> dict[Path, int]:
 
 def cassette(examination: Examination) -> Iterator[Line]:
     """Yield the line on the cassette, which is read anew."""
-    todo = f"The mode is one of {', '.join(MODES)}: CHATMAGIC_MODE, or %config ChatMagics.mode."
-    try:
-        choice = examination.surroundings.choice()
-        todo = "Put back a whole copy of the file, or choose another one."
-        count = 0 if choice is None else len(Cassette(choice).interactions)
-    except ChatError as error:
-        yield _failed("cassette", error, todo)
-        return
+    choice = examination.environment.choice()
     if choice is None:
         yield Line("ok", "cassette", "none")
-    else:
-        words = f"{choice.name}, {choice.mode} ({choice.mode_from}), {counted(count, 'exchange')}"
-        yield Line("ok", "cassette", words)
+        return
+    try:
+        count = len(Cassette(choice).interactions)
+    except ChatError as error:
+        error.hint = error.hint or "Put back a whole copy of the file, or choose another one."
+        raise
+    words = f"{choice.name}, {choice.mode} ({choice.mode_from}), {counted(count, 'exchange')}"
+    yield Line("ok", "cassette", words)
 
 
 def last_errors(examination: Examination) -> Iterator[Line]:
@@ -395,94 +313,61 @@ def answer(examination: Examination) -> Iterator[Line]:
     if examination.marks["!!"]:
         yield Line("?", "answer", "not asked: what is wrong above comes first")
         return
-    try:
-        seen = examination.answered = ask_one_question(examination)
-    except ChatError as error:
-        yield _failed("answer", error)
-        return
-    if seen.error is not None:
-        yield _failed("answer", seen.error)
-        return
-    took, left = seen.took, seen.remaining
-    cost = "what it took is not told" if took is None else f"it took {counted(took, 'credit')}"
-    cost += "" if left is None else f", {left:,} are left"
-    yield Line("ok", "answer", f"a whole reply came; {cost}")
-    yield streaming(seen)
+    halt = Halt()
+    ask = partial(_ask, examination, halt)
+    yield from examination.session.lock.alone("the doctor's question", ask, halt)
 
 
-def streaming(seen: Answered) -> Line:
-    """Return the line on whether fragments come as they are made, or all at once."""
-    count = counted(seen.fragments, "fragment")
-    if seen.fragments < ENOUGH:
-        return Line("?", "streaming", f"{count}: too few to tell")
-    if seen.last - seen.first > SHARE * seen.first:
-        return Line("ok", "streaming", f"{count} as they are made, up to {seen.last:.2f} s")
-    if seen.first >= LONG_WAIT:
-        todo = "A proxy on the way may hold replies back: its operator can turn buffering off."
-        return Line("!", "streaming", f"{count} all at once, after {seen.first:.2f} s", todo)
-    return Line("?", "streaming", f"{count} at once, too soon to tell: {seen.last:.2f} s")
-
-
-def ask_one_question(examination: Examination) -> Answered:
+def _ask(examination: Examination, halt: Halt) -> list[Line]:
     """Ask the question, beside the conversation; budgets and ledger count it.
 
-    Args:
-        examination: the session that asks, and what shows the first lines of what is seen.
-
-    Returns:
-        What was seen.
-
-    Raises:
-        ChatError: what is set cannot be used, or a cassette is replayed; nothing was sent.
+    What is known before the end is shown at once.
     """
-    session = examination.session
-    cassette = session.environment.cassette()
-    if cassette is not None and cassette.config.mode == "replay":
-        raise NotRecordedError(f"{cassette.config.name} is replayed here. Nothing was sent.")
-    halt = Halt()
-    return session.lock.alone("the doctor's question", partial(_ask, examination, halt), halt)
-
-
-def _ask(examination: Examination, halt: Halt) -> Answered:
-    session, tell = examination.session, examination.tell
-    client = session.clients.client("service", session.environment.service)
-    extra = client.setup.extra_body or {}
-    request = Request((Message("user", QUESTION),), max_tokens=MOST_TOKENS, extra=extra)
-    cell = session.environment.cell()[0]
-    reservation = Reservation(client.endpoint, "doctor", cell, request.digest())
-    seen, used = Answered(), list[Transport]()
-
-    def through(transport: Transport) -> Transport:
-        used.append(transport)
-        return transport
-
-    stream = client.send(request, halt, through)
-    problem: BaseException | None = None
-    try:
-        session.ledger.begin(reservation)
+    session, environment = examination.session, examination.session.environment
+    client = session.clients.client("service", environment.service)
+    request = Request(
+        (Message("user", QUESTION),), max_tokens=MOST_TOKENS, extra=client.setup.extra_body or {}
+    )
+    stream = client.send(request, halt)
+    question = Reservation(client.endpoint, "doctor", environment.cell()[0], request.digest())
+    examination.question, count, first, last = question, 0, 0.0, 0.0
+    with session.ledger.sending(question, lambda: stream.reply):
         asked, began = datetime.now(UTC), monotonic()
         with stream:
             arrived = datetime.now(UTC)
-            tell(Line("ok", "headers", f"after {monotonic() - began:.2f} s"))
+            examination.tell(Line("ok", "headers", f"after {monotonic() - began:.2f} s"))
             if (written := stream.reply.date) is not None:
-                seen.off = clock_off(written, asked, arrived)
-            for _ in stream:
-                seen.last = monotonic() - began
-                if not seen.fragments:
-                    seen.first = seen.last
-                    tell(Line("ok", "first word", f"after {seen.first:.2f} s"))
-                seen.fragments += 1
-    except ChatError as error:
-        problem = seen.error = error
-    except BaseException as error:
-        problem = error
-        raise
-    finally:
-        session.ledger.end(reservation, stream.reply, problem)
-    credits = stream.reply.credits
-    seen.is_sent, seen.took = reservation.was_sent(problem), reservation.took
-    seen.remaining = None if credits is None else credits.remaining
-    return seen
+                examination.off = clock_off(written, asked, arrived)
+            for count, _ in enumerate(stream, 1):
+                last = monotonic() - began
+                if count == 1:
+                    first = last
+                    examination.tell(Line("ok", "first word", f"after {first:.2f} s"))
+    took, credits = question.took, stream.reply.credits
+    cost = "what it took is not told" if took is None else f"it took {counted(took, 'credit')}"
+    if credits is not None and credits.remaining is not None:
+        cost += f", {credits.remaining:,} are left"
+    whole = Line("ok", "answer", f"a whole reply came; {cost}")
+    return [whole, streaming(count, first, last)]
+
+
+def streaming(fragments: int, first: float, last: float) -> Line:
+    """Return the line on whether fragments come as they are made, or all at once.
+
+    Args:
+        fragments: how many the reply has.
+        first: seconds to the first word.
+        last: seconds to the last one.
+    """
+    count = counted(fragments, "fragment")
+    if fragments < ENOUGH:
+        return Line("?", "streaming", f"{count}: too few to tell")
+    if last - first > SHARE * first:
+        return Line("ok", "streaming", f"{count} as they are made, up to {last:.2f} s")
+    if first >= LONG_WAIT:
+        todo = "A proxy on the way may hold replies back: its operator can turn buffering off."
+        return Line("!", "streaming", f"{count} all at once, after {first:.2f} s", todo)
+    return Line("?", "streaming", f"{count} at once, too soon to tell: {last:.2f} s")
 
 
 def clock_off(written: datetime, asked: datetime, arrived: datetime) -> timedelta:
@@ -500,8 +385,8 @@ def clock(examination: Examination) -> Iterator[Line]:
     """Yield the line on the clock; the emulator's stands still, so it is not compared."""
     if examination.is_emulator:
         return
-    off = None if examination.answered is None else examination.answered.off
-    if examination.answered is None:
+    off = examination.off
+    if examination.question is None:
         todo = "--ask compares it with the time of an answer."
         yield Line("?", "clock", "not compared: no question was asked", todo)
     elif off is None:
@@ -515,10 +400,6 @@ def clock(examination: Examination) -> Iterator[Line]:
         yield Line("!", "clock", words, todo)
 
 
-def _failed(name: str, error: ChatError, todo: str = "") -> Line:
-    return Line("!!", name, error.message, error.hint or todo or "Correct it where it is set.")
-
-
 LOOKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     versions,
     front_end,
@@ -526,11 +407,12 @@ LOOKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     key,
     model,
     budget,
-    network,
+    connection,
     files,
     cassette,
     last_errors,
     answer,
     clock,
 )
-"""The looks, in order; the clock last, as the answer tells the service's time."""
+"""The looks, in order, each with the name of the line that it fails in; the clock last, as the
+answer tells the service's time."""

@@ -30,8 +30,7 @@ from chatmagic.archive.files import content_of, folder_lock, replace_content
 from chatmagic.conversation import options
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.request_facts import Parameters
-from chatmagic.doctor import doctor
-from chatmagic.doctor.doctor import Line
+from chatmagic.doctor.doctor import Examination, Line
 from chatmagic.errors import (
     GOES_ON,
     AuthenticationError,
@@ -411,11 +410,15 @@ def examine(arguments: Mapping[str, Any]) -> int:
     """
     shows = f"a shell: a reply goes to standard output, in {sys.stdout.encoding}"
     with session_in_shell(arguments) as (session, environment):
-        front_end = Line("ok", "front end", shows)
-        is_well = doctor.examine(
-            environment, session, front_end, _print_line, ask=arguments["ask"], is_shell=True
+        examination = Examination(
+            environment,
+            session,
+            Line("ok", "front end", shows),
+            _print_line,
+            is_asking=arguments["ask"],
+            is_shell=True,
         )
-    return 0 if is_well else 1
+        return 0 if examination.run() else 1
 
 
 def _print_line(line: str) -> None:

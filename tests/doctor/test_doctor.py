@@ -28,8 +28,8 @@ from chatmagic._log import log_swallowed
 from chatmagic.client.client import Client
 from chatmagic.client.keys import open_store
 from chatmagic.doctor import doctor
-from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Answered, Examination, Line
-from chatmagic.errors import NotRecordedError, ServiceError
+from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Examination, Line
+from chatmagic.errors import BudgetError, NotRecordedError
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.session import Session
 from chatmagic.shell.commands import ShellEnvironment
@@ -49,20 +49,23 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ShellEnvi
         made.close()
 
 
-def block(place: ShellEnvironment, front_end: Line = WELL, *, ask: bool = False) -> list[str]:
+def examination(place: ShellEnvironment, **known: Any) -> Examination:
+    """Return an examination of a place, and of its session."""
+    given = {"front_end": WELL, "show": str, **known}
+    return Examination(place, Session(environment=place), **given)
+
+
+def block(place: ShellEnvironment, front_end: Line = WELL, **known: Any) -> list[str]:
     """Return the lines of text that are shown."""
     shown: list[str] = []
-    doctor.examine(place, Session(environment=place), front_end, shown.append, ask=ask)
+    examination(place, front_end=front_end, show=shown.append, **known).run()
     return shown
 
 
-def look(name: str, place: ShellEnvironment, **known: Any) -> list[Line]:
-    """Return the lines of one look."""
-    examination = Examination(place, Session(environment=place), WELL, print, **known)
-    if name in {"key", "network"}:
-        list(doctor.address(examination))
-    lines: list[Line] = list(getattr(doctor, name)(examination))
-    return lines
+def line_of(name: str, place: ShellEnvironment, **known: Any) -> str:
+    """Return the line of a block on one thing."""
+    [line] = [line for line in block(place, **known) if line[5:].startswith(f"{name}: ")]
+    return line
 
 
 def test_what_is_not_installed_is_said(
@@ -94,21 +97,20 @@ def test_no_key_and_no_home_is_shown(
 
 
 @pytest.mark.parametrize(
-    ("auth", "mark", "words"),
-    [("none", "ok", "none is needed"), ("bearer", "!!", "none for this address")],
+    ("auth", "words"),
+    [("none", "[ok] key: none is sent"), ("bearer", "[!!] key: none for this address")],
 )
 def test_without_a_key(
-    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch, auth: str, mark: str, words: str
+    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch, auth: str, words: str
 ) -> None:
     """It hinders a question where one is needed."""
     monkeypatch.setenv("CHATMAGIC_AUTH", auth)
     with Server(playing(answer(b"", "500 No"))) as server:
         place.chosen = server.origin
-        [line] = look("key", place)
-        assert (line.mark, words in line.seen) == (mark, True)
-        shown = "\n".join(block(place, ask=True))
-        assert len(server.asked) == (mark == "ok")
-    assert ("not asked: what is wrong above comes first" in shown) is (mark == "!!")
+        shown = "\n".join(block(place, is_asking=True))
+        assert len(server.asked) == (auth == "none")
+    assert words in shown
+    assert ("not asked: what is wrong above comes first" in shown) is (auth == "bearer")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
@@ -116,7 +118,7 @@ def test_keys_and_files(
     place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Where the key is, and which private files others can read."""
-    assert look("files", place)[0].seen == "0 private files, for you alone"
+    assert line_of("files", place) == "[ok] files: 0 private files, for you alone"
     key_file = tmp_path / "key"
     key_file.write_text(KEY)
     key_file.chmod(0o600)
@@ -126,84 +128,70 @@ def test_keys_and_files(
     kept.touch(0o600)
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("CHATMAGIC_API_KEY_FILE", str(key_file))
-    [line] = look("key", place)
-    assert line.seen == "found in CHATMAGIC_API_KEY_FILE, sent as bearer"
-    assert look("files", place)[0].seen == "3 private files, for you alone"
+    assert line_of("key", place) == "[ok] key: found in CHATMAGIC_API_KEY_FILE, sent as bearer"
+    assert line_of("files", place) == "[ok] files: 3 private files, for you alone"
     kept.chmod(0o644)
-    assert look("files", place)[0].seen == f"others can read {kept} (644)"
-    monkeypatch.setenv("CHATMAGIC_API_KEY_FILE", str(tmp_path / "none"))
-    [line] = look("key", place)
-    assert (line.mark, "cannot be read" in line.seen) == ("!!", True)
+    assert line_of("files", place) == f"[ !] files: others can read {kept} (644)"
 
 
 def test_the_last_errors(place: ShellEnvironment) -> None:
     """By type and place, without a message; those of the doctor itself are not among them."""
     log_swallowed(LookupError(KEY))
     place.chosen = "http://127.0.0.1:9"
-    [line] = [line for line in block(place) if "set aside" in line]
-    assert line.endswith("builtins.LookupError")
+    assert line_of("set aside lately", place).endswith("builtins.LookupError")
 
 
 def test_the_way_to_the_emulator(place: ShellEnvironment) -> None:
     """It is not started to be looked at, and its clock stands still."""
     place.chosen = "emulator"
-    examination = Examination(place, Session(environment=place), WELL, print)
-    found = [line for each in doctor.LOOKS for line in each(examination)]
-    lines = {line.name: line for line in found}
-    assert lines["address"].seen.startswith("the emulator of this process")
-    assert (lines["network"].mark, lines["key"].mark) == ("ok", "ok")
-    assert "clock" not in lines
+    shown = "\n".join(block(place))
+    assert "[ok] address: the emulator of this process" in shown
+    assert "[ok] key: none is sent" in shown
+    assert "[ok] connection: the emulator needs none" in shown
+    assert "clock" not in shown
 
 
 def test_the_way_to_a_service(place: ShellEnvironment, tls: ssl.SSLContext) -> None:
-    """It is tried up to TLS, and nothing is sent."""
+    """It is tried up to TLS, and nothing is sent; the clock is not compared without a question."""
     with Server(playing(b""), tls, handshakes_fail=None) as server:  # it closes without a word
         place.chosen = server.origin
-        lines = look("network", place)
-        assert server.asked == []
-        assert server.accepted == 1
-    assert [line.mark + line.name for line in lines] == ["okproxy", "okconnection"]
-    assert lines[1].seen == "made, and closed again"
-
-
-REPLY = {"fragments": 9, "first": 0.1, "last": 0.9}
+        shown = "\n".join(block(place))
+        assert (server.asked, server.accepted) == ([], 1)
+    assert "[ok] proxy: none\n[ok] connection: made, and closed again" in shown
+    assert "[ ?] clock: not compared: no question was asked\n     -> --ask compares" in shown
 
 
 @pytest.mark.parametrize(
-    ("seen", "name", "words"),
+    ("fragments", "first", "last", "words"),
     [
-        ({}, "answer", "[ok] a whole reply came; what it took is not told"),
-        ({"took": 1, "remaining": 98}, "answer", "[ok] a whole reply came; it took 1 credit, 98"),
-        ({"error": ServiceError("no")}, "answer", "[!!] no"),
-        ({}, "streaming", "[ok] 9 fragments as they are made, up to 0.90 s"),
-        ({"fragments": 4}, "streaming", "[?] 4 fragments: too few to tell"),
-        ({"first": 1.0, "last": 1.005}, "streaming", "[!] 9 fragments all at once, after 1.00 s"),
-        ({"first": 0.9}, "streaming", "[?] 9 fragments at once, too soon to tell: 0.90 s"),
-        ({}, "clock", "[?] not compared: no answer told the service's time"),
-        ({"off": timedelta(seconds=60)}, "clock", "[ok] right within a minute"),
-        ({"off": timedelta(seconds=61)}, "clock", "[!] about 1 minute ahead of the service's"),
-        (
-            {"off": -timedelta(minutes=2)},
-            "clock",
-            "[!] about 2 minutes behind the service's",
-        ),
+        (9, 0.1, 0.9, "[ok] 9 fragments as they are made, up to 0.90 s"),
+        (4, 0.1, 0.9, "[?] 4 fragments: too few to tell"),
+        (9, 1.0, 1.005, "[!] 9 fragments all at once, after 1.00 s"),
+        (9, 0.9, 0.9, "[?] 9 fragments at once, too soon to tell: 0.90 s"),
     ],
 )
-def test_what_became_of_the_question(
-    place: ShellEnvironment,
-    monkeypatch: pytest.MonkeyPatch,
-    seen: dict[str, Any],
-    name: str,
-    words: str,
-) -> None:
+def test_how_fragments_come(fragments: int, first: float, last: float, words: str) -> None:
     """What is wrong says one thing to do; what is well, none."""
-    answered = Answered(**{**REPLY, **seen})
-    monkeypatch.setattr(doctor, "ask_one_question", lambda _: answered)
-    examination = Examination(place, Session(environment=place), WELL, print, is_asking=True)
-    lines = [*doctor.answer(examination), *doctor.clock(examination)]
-    [line] = [line for line in lines if line.name == name]
+    line = doctor.streaming(fragments, first, last)
+    assert f"[{line.mark}] {line.seen}" == words
+    assert (line.todo != "") is (line.mark == "!")
+
+
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [
+        (None, "[?] not compared: no answer told the service's time"),
+        (60, "[ok] right within a minute"),
+        (61, "[!] about 1 minute ahead of the service's"),
+        (-120, "[!] about 2 minutes behind the service's"),
+    ],
+)
+def test_the_clock(place: ShellEnvironment, off: int | None, words: str) -> None:
+    """By the time of the answer."""
+    ahead = None if off is None else timedelta(seconds=off)
+    [line] = doctor.clock(examination(place, question=Mock(), off=ahead))
     assert f"[{line.mark}] {line.seen}".startswith(words)
-    assert (line.todo != "") is line.mark.startswith("!")
+    assert (line.todo != "") is (line.mark == "!")
 
 
 @pytest.mark.parametrize(
@@ -217,19 +205,14 @@ def test_a_clock_is_wrong_as_far_as_no_delay_explains_it(seconds: int, off: int)
     assert doctor.clock_off(written, asked, arrived) == timedelta(seconds=off)
 
 
-def test_without_a_question_the_clock_is_not_compared(place: ShellEnvironment) -> None:
-    """The line says how to have it compared."""
-    [line] = doctor.clock(Examination(place, Session(environment=place), WELL, print))
-    assert (line.mark, line.todo[:5]) == ("?", "--ask")
-
-
 COUNTED = [event(f"{number} ") for number in range(9)] + [event("", finish_reason="stop"), DONE]
 
 
-def asked_by(session: Session) -> Answered:
-    """Have a session ask the one question."""
+def asked_by(session: Session) -> tuple[Examination, str]:
+    """Have a session ask the one question, and return the lines on it."""
     place = Mock(known_keys=lambda: ())
-    return doctor.ask_one_question(Examination(place, session, WELL, print))
+    looked = Examination(place, session, WELL, str, is_asking=True)
+    return looked, "\n".join(f"[{line.mark}] {line.seen}" for line in doctor.answer(looked))
 
 
 def test_one_request_beside_the_conversation() -> None:
@@ -237,15 +220,17 @@ def test_one_request_beside_the_conversation() -> None:
     told = [stream(*COUNTED, headers=left(count)) for count in (9, 7)]
     with Server(playing(*told)) as server, Client(server.origin, "k", model="small") as client:
         session = Session(client)
-        asked_by(session)
-        seen = asked_by(session)
+        assert (
+            "[ok] a whole reply came; what it took is not told, 9 are left" in asked_by(session)[1]
+        )
+        looked, shown = asked_by(session)
         body = server.asked[0].body
     assert body["messages"] == [{"role": "user", "content": QUESTION}]
     assert (body["max_tokens"], body["model"], body["stream"]) == (MOST_TOKENS, "small", True)
-    assert (seen.error, seen.fragments) == (None, 9)
-    assert (seen.took, seen.remaining) == (2, 7)
-    assert seen.off is not None
-    assert seen.off > timedelta(days=1)
+    assert "[ok] a whole reply came; it took 2 credits, 7 are left" in shown
+    assert "9 fragments" in shown
+    assert looked.off is not None
+    assert looked.off > timedelta(days=1)
     assert [row.entry for row in session.ledger] == ["doctor", "doctor"]
     assert len(session.conversation) == 0
 
@@ -256,10 +241,9 @@ def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with Server(playing(stream(*COUNTED))) as server, Client(server.origin, "k") as client:
         session = Session(client)
         asked_by(session)
-        seen = asked_by(session)
-        assert len(server.asked) == 1
-    assert not seen.is_sent
-    assert "budget of 1 turn" in str(seen.error)
+        with pytest.raises(BudgetError, match="budget of 1 turn"):
+            asked_by(session)
+        assert len(server.asked) == len(session.ledger) == 1
 
 
 def test_a_replay_never_sends(

@@ -14,8 +14,7 @@ from chatmagic._version import __version__
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.options import Option
-from chatmagic.doctor import doctor
-from chatmagic.doctor.doctor import Line
+from chatmagic.doctor.doctor import Examination, Line
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.jupyter.cells.execution import Audience, host_of, running
 from chatmagic.jupyter.commands.command import Arguments, Command
@@ -50,7 +49,8 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
             _list_models(kernel)
         if "--check" in given.options:
             ask = "--ask" in given.options
-            doctor.examine(kernel, kernel.session, _front_end(kernel), _print, ask=ask)
+            front_end = _front_end(kernel)
+            Examination(kernel, kernel.session, front_end, _print, is_asking=ask).run()
     except KeyboardInterrupt:
         raise ChatInterrupted("Interrupted; what was asked may have been sent.") from None
 

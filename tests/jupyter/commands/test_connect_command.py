@@ -308,7 +308,7 @@ def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **_given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("chatmagic.jupyter.commands.connect.doctor.examine", interrupted)
+    monkeypatch.setattr("chatmagic.doctor.doctor.Examination.run", interrupted)
     ran = shell.fails("%chat_connect --check")
     assert ran.traceback == ["ChatInterrupted: Interrupted; what was asked may have been sent."]
 
