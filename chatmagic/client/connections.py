@@ -20,7 +20,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
-from functools import partial
 from http import HTTPStatus
 from time import monotonic
 from typing import Any, ClassVar, Final
@@ -38,8 +37,6 @@ from urllib3.exceptions import (
 )
 from urllib3.util.wait import wait_for_read, wait_for_write
 
-from chatmagic.client import alarms
-from chatmagic.client.alarms import Alarm
 from chatmagic.client.endpoint import Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.errors import Which
@@ -142,8 +139,8 @@ class Response(http.client.HTTPResponse):
 class Clock:
     """Time-outs of one exchange: stops it when the time for what it waits for is up.
 
-    A socket's own time-out begins anew with each byte, so connecting and the first byte
-    have an alarm besides; silence is what a socket's time-out measures.
+    A socket's own time-out begins anew with each byte, which is right for silence and near enough
+    for the first byte. Connecting, which has many steps, and the whole have a timer besides.
 
     Args:
         timeout: how long to wait for what.
@@ -155,7 +152,7 @@ class Clock:
         self.timeout = timeout
         self.halt = halt
         self.which: Which = "connect"
-        self._alarms: dict[str, Alarm] = {}
+        self._timers: dict[str, threading.Timer] = {}
 
     def start(self) -> None:
         """Start the total time-out."""
@@ -167,22 +164,24 @@ class Clock:
         Args:
             which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
         """
-        if (before := self._alarms.get(self.which)) is not None:
+        if (before := self._timers.pop("connect", None)) is not None:
             before.cancel()
         self.which = which
         self.halt.settimeout(getattr(self.timeout, which))
-        if which != "silence":
+        if which == "connect":
             self._count(which)
 
     def stop(self) -> None:
         """Stop all time-outs."""
-        for alarm in list(self._alarms.values()):
-            alarm.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
 
     def _count(self, which: Which) -> None:
         seconds = getattr(self.timeout, which)
         if seconds is not None:
-            self._alarms[which] = alarms.after(seconds, partial(self.halt.stop, which))
+            timer = self._timers[which] = threading.Timer(seconds, self.halt.stop, [which])
+            timer.name, timer.daemon = "chatmagic-timer", True
+            timer.start()
 
 
 class ConnectionMade(Exception):  # noqa: N818 - nothing is wrong

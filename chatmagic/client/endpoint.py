@@ -174,7 +174,7 @@ class Timeout:
 
     Args:
         connect: for the connection, TLS and a proxy's tunnel included.
-        first_byte: for the first byte of the answer's body, from when the connection is there.
+        first_byte: for the head of the answer, and for the first byte of its body.
         silence: between two pieces of the answer; any byte counts as life.
         total: for all of it, from the beginning to the end of the answer.
 

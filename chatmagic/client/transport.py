@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Any, Final, Protocol, cast
 
 import requests
@@ -24,9 +25,9 @@ import urllib3
 from requests.utils import get_environ_proxies
 from urllib3.connectionpool import HTTPConnectionPool
 
-from chatmagic._log import log_swallowed
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic._version import __version__
-from chatmagic.client import alarms, network_errors
+from chatmagic.client import network_errors
 from chatmagic.client.connections import (
     Clock,
     ConnectionMade,
@@ -265,15 +266,11 @@ class HttpExchange:
         """Read what little is left, which gives the connection back."""
         if self._raw.connection is None:
             return
-        # A socket's own time-out begins anew with each byte, and a trailer may drip.
-        late, left = alarms.after(DRAIN_SECONDS, self._halt.cut), DRAIN_BYTES
-        try:
-            while self._raw.connection is not None and left > 0 and late.work is not None:
+        until, left = monotonic() + DRAIN_SECONDS, DRAIN_BYTES
+        self._halt.settimeout(DRAIN_SECONDS)
+        with swallowed(urllib3.exceptions.HTTPError, OSError):
+            while self._raw.connection is not None and left > 0 and monotonic() < until:
                 left -= len(self._raw.read1(left, decode_content=self._decode))
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            log_swallowed(error)
-        finally:
-            late.cancel()
 
 
 def _headers(*, stream: bool) -> dict[str, str]:
