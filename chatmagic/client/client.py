@@ -10,6 +10,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NoReturn, Self
 
@@ -22,20 +23,12 @@ from chatmagic.client.endpoint import (
     request_headers,
 )
 from chatmagic.client.halt import Halt
-from chatmagic.client.stream import (
-    CreditTracker,
-    ReplyStream,
-    ResponseReader,
-    advised,
-    came_at,
-)
+from chatmagic.client.stream import Asking, CreditTracker, ReplyStream
 from chatmagic.client.transport import HttpTransport, Transport
 from chatmagic.errors import ChatError, InputError, NotRecordedError, NotUnderstoodError
 from chatmagic.models import Credits, Message, Origin, Reply
-from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import Auth, Secret, refuse_keys
-from chatmagic.protocol.response_errors import body_text
-from chatmagic.protocol.wire import ReplyBuilder, Request
+from chatmagic.protocol.wire import Request
 
 
 class Client:
@@ -250,38 +243,21 @@ class Client:
                 "The transport of this client sends questions alone. Nothing was sent."
             )
         halt = halt or Halt()
-        self.endpoint.refuse_no_key()
-        exchange = self._transport.get_models(halt)
-        ended = False
+        send = partial(self._transport.get_models, halt)
+        asking = Asking(self.endpoint, self.credit_tracker, halt, send, "")
         try:
-            self.credit_tracker.note_requests(exchange)
-            if not HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES:
-                reader = ResponseReader(exchange, ReplyBuilder(), halt, self.endpoint)
-                error = reader.error()
-                self.credit_tracker.note_credits(error.credits)
-                raise self._no_models(error)
-            credits = crediting.from_headers(exchange.headers, came_at(exchange))
-            self.credit_tracker.note_credits(credits)
-            body = b""
-            while len(body) <= LARGEST and (piece := exchange.read()):
-                body += piece
-            names = _names(body_text(body, exchange.headers) if len(body) <= LARGEST else "")
-            ended = True
-            return ModelList(names, credits, exchange.origin)
-        finally:
-            exchange.close(ended=ended)
-            halt.cut()
-
-    def _no_models(self, error: ChatError) -> ChatError:
-        """Return the error of an answer that is no list."""
-        if error.status not in _NONE:
-            return advised(error, self.endpoint, "")
-        return NotUnderstoodError(
-            f"{self.endpoint.origin} lists no models (HTTP {error.status}).",
-            hint=_NAME_IT,
-            status=error.status,
-            credits=error.credits,
-        )
+            with asking:
+                names = _names(asking.text(LARGEST))
+                return ModelList(names, asking.header_facts["credits"], asking.exchange.origin)
+        except ChatError as error:
+            if error.status not in _NONE:
+                raise
+            raise NotUnderstoodError(
+                f"{self.endpoint.origin} lists no models (HTTP {error.status}).",
+                hint=_NAME_IT,
+                status=error.status,
+                credits=error.credits,
+            ) from None
 
     def close(self) -> None:
         """Close the connection that is kept."""

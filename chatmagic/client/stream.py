@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -36,7 +36,7 @@ from chatmagic.errors import (
     RequestTimeoutError,
     ServiceError,
 )
-from chatmagic.models import BodyFacts, Credits, Reply, State
+from chatmagic.models import BodyFacts, Credits, Origin, Reply, State
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol import sse
 from chatmagic.protocol.auth import Auth, refuse_keys
@@ -50,15 +50,15 @@ from chatmagic.protocol.response_errors import (
     error_in_reply,
     header,
     safe_excerpt,
-    unknown_encoding,
 )
 from chatmagic.protocol.wire import (
+    JSON_DECODER,
     Chunk,
     ErrorBody,
     ReplyBuilder,
     Request,
     first_choice,
-    json_documents,
+    is_cut,
     plain_content,
 )
 from chatmagic.text import one_line
@@ -100,30 +100,174 @@ class CreditTracker:
         if seen is not None:
             self.state = replace(self.state, credits=seen, received_at=datetime.now(UTC))
 
-    def note_requests(self, exchange: Exchange) -> None:
+    def note_requests(self, headers: Sequence[tuple[str, str]], now: datetime) -> None:
         """Note the requests left.
 
         Args:
-            exchange: the answer, whose headers have just come.
+            headers: those of an answer.
+            now: the time that it came at.
         """
-        if (requests := crediting.request_limit(exchange.headers, came_at(exchange))) is not None:
+        if (requests := crediting.request_limit(headers, now)) is not None:
             self.state = replace(self.state, requests=requests)
 
 
-def came_at(exchange: Exchange) -> datetime:
-    """Return the time here or, for a replayed answer, its own date.
+BODY_SECONDS: Final = 5.0
+"""How long an error's body may take: the status is known, and is what counts."""
+
+GRACE_SECONDS: Final = 2.0
+"""How long a stream may be held open after its finish reason and the latest event."""
+
+
+class Asking:
+    """One request and its answer: sent when it is entered, closed when it is left.
+
+    Leaving it early closes the connection.
 
     Args:
-        exchange: the answer, whose headers have just come.
+        endpoint: where the request goes, and with which key, which no error shows.
+        tracker: takes what the answer tells of the credits.
+        halt: stops it from another thread, and limits a read.
+        send: sends the request; returns the answer, from its status and headers on.
+        model: the model that the request names; ``None`` where it names none.
     """
-    here = datetime.now(UTC)
-    return (crediting.date(exchange.headers) or here) if exchange.origin == "replay" else here
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        tracker: CreditTracker,
+        halt: Halt,
+        send: Callable[[], Exchange],
+        model: object,
+    ) -> None:
+        """Send nothing yet."""
+        self._endpoint = endpoint
+        self._tracker = tracker
+        self._halt = halt
+        self._send = send
+        self._model = model
+        self._sent = False
+        self._exchange: Exchange | None = None
+        self._ended = False
+        self.header_facts: dict[str, Any] = {}
+        """What the answer's headers told, by the names of a reply's facts."""
+
+    @property
+    def exchange(self) -> Exchange:
+        """The answer.
+
+        Raises:
+            InputError: the request was not sent yet.
+        """
+        if self._exchange is None:
+            raise InputError("Enter the stream first: with client.stream(…) as stream: …")
+        return self._exchange
+
+    def __enter__(self) -> Self:
+        """Send the request; return when the answer has begun.
+
+        Raises:
+            InputError: it was sent already, or cannot be sent as it stands.
+            ChatError: as the tree in :mod:`chatmagic.errors` has it.
+        """
+        if self._sent:
+            raise InputError("This stream was used already; client.stream(…) makes another.")
+        self._endpoint.refuse_no_key()
+        self._sent = True
+        try:
+            exchange = self._exchange = self._send()
+            self._tracker.note_requests(exchange.headers, self._came_at)
+            good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
+            if not good or exchange.status == HTTPStatus.NO_CONTENT:
+                body, self._ended = self._beginning()
+                refusal = error_from_response(self._answer(), body)
+                self._tracker.note_credits(refusal.credits)
+                raise self._advised(refusal)  # noqa: TRY301 - it closes, too
+            self.header_facts = crediting.reply_facts(exchange.headers, self._came_at)
+            self._tracker.note_credits(self.header_facts["credits"])
+            return self  # noqa: TRY300 - an interrupt here closes the connection too
+        except BaseException as error:
+            self.close()
+            if isinstance(error, ChatError):
+                raise error.alone()  # noqa: B904 - it is that very error
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        """Keep the connection if the answer has ended, else close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Keep the connection if the answer has ended, else close it; may be repeated."""
+        try:
+            if self._exchange is not None:
+                ended, self._ended = self._ended, False
+                self._exchange.close(ended=ended)
+        finally:
+            self._halt.cut()
+
+    def text(self, longest: int) -> str:
+        """Return the whole body as text; empty if it is longer than so many bytes.
+
+        Args:
+            longest: the most bytes.
+        """
+        body = b""
+        while len(body) <= longest and (piece := self.exchange.read()):
+            body += piece
+        self._ended = True
+        return body_text(body, self.exchange.headers) if len(body) <= longest else ""
+
+    @property
+    def _came_at(self) -> datetime:
+        """The time here or, for a replayed answer, its own date."""
+        exchange, here = self.exchange, datetime.now(UTC)
+        is_replayed = exchange.origin == "replay"
+        return (crediting.date(exchange.headers) or here) if is_replayed else here
+
+    def _answer(self) -> Answer:
+        exchange, endpoint = self.exchange, self._endpoint
+        return Answer(
+            exchange.status, exchange.headers, self._came_at, endpoint.key, endpoint.base_url
+        )
+
+    def _advised(self, error: ChatError) -> ChatError:
+        """Add what can be done about the connection to the error of an answer."""
+        replayed = self.exchange.origin == "replay"
+        return advised(error, self._endpoint, self._model, replayed=replayed)
+
+    def _read_until(self, until: float) -> bytes:
+        """Return the next piece of the body; empty at its end, or at a time of ``monotonic``."""
+        left = until - monotonic()
+        if left <= 0:
+            return b""
+        # Before each read: a socket's own time-out begins anew with each byte.
+        self._halt.settimeout(left)
+        try:
+            return self.exchange.read()
+        except RequestTimeoutError as error:
+            if error.which != "silence":
+                raise
+            return b""
+
+    def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
+        """Read on to the bounds from the head of a body; say whether that is all of it."""
+        until = monotonic() + BODY_SECONDS
+        body = bytearray(head)
+        try:
+            while len(body) < BODY_BYTES:
+                piece = self._read_until(until)
+                if not piece:
+                    return bytes(body), monotonic() < until
+                body += piece
+        except ChatError as error:
+            # The status is known, which is more than how its body ended.
+            log_swallowed(error)
+        return bytes(body[:BODY_BYTES]), False
 
 
-class ReplyStream:
+class ReplyStream(Asking):
     """One ask: enter it to send, iterate over its fragments, then look at ``reply``.
 
-    Leaving it early closes the connection. Whatever happens, ``reply`` holds what came.
+    Whatever happens, ``reply`` holds what came.
 
     Args:
         request: what is asked.
@@ -142,18 +286,22 @@ class ReplyStream:
         halt: Halt | None = None,
     ) -> None:
         """Send nothing yet."""
-        self._request = request
-        self._transport = transport
-        self._endpoint = endpoint
-        self._tracker = tracker
-        self._halt = halt or Halt()
+        halt = halt or Halt()
+
+        def send() -> Exchange:
+            try:
+                body = request.encode()
+            except ValueError as error:
+                raise InputError(f"{error}. Nothing was sent.") from None
+            refuse_keys([body.decode()], endpoint.known_keys)
+            return transport.send(body, stream=request.stream, halt=halt)
+
+        super().__init__(endpoint, tracker, halt, send, request.extra.get("model"))
         self._builder = ReplyBuilder()
-        self._exchange: Exchange | None = None
-        self._reader: ResponseReader | None = None
-        self._sent = False
         self._iterator: Iterator[str] | None = None
         self._state: State = "interrupted"
-        self._finished = False
+        self._foreign: object = None
+        """The first event that was no chunk, since the latest text."""
 
     @property
     def reply(self) -> Reply:
@@ -161,7 +309,8 @@ class ReplyStream:
 
         Its text is as it came. What goes into records beside it never holds the key.
         """
-        reply = self._builder.reply(self._state)
+        origin: Origin = "live" if self._exchange is None else self._exchange.origin
+        reply = self._builder.reply(self._state, origin, self.header_facts)
         key = self._endpoint.key
         if key is None:
             return reply
@@ -170,62 +319,6 @@ class ReplyStream:
         safe: dict[str, Any] = {name: key.redact(text) for name, text in texts.items()}
         return replace(reply, **safe)
 
-    def __enter__(self) -> Self:
-        """Send the request; return the stream when the answer has begun.
-
-        Raises:
-            InputError: it was sent already, or cannot be sent as it stands.
-            ChatError: as the tree in :mod:`chatmagic.errors` has it.
-        """
-        if self._sent:
-            raise InputError("This stream was used already; client.stream(…) makes another.")
-        body = self._body()
-        self._sent = True
-        try:
-            exchange = self._exchange = self._transport.send(
-                body, stream=self._request.stream, halt=self._halt
-            )
-            self._reader = ResponseReader(exchange, self._builder, self._halt, self._endpoint)
-            self._tracker.note_requests(exchange)
-            self._builder.header_facts = crediting.reply_facts(exchange.headers, came_at(exchange))
-            self._builder.origin = exchange.origin
-            good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
-            if not good or exchange.status == HTTPStatus.NO_CONTENT:
-                refusal = self._reader.error()
-                self._tracker.note_credits(refusal.credits)
-                raise self._advised(refusal, exchange)  # noqa: TRY301 - it closes, too
-            self._tracker.note_credits(self._builder.header_facts["credits"])
-            return self  # noqa: TRY300 - an interrupt here closes the connection too
-        except BaseException as error:
-            self.close()
-            if isinstance(error, ChatError):
-                raise error.alone()  # noqa: B904 - it is that very error
-            raise
-
-    def _body(self) -> bytes:
-        """Return the request's body, once it is known to hold no key, and to have one beside it."""
-        self._endpoint.refuse_no_key()
-        try:
-            body = self._request.encode()
-        except ValueError as error:
-            raise InputError(f"{error}. Nothing was sent.") from None
-        refuse_keys([body.decode()], self._endpoint.known_keys)
-        return body
-
-    def __exit__(self, *_: object) -> None:
-        """Keep the connection if the reply has ended, else close it."""
-        self.close()
-
-    def close(self) -> None:
-        """Keep the connection if the answer has ended, else close it; may be repeated."""
-        try:
-            if self._exchange is not None:
-                ended = self._reader is not None and self._reader.ended and not self._finished
-                self._finished = self._finished or ended
-                self._exchange.close(ended=ended)
-        finally:
-            self._halt.cut()
-
     def __iter__(self) -> Iterator[str]:
         """Return the fragments as they come; a second loop goes on where the first one stopped.
 
@@ -233,77 +326,34 @@ class ReplyStream:
             ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
             ChatInterrupted: it was stopped from another thread.
         """
-        if self._exchange is None or self._reader is None:
-            raise InputError("Enter the stream first: with client.stream(…) as stream: …")
         if self._iterator is None:
-            self._iterator = self._iterate(self._exchange, self._reader)
+            self._iterator = self._iterate(self.exchange)
         return self._iterator
 
-    def _iterate(self, exchange: Exchange, reader: ResponseReader) -> Iterator[str]:
+    def _iterate(self, exchange: Exchange) -> Iterator[str]:
         """Return the fragments; set the state, and add to an error what is known."""
         try:
-            yield from reader.fragments()
+            yield from self._fragments()
         except (ChatError, ChatInterrupted) as error:
             self._state = "interrupted" if isinstance(error, ChatInterrupted) else "cut off"
             error.reply = error.reply or (self.reply if self.reply.text else None)
             if error.hint == COST_UNKNOWN:
                 error.hint = _NOTHING_CAME if error.reply is None else WHAT_CAME_IS_KEPT
             self._tracker.note_credits(error.credits)
-            error.credits = error.credits or self._builder.header_facts["credits"]
+            error.credits = error.credits or self.header_facts["credits"]
             error.status = error.status or exchange.status
             if isinstance(error, ChatError) and error.reply is None:
-                self._advised(error, exchange)
+                self._advised(error)
             raise error.alone()  # noqa: B904 - it is that very error
         self._state = "complete"
 
-    def _advised(self, error: ChatError, exchange: Exchange) -> ChatError:
-        """Add what can be done about the connection to the error of an answer."""
-        model, replayed = self._request.extra.get("model"), exchange.origin == "replay"
-        return advised(error, self._endpoint, model, replayed=replayed)
-
-
-BODY_SECONDS: Final = 5.0
-"""How long an error's body may take: the status is known, and is what counts."""
-
-GRACE_SECONDS: Final = 2.0
-"""How long a stream may be held open after its finish reason and the latest event."""
-
-
-class ResponseReader:
-    """Reader of one answer, from its status and headers on.
-
-    Args:
-        exchange: the answer.
-        builder: the reply in the making, to which each chunk is added.
-        halt: the exchange's, which limits a read where a body does not come to its end.
-        endpoint: where the request went, and with which key, which no error shows.
-    """
-
-    def __init__(
-        self, exchange: Exchange, builder: ReplyBuilder, halt: Halt, endpoint: Endpoint
-    ) -> None:
-        """Read nothing yet."""
-        self.ended = False
-        """Whether the answer has been read to its end."""
-        self._exchange = exchange
-        self._builder = builder
-        self._halt = halt
-        self._key = endpoint.key
-        self._base_url = endpoint.base_url
-        self._foreign = ""
-        self._complaint: ErrorBody | None = None
-
-    def fragments(self) -> Iterator[str]:
-        """Return the fragments of the reply as they come.
-
-        Raises:
-            ChatError: the reply is cut off, or is none.
-        """
-        content_type = header(self._exchange.headers, "content-type")
+    def _fragments(self) -> Iterator[str]:
+        """Return the fragments of the reply as they come; what the body is tells its beginning."""
+        content_type = header(self.exchange.headers, "content-type")
         head = b""
         kind = None
         while kind is None:
-            piece = self._exchange.read()
+            piece = self.exchange.read()
             head += piece
             kind = sse.body_kind(content_type, head, ended=not piece)
             if kind is None and head.isspace():
@@ -314,15 +364,16 @@ class ResponseReader:
             yield from self._document(head)
         elif kind == "empty":
             raise ServiceError(
-                f"The answer is empty (HTTP {self._exchange.status}).",
+                f"The answer is empty (HTTP {self.exchange.status}).",
                 hint=COST_UNKNOWN,
             )
         else:
-            raise self._error_of(self._beginning(head)[0])
+            raise error_from_response(self._answer(), self._beginning(head)[0])
 
     def _events(self, head: bytes) -> Iterator[str]:
         """Read a stream (facts 6, 7), and what else servers make of it."""
         decoder = sse.Decoder()
+        read = self.exchange.read
         piece, until, has_events = head, 0.0, False
         while piece:
             events = decoder.feed(piece)
@@ -335,7 +386,7 @@ class ResponseReader:
                 break
             # After a finish reason only for a while: comments do not count.
             has_finished = self._builder.finish_reason is not None
-            piece = self._read_until(until) if has_finished else self._exchange.read()
+            piece = self._read_until(until) if has_finished else read()
         else:
             for event in decoder.end():
                 if fragment := self._event(event):
@@ -344,43 +395,7 @@ class ResponseReader:
             yield rest
         # An end mark alone ends no reply.
         self._check_end(done=decoder.done and has_events, cut=decoder.cut)
-        self.ended = True
-
-    def _read_until(self, until: float) -> bytes:
-        """Return the next piece of the body; empty at its end, or at a time of ``monotonic``."""
-        left = until - monotonic()
-        if left <= 0:
-            return b""
-        # Before each read: a socket's own time-out begins anew with each byte.
-        self._halt.settimeout(left)
-        try:
-            return self._exchange.read()
-        except RequestTimeoutError as error:
-            if error.which != "silence":
-                raise
-            return b""
-
-    def _check_end(self, *, done: bool, cut: bool) -> None:
-        """Raise an error where the stream did not end as a whole reply does."""
-        key, finish_reason = self._key, self._builder.finish_reason
-        if finish_reason == "error":
-            raise self._error_in_reply(self._complaint or ErrorBody())
-        if self._complaint and not done and finish_reason is None:
-            raise self._error_in_reply(self._complaint)
-        if self._foreign and not self._builder.begun:
-            words = safe_excerpt(self._foreign, key, 80)
-            raise NotUnderstoodError(
-                f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
-            )
-        if done:
-            return
-        self._check_packing()
-        if not self._builder.begun:
-            raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
-        if cut or finish_reason is None:
-            raise CutOffError(
-                "The reply was cut off: the stream ended without its end mark.", hint=COST_UNKNOWN
-            )
+        self._ended = True
 
     def _event(self, event: sse.Event) -> str:
         """Add an event to the reply; return the fragment that it adds."""
@@ -394,117 +409,84 @@ class ResponseReader:
             return ""
         value = event.value
         if isinstance(value, dict) and (content := plain_content(value, self._builder.model)):
-            self._complaint = None
+            self._foreign = None
             return self._builder.append(content)
         if (body := _error_in(event)) is not None:
             raise self._error_in_reply(body)
-        return "".join(map(self._item, value if isinstance(value, list) else [value]))
+        fragment = self._builder.add(Chunk.from_json(value)) if isinstance(value, dict) else ""
+        if fragment:
+            self._foreign = None
+        elif not isinstance(value, dict) or "choices" not in value:
+            self._foreign = self._foreign or value
+        return fragment
 
-    def _item(self, value: object) -> str:
-        """Add a chunk, or what stands where one should; return the fragment that it adds."""
-        if isinstance(value, dict):
-            self._complaint = None
-            if "choices" not in value:
-                self._foreign = self._foreign or json.dumps(value)[:BODY_BYTES]
-                # In no shape of an error by itself; but it may be the last that came.
-                self._complaint = ErrorBody.from_json(value)
-            return self._builder.add(Chunk.from_json(value))
-        if isinstance(value, str):
-            self._foreign = self._foreign or value[:BODY_BYTES]
-        return ""
+    def _check_end(self, *, done: bool, cut: bool) -> None:
+        """Raise an error where the stream did not end as a whole reply does."""
+        finish_reason, begun = self._builder.finish_reason, self._builder.begun
+        # In no shape of an error by itself; but no text came behind it.
+        complaint = ErrorBody.from_json(self._foreign)
+        if finish_reason == "error" or (complaint and not done and finish_reason is None):
+            raise self._error_in_reply(complaint or ErrorBody())
+        if self._foreign and not begun:
+            foreign = self._foreign if isinstance(self._foreign, str) else json.dumps(self._foreign)
+            words = safe_excerpt(foreign[:BODY_BYTES], self._endpoint.key, 80)
+            raise NotUnderstoodError(
+                f'The stream is not the chat service\'s; it holds "{words}".', hint=ADDRESS_HINT
+            )
+        if done:
+            return
+        if not begun:
+            raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
+        if cut or finish_reason is None:
+            raise CutOffError(
+                "The reply was cut off: the stream ended without its end mark.", hint=COST_UNKNOWN
+            )
 
     def _error_in_reply(self, body: ErrorBody) -> ChatError:
         """Return the error for an error object inside a stream, or instead of a reply."""
         return error_in_reply(self._answer(), body, begun=bool(self._builder.text))
 
-    def _check_packing(self) -> None:
-        """Raise the error of a reply that cannot be read because of how it is packed."""
-        if not self._builder.begun and (packed := unknown_encoding(self._exchange.headers)):
-            words = safe_excerpt(packed, self._key, 20)
-            what = f"The answer is compressed as {words}, which was not requested."
-            raise NotUnderstoodError(what, hint=COST_UNKNOWN)
-
     def _unreadable(self, text: str) -> ChatError:
-        words = safe_excerpt(text, self._key, 80)
+        words = safe_excerpt(text, self._endpoint.key, 80)
         if self._builder.text:
             return CutOffError(
                 f'A part of the reply could not be read: "{words}".', hint=COST_UNKNOWN
             )
         return NotUnderstoodError(f'The answer could not be read: "{words}".', hint=ADDRESS_HINT)
 
-    def _document(self, head: bytes) -> Iterator[str]:  # noqa: C901 - one reading, in order
-        """Read a reply in one piece (fact 4), or chunks that are no events."""
-        pieces, broken = [head], None
+    def _document(self, head: bytes) -> Iterator[str]:
+        """Read a reply in one piece (fact 4)."""
+        pieces, broken, status = [head], None, self.exchange.status
         try:
-            while piece := self._exchange.read():
+            while piece := self.exchange.read():
                 pieces.append(piece)
         except (CutOffError, RequestTimeoutError) as error:
             broken = error
-        text = body_text(b"".join(pieces), self._exchange.headers)
-        values, end = json_documents(text, sse.END_MARKS)
-        streamed = len(values) > 1
-        for value in values:
-            if (error_body := ErrorBody.in_reply(value)) is not None:
-                self.ended = True
-                raise self._error_in_reply(error_body)
-            if not isinstance(value, dict) or "choices" not in value:
-                raise self._error_of(text[:BODY_BYTES].encode("utf-8", "replace"))
-            choice = first_choice(value["choices"])
-            streamed = streamed or "delta" in choice
-            if not streamed and not choice:
-                self.ended = True
-                raise ServiceError(
-                    f"The answer holds no choice, so no reply (HTTP {self._exchange.status}).",
-                    hint=COST_UNKNOWN,
-                )
-            if fragment := self._builder.add(Chunk.from_json(value)):
-                yield fragment
-        if rest := self._builder.rest():
-            yield rest
-        if broken is not None and (end in ("cut", "broken") or (streamed and end != "done")):
-            raise broken
-        if end in ("cut", "broken"):
-            self._check_packing()
-            if end == "broken":
-                raise self._unreadable(text[:BODY_BYTES])
-            raise CutOffError(
-                f"The answer ended in the middle of its JSON (HTTP {self._exchange.status}).",
-                hint=COST_UNKNOWN,
-            )
-        self._check_end(done=end == "done" or not streamed, cut=False)
-        # What is whole is whole, however its connection ended.
-        self.ended = True
-
-    def error(self) -> ChatError:
-        """Return the error in the body of an answer that is no reply."""
-        body, self.ended = self._beginning()
-        return self._error_of(body)
-
-    def _error_of(self, body: bytes) -> ChatError:
-        return error_from_response(self._answer(), body)
-
-    def _answer(self) -> Answer:
-        exchange = self._exchange
-        return Answer(
-            exchange.status, exchange.headers, came_at(exchange), self._key, self._base_url
-        )
-
-    def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
-        """Read on to the bounds from the head of a body; say whether that is all of it."""
-        until = monotonic() + BODY_SECONDS
-        pieces = [head]
-        size = len(head)
+        text = body_text(b"".join(pieces), self.exchange.headers)
         try:
-            while size < BODY_BYTES:
-                piece = self._read_until(until)
-                if not piece:
-                    return b"".join(pieces), monotonic() < until
-                pieces.append(piece)
-                size += len(piece)
-        except ChatError as error:
-            # The status is known, which is more than how its body ended.
-            log_swallowed(error)
-        return b"".join(pieces)[:BODY_BYTES], False
+            value = JSON_DECODER.decode(text)
+        except (ValueError, RecursionError) as error:
+            if broken is not None:
+                raise broken from None
+            if is_cut(error):
+                raise CutOffError(
+                    f"The answer ended in the middle of its JSON (HTTP {status}).",
+                    hint=COST_UNKNOWN,
+                ) from None
+            raise self._unreadable(text[:BODY_BYTES]) from None
+        # What is whole is whole, however its connection ended.
+        self._ended = True
+        if (error_body := ErrorBody.in_reply(value)) is not None:
+            raise self._error_in_reply(error_body)
+        if not isinstance(value, dict) or "choices" not in value:
+            raise error_from_response(self._answer(), text[:BODY_BYTES].encode("utf-8", "replace"))
+        if not (choice := first_choice(value["choices"])):
+            raise ServiceError(
+                f"The answer holds no choice, so no reply (HTTP {status}).", hint=COST_UNKNOWN
+            )
+        if fragment := self._builder.add(Chunk.from_json(value)) + self._builder.rest():
+            yield fragment
+        self._check_end(done="delta" not in choice, cut=False)
 
 
 def _error_in(event: sse.Payload) -> ErrorBody | None:

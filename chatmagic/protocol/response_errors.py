@@ -308,7 +308,6 @@ _CHARSET: Final = (
     r"(?i)charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
     r"|shift_jis|euc-(?:jp|kr))\b"
 )
-_UNPACKED: Final = {"", "identity", "gzip", "x-gzip", "deflate"}
 # None of these looks at a letter twice, whatever a page is made of.
 _TITLE: Final = r"(?i)<title[^<>]*>([^<]*)"
 _UNSEEN: Final = r"(?is)<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)"
@@ -333,16 +332,6 @@ def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
             named = re.search(_CHARSET, header(headers, "content-type"))
             encoding = named[1] if named else "utf-8-sig"
     return body.decode(encoding, "replace")
-
-
-def unknown_encoding(headers: Sequence[tuple[str, str]]) -> str:
-    """Return the content encoding of a body, if nothing here decodes it; else an empty text.
-
-    Args:
-        headers: the response's headers.
-    """
-    how = header(headers, "content-encoding")
-    return "" if how.lower() in _UNPACKED else how
 
 
 def header(headers: Sequence[tuple[str, str]], name: str) -> str:

@@ -30,8 +30,6 @@ _WHITE: Final = b" \t\r\n\v\f"
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _DONE_LINES: Final = tuple(f"data:{space}{wire.DONE}".encode() for space in ("", " "))
 _LONGEST_DONE: Final = len(_BOM) + max(map(len, _DONE_LINES))
-END_MARKS: Final = (wire.DONE, *(line.decode() for line in _DONE_LINES))
-"""Beginnings of a stream's end mark, also where what stands before it is no stream."""
 
 
 class Payload(NamedTuple):

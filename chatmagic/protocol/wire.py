@@ -8,10 +8,9 @@ ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal, NamedTuple, Self
+from typing import Any, Final, Self
 
 from chatmagic import _json
 from chatmagic._json import digest, finite_number, shared_fields, whole_number
@@ -389,62 +388,28 @@ JSON_DECODER: Final = json.JSONDecoder(strict=False)
 _LONGEST_WORD: Final = len("-Infinity")
 
 
-class JsonDocuments(NamedTuple):
-    """Values that a body of JSON holds, and how reading it ended.
+def is_cut(error: Exception) -> bool:
+    """Return whether JSON could not be read because it ends too early, as far as can be told.
 
     Args:
-        values: the values as far as they could be read; the items of a list that is one.
-        end: ``whole``, ``done`` where an end mark stood after them, ``cut`` where the JSON ends
-            too early, ``broken`` where it is none.
+        error: the error of :data:`JSON_DECODER`.
     """
-
-    values: list[Any]
-    end: Literal["whole", "done", "cut", "broken"] = "whole"
-
-
-def json_documents(text: str, end_marks: tuple[str, ...] = ()) -> JsonDocuments:
-    """Read a body that is JSON: one value, or one after the other, as some servers stream.
-
-    Args:
-        text: the whole body, or as much of it as came.
-        end_marks: what ends the values, where it stands behind one.
-    """
-    text = text.strip()
-    values: list[Any] = []
-    at, between = 0, re.compile(r"\s*")
-    try:
-        while at < len(text):
-            if values and text.startswith(end_marks, at):
-                return JsonDocuments(values, "done")
-            value, at = JSON_DECODER.raw_decode(text, at)
-            values += value if isinstance(value, list) and value else [value]
-            at = between.match(text, at).end()  # type: ignore[union-attr] # it always matches
-    except json.JSONDecodeError as error:
-        # Where a word, a number or an escape is cut, the mistake is near the end.
-        rest = text[error.pos :]
-        is_end = len(rest) < _LONGEST_WORD and not rest.endswith(("]", "}"))
-        is_cut = is_end or error.msg.startswith("Unterminated")
-        return JsonDocuments(values, "cut" if is_cut else "broken")
-    except (ValueError, RecursionError):
-        return JsonDocuments(values, "broken")
-    return JsonDocuments(values)
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    # Where a word, a number or an escape is cut, the mistake is near the end.
+    rest = error.doc[error.pos :].rstrip()
+    is_end = len(rest) < _LONGEST_WORD and not rest.endswith(("]", "}"))
+    return is_end or error.msg.startswith("Unterminated")
 
 
 _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
 class ReplyBuilder:
-    """Reply that is coming in: its text and its facts as far as they have come.
-
-    Attributes:
-        header_facts: what the response's headers told, by the names of a reply's facts.
-        origin: where the response came from.
-    """
+    """Reply that is coming in: its text and its facts as far as they have come."""
 
     def __init__(self) -> None:
         """Start with nothing."""
-        self.header_facts: dict[str, Any] = {}
-        self.origin: Origin = "live"
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
         self._text = ""
@@ -549,16 +514,13 @@ class ReplyBuilder:
             text += pieces
             self._text = text
 
-    def reply(self, state: State) -> Reply:
+    def reply(self, state: State, origin: Origin, header_facts: Mapping[str, Any]) -> Reply:
         """Return the reply as far as it has come.
 
         Args:
             state: how the reply ended, or that it has not.
+            origin: where the response came from.
+            header_facts: what its headers told, by the names of a reply's facts.
         """
-        return Reply(
-            text=self.text,
-            **shared_fields(self.facts, BodyFacts),
-            **self.header_facts,
-            state=state,
-            origin=self.origin,
-        )
+        facts = {**shared_fields(self.facts, BodyFacts), **header_facts}
+        return Reply(text=self.text, state=state, origin=origin, **facts)

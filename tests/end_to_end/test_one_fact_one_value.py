@@ -32,7 +32,7 @@ def test_the_facts_of_a_body_cross_the_wire(*, whole: bool) -> None:
     assert read == chunk
     builder = ReplyBuilder()
     builder.add(read)
-    assert shared_fields(builder.reply("complete"), BodyFacts) == FACTS
+    assert shared_fields(builder.reply("complete", "live", {}), BodyFacts) == FACTS
 
 
 def test_a_record_and_a_cassette_keep_them() -> None:

@@ -30,7 +30,6 @@ from chatmagic.protocol.response_errors import (
     quoted_error,
     read_error,
     safe_excerpt,
-    unknown_encoding,
 )
 from chatmagic.protocol.wire import ErrorBody
 from chatmagic.text import one_line
@@ -411,12 +410,6 @@ def test_no_json_makes_it_fail(value: object) -> None:
 def test_a_body_is_read_in_its_own_letters(body: bytes, content_type: str, text: str) -> None:
     """UTF-8 where it is that, else as the header says, if that is a charset that counts."""
     assert body_text(body, [("Content-Type", content_type)]) == text
-
-
-@pytest.mark.parametrize(("packed", "unknown"), [("br", "br"), ("gzip", ""), ("Identity", "")])
-def test_what_is_packed_in_a_way_that_nobody_asked_for(packed: str, unknown: str) -> None:
-    """Only what nothing here decodes is told."""
-    assert unknown_encoding([("Content-Encoding", packed)]) == unknown
 
 
 def test_half_a_key_at_a_cut_is_taken_out_too() -> None:

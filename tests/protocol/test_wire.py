@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 from chatmagic import _json
 from chatmagic._json import digest
 from chatmagic.models import Credits, Message, Usage
-from chatmagic.protocol import sse
+from chatmagic.protocol import wire
 from chatmagic.protocol.wire import (
     NOT_IN_DIGEST,
     Chunk,
     ErrorBody,
-    JsonDocuments,
     ReplyBuilder,
     Request,
-    json_documents,
+    is_cut,
     plain_content,
 )
 from chatmagic.text import without_lone_surrogates
@@ -586,58 +585,34 @@ def test_a_chunks_unknown_fields_are_no_error(value: object) -> None:
     assert ErrorBody.in_reply(value) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ('{"a": 1}', [{"a": 1}]),
-        (" \n[1, 2]\r\n", [1, 2]),
-        ("[]", [[]]),
-        ('{"a": "b\nc"}', [{"a": "b\nc"}]),
-        ('{"a": 1}\n\n{"a": 2}\r\n', [{"a": 1}, {"a": 2}]),
-        ('{"a":\n1}{"a": 2}', [{"a": 1}, {"a": 2}]),
-    ],
-)
-def test_a_document_is_one_value_or_several(text: str, values: list[object]) -> None:
-    """A list is its items; raw control characters in a string are let through."""
-    assert json_documents(text) == JsonDocuments(values)
+def cut(text: str) -> bool:
+    """Return whether a text that is no JSON is known as one that was cut."""
+    with pytest.raises((ValueError, RecursionError)) as caught:
+        wire.JSON_DECODER.decode(text)
+    return is_cut(caught.value)
 
 
-@pytest.mark.parametrize("mark", ["[DONE]", "data: [DONE]", "data:[DONE]\n\n", "[DONE] more"])
-def test_an_end_mark_ends_the_values(mark: str) -> None:
-    """What follows it does not count; before it there is a value at least."""
-    assert json_documents(f'{{"a": 1}}\n{mark}', sse.END_MARKS) == JsonDocuments([{"a": 1}], "done")
-    assert json_documents(mark, sse.END_MARKS) == JsonDocuments([], "broken")
-
-
-@pytest.mark.parametrize(
-    ("text", "values", "cut"),
-    [
-        ('{"a": 1', [], True),
-        ('{"a": "b', [], True),
-        ('{"a": 1}\n{"a": ', [{"a": 1}], True),
-        ("[", [], True),
-        ('{a: oops, "b": 1}', [], False),
-        ('{"a": 1} and much behind it', [{"a": 1}], False),
-        ("[" * 100_000, [], False),
-        ('{"a": ' + "9" * 5_000, [], False),
-    ],
-)
-def test_a_document_that_ends_too_early_is_known(
-    text: str, values: list[object], *, cut: bool
-) -> None:
-    """What was cut is told apart from what never was JSON; what came before it is kept."""
-    assert json_documents(text) == JsonDocuments(values, "cut" if cut else "broken")
-
-
-def test_a_document_that_ends_anywhere_is_known_to_be_cut() -> None:
+def test_json_that_ends_anywhere_is_known_to_be_cut() -> None:
     """In the middle of an escape, a word and a number too."""
     whole = (
         r'{"a": "x\u00fc\n\ud83d\ude00 y", "b": [true, false, null, -1.5e+3, 0, NaN, -Infinity,'
         r' {"c": {}}], "d": "\\"}'
     )
-    assert json_documents(whole).end == "whole"
-    for end in range(1, len(whole)):
-        assert json_documents(whole[:end]).end == "cut", whole[:end]
+    assert all(cut(whole[:end]) for end in range(1, len(whole)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{a: oops, "b": 1}',
+        '{"a": 1} and much behind it',
+        "[" * 100_000,
+        '{"a": ' + "9" * 5_000,
+    ],
+)
+def test_what_never_was_json_is_not_cut(text: str) -> None:
+    """It is told apart."""
+    assert not cut(text)
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -660,9 +635,7 @@ def test_a_reply_is_its_fragments_and_the_latest_facts() -> None:
     )
     assert (built().finish_reason, builder.finish_reason) == (None, "stop")
     credits = Credits(100, 99, 1, None, NOON)
-    builder.header_facts = {"credits": credits, "date": NOON}
-    builder.origin = "replay"
-    reply = builder.reply("complete")
+    reply = builder.reply("complete", "replay", {"credits": credits, "date": NOON})
     assert (reply.text, reply.model, reply.finish_reason) == ("one two", "second", "stop")
     assert (reply.usage, reply.refusal, reply.state) == (Usage(1, 2, 3), None, "complete")
     assert (reply.credits, reply.date, reply.origin) == (credits, NOON, "replay")
@@ -697,7 +670,7 @@ def test_a_delta_may_come_by_its_content_alone() -> None:
     assert builder.append("\ud83d") == ""
     assert builder.append("\ude00 a") == "\N{GRINNING FACE} a"
     assert builder.add(Chunk("\N{GRINNING FACE} a b", whole=True)) == " b"
-    assert builder.model == builder.reply("complete").model == "m"
+    assert builder.model == "m"
 
 
 def test_a_refusal_comes_in_fragments() -> None:
