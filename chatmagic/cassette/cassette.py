@@ -61,7 +61,7 @@ class CassetteOptions:
 
 @dataclass(frozen=True, slots=True)
 class CassetteConfig:
-    """The active cassette and its mode.
+    """The active cassette and its mode, and the settings that its requests need without a client.
 
     Args:
         path: the file.
@@ -70,6 +70,9 @@ class CassetteConfig:
         by_order: as for :class:`CassetteOptions`.
         file_from: the source of the file, as messages name it.
         mode_from: the source of the mode, as messages name it.
+        timeout: as for :class:`chatmagic.Client`; used if the emulator answers.
+        extra_body: fields that every request has beside the interface's own.
+        system_role: whether instructions are a message of the role ``system``.
     """
 
     path: Path
@@ -78,6 +81,9 @@ class CassetteConfig:
     by_order: bool = False
     file_from: str = FILE_VARIABLE
     mode_from: str = ""
+    timeout: Timeout | float | None = field(default=None, compare=False)
+    extra_body: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    system_role: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -431,53 +437,35 @@ class Cassette:
 # --- The cassette of a session ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CassetteSetup:
-    """The cassette to insert, and the settings that its requests need without a client.
-
-    Args:
-        config: the cassette and its mode.
-        timeout: as for :class:`chatmagic.Client`; used if the emulator answers.
-        extra_body: fields that every request has beside the interface's own.
-        system_role: whether instructions are a message of the role ``system``.
-    """
-
-    config: CassetteConfig
-    timeout: Timeout | float | None = None
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    system_role: bool = False
-
-
 class ActiveCassette:
     """The cassette that answers and records one session's requests."""
 
     def __init__(self) -> None:
         """Begin without a cassette."""
         self.current: Cassette | None = None
-        self.unsaved: Sequence[Interaction] = ()
+        self._left: list[Interaction] = []
         """Interactions that ejected cassettes could not save; the next recording one takes them."""
         self._news: list[str] = []
 
-    def insert(self, setup: CassetteSetup | None) -> None:
+    @property
+    def unsaved(self) -> list[Interaction]:
+        """The recorded interactions that are in no file yet."""
+        return [*self._left, *(() if self.current is None else self.current.unsaved)]
+
+    def insert(self, config: CassetteConfig | None) -> None:
         """Insert the chosen cassette, and eject one that is no longer chosen.
 
         Args:
-            setup: the chosen cassette; ``None`` for none.
+            config: the chosen cassette; ``None`` for none.
 
         Raises:
             InputError: the cassette cannot be used.
         """
-        config = None if setup is None else setup.config
         if self.current is not None and self.current.config != config:
             self.eject()
         if self.current is None and config is not None:
-            self.current = new = Cassette(config, self._news)
-            before, self.unsaved = len(self.unsaved), new.take(self.unsaved)
-            if taken := before - len(self.unsaved):
-                fate = (
-                    f"saved in {config.name} now." if new.trouble is None else new.trouble.message
-                )
-                self._news.append(f"{_count(taken)} that could not be saved before: {fate}")
+            self.current = Cassette(config, self._news)
+            self._left = self.current.take(self._left)
 
     def eject(self) -> str | None:
         """Eject the cassette; interactions that it cannot save stay in :attr:`unsaved`.
@@ -488,12 +476,11 @@ class ActiveCassette:
         if (old := self.current) is None:
             return None
         old.retry()
-        self.unsaved = [*self.unsaved, *old.unsaved]
-        self.current = None
+        self._left, self.current = self.unsaved, None
         return old.summary()
 
     def change(
-        self, choose: Callable[[], CassetteSetup | None], *, again: bool, off: bool
+        self, choose: Callable[[], CassetteConfig | None], *, again: bool, off: bool
     ) -> str | None:
         """Insert the chosen cassette, and save what could not be saved before.
 
@@ -509,16 +496,18 @@ class ActiveCassette:
         if not off:
             # With `off` none is wanted; the environment's cassette comes with the next ask.
             self.insert(choose())
-        if not again and self.current is not None:
+        if self.current is not None:
             self.current.retry()
         return summary
 
     def news(self) -> list[str]:
         """Return lines on interactions that a file had lost, once, and on unsaved ones, always."""
         news, self._news[:] = [*self._news], []
-        if self.unsaved:
+        if unsaved := self.unsaved:
+            trouble = None if self.current is None else self.current.trouble
+            why = "" if trouble is None else f"{trouble.message} "
             news.append(
-                f"{_count(len(self.unsaved))} could not be saved, and will be lost with this "
+                f"{why}{_count(len(unsaved))} could not be saved, and will be lost with this "
                 f"kernel; {MAGIC} OTHER --record saves what it can there."
             )
         return news

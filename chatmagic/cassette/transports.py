@@ -17,7 +17,6 @@ from chatmagic._json import shared_fields
 from chatmagic._log import log_swallowed
 from chatmagic.cassette.cassette import Lookup
 from chatmagic.cassette.file import KEPT_HEADERS, Interaction
-from chatmagic.cassette.match import Query
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Exchange, Transport
 from chatmagic.errors import ChatInterrupted
@@ -32,28 +31,18 @@ LONGEST_ERROR: Final = 65_536
 
 
 def through(
-    lookup: Lookup,
-    keep: Callable[[Interaction, Query], object],
-    outcome: Callable[[], tuple[Reply, Secret | None]],
+    lookup: Lookup, record: Callable[[RecordingTransport], object]
 ) -> Callable[[Transport], Transport]:
     """Return a function that puts a replaying or recording transport before a client's own.
 
     Args:
         lookup: the source of the answer.
-        keep: records an interaction for a request, as :meth:`Cassette.record` does.
-        outcome: called at the end of an answer; returns the reply that the client read from it,
-            and the key that was sent.
+        record: called with each answer of the service that was read to its end.
     """
     if (interaction := lookup.interaction) is not None:
         return lambda _: ReplayTransport(interaction)
     if lookup.source == "emulator":
         return lambda transport: transport
-
-    def record(exchange: RecordedExchange) -> None:
-        new = recorded(lookup.query.asked, exchange, *outcome())
-        if new is not None:
-            keep(new, lookup.query)
-
     return lambda transport: RecordingTransport(transport, record)
 
 
@@ -105,15 +94,17 @@ class ReplayTransport:
 
 
 class RecordingTransport:
-    """A transport that sends by another one and reports each whole answer.
+    """A transport and its one exchange: it sends by another one, and reports the whole answer.
 
     Args:
         inner: the other transport.
-        record: called with each answer that was read to its end.
+        record: called with this transport when the answer was read to its end.
     """
 
-    def __init__(self, inner: Transport, record: Callable[[RecordedExchange], object]) -> None:
+    def __init__(self, inner: Transport, record: Callable[[RecordingTransport], object]) -> None:
         """Send nothing yet."""
+        self.body = bytearray()
+        """The first :data:`LONGEST_ERROR` bytes of the body, and at most one piece more."""
         self._inner = inner
         self._record = record
 
@@ -125,52 +116,32 @@ class RecordingTransport:
             stream: whether a stream of events is expected.
             halt: stops the request.
         """
-        return RecordedExchange(self._inner.send(body, stream=stream, halt=halt), self._record)
-
-    def close(self) -> None:
-        """Close the other transport."""
-        self._inner.close()
-
-
-class RecordedExchange:
-    """Another transport's answer that is recorded; it keeps the beginning of the body.
-
-    Args:
-        inner: the answer.
-        record: called with this exchange when the answer was read to its end.
-    """
-
-    def __init__(self, inner: Exchange, record: Callable[[RecordedExchange], object]) -> None:
-        """Read nothing yet."""
-        self.status = inner.status
-        self.headers = inner.headers
-        self.origin: Origin = inner.origin
+        self._exchange = answer = self._inner.send(body, stream=stream, halt=halt)
+        self.status, self.headers = answer.status, answer.headers
+        self.origin: Origin = answer.origin
         self.came_at = datetime.now(UTC)
-        self.body = bytearray()
-        """The first :data:`LONGEST_ERROR` bytes of the body, and at most one piece more."""
-        self._inner = inner
-        self._record = record
+        return self
 
     def read(self) -> bytes:
         """Return the next piece of the body; empty at the end."""
-        piece = self._inner.read()
+        piece = self._exchange.read()
         if len(self.body) < LONGEST_ERROR:
             self.body += piece
         return piece
 
-    def close(self, *, ended: bool) -> None:
+    def close(self, *, ended: bool = False) -> None:
         """Release the connection, then record: a slow disk must not hold the connection.
 
         Args:
             ended: whether the answer was read to its end.
         """
-        self._inner.close(ended=ended)
+        self._exchange.close(ended=ended)
         if ended:
             self._record(self)
 
 
 def recorded(
-    asked: Interaction, exchange: RecordedExchange, reply: Reply, key: Secret | None
+    asked: Interaction, exchange: RecordingTransport, reply: Reply, key: Secret | None
 ) -> Interaction | None:
     """Return the interaction of a request and its answer.
 

@@ -57,5 +57,5 @@ def _is_replayed(session: Session) -> bool:
     """Return whether a cassette answers, and nothing is sent."""
     with swallowed(ChatError):  # settings may contradict each other; the next question says so
         cassette = session.environment.cassette()
-        return cassette is not None and cassette.config.mode == "replay"
+        return cassette is not None and cassette.mode == "replay"
     return False

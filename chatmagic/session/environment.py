@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from chatmagic._log import swallowed
@@ -15,7 +16,6 @@ from chatmagic.cassette.cassette import (
     AnswerSource,
     CassetteConfig,
     CassetteOptions,
-    CassetteSetup,
     resolve,
 )
 from chatmagic.client import config, keys
@@ -53,14 +53,13 @@ class Environment:
         model, usage = config.model_of_environment(), endpoint.stream_usage
         return ServiceSetup(endpoint, extra_body=request_fields(None, model, stream_usage=usage))
 
-    def cassette(self) -> CassetteSetup | None:
+    def cassette(self) -> CassetteConfig | None:
         """Return the cassette that is chosen; ``None`` for none.
 
         Raises:
             InputError: what is set does not go together.
         """
-        choice = resolve(os.environ)
-        return None if choice is None else CassetteSetup(choice)
+        return resolve(os.environ)
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell and the identity of its execution, if known.
@@ -162,7 +161,7 @@ class ConfiguredEnvironment(Environment):
             bool(self.of_this_address("system_role")),
         )
 
-    def cassette(self) -> CassetteSetup | None:
+    def cassette(self) -> CassetteConfig | None:
         """Return which cassette the session puts in now; ``None`` for no cassette.
 
         Raises:
@@ -172,7 +171,12 @@ class ConfiguredEnvironment(Environment):
         if choice is None:
             return None
         system_role = bool(self.of_this_address("system_role"))
-        return CassetteSetup(choice, self.settings.timeout, self.extra_body(), system_role)
+        return replace(
+            choice,
+            timeout=self.settings.timeout,
+            extra_body=self.extra_body(),
+            system_role=system_role,
+        )
 
     def budget(self) -> str | None:
         """Return the budget that is set; ``None`` for none."""
@@ -360,7 +364,7 @@ def of_process() -> Environment:
 
 
 def setup_for(
-    source: AnswerSource, environment: Environment, cassette: CassetteSetup | None
+    source: AnswerSource, environment: Environment, cassette: CassetteConfig | None
 ) -> ServiceSetup:
     """Return the address and the options of a source of answers.
 

@@ -80,7 +80,7 @@ class RowAsker:
     ) -> None:
         """Read the schema; send nothing yet."""
         cassette = environment.cassette()
-        is_replay = cassette is not None and cassette.config.mode == "replay"
+        is_replay = cassette is not None and cassette.mode == "replay"
         self.replayed = cassette if is_replay else None
         """The cassette that is replayed, so that nothing is sent; ``None`` for none."""
         source: AnswerSource = "cassette" if is_replay else "service"
@@ -423,7 +423,7 @@ class Job:
             if not file.is_answered(key):
                 if asker.replayed is not None:
                     raise NotRecordedError(
-                        f"{asker.replayed.config.name} is replayed here, and row {number:,} has no "
+                        f"{asker.replayed.name} is replayed here, and row {number:,} has no "
                         f"answer in {self.path.name}. Nothing was sent.",
                         hint="A cassette holds no rows of a map; the map's own file does.",
                     )

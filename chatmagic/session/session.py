@@ -25,11 +25,11 @@ from chatmagic.cassette.cassette import (
     ActiveCassette,
     AnswerSource,
     CassetteConfig,
-    CassetteSetup,
     Lookup,
 )
 from chatmagic.cassette.file import Interaction
 from chatmagic.cassette.match import Query
+from chatmagic.cassette.transports import RecordingTransport
 from chatmagic.client import config
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
@@ -507,10 +507,9 @@ class Session:
             ChatError: there is no list, or nothing may be sent.
         """
         cassette, halt = self.environment.cassette(), Halt()
-        if cassette is not None and cassette.config.mode == "replay":
+        if cassette is not None and cassette.mode == "replay":
             raise NotRecordedError(
-                f"{cassette.config.name} is replayed here, and holds no list of models. Nothing "
-                "was sent."
+                f"{cassette.name} is replayed here, and holds no list of models. Nothing was sent."
             )
         return self.lock.alone("the list of models", partial(self._models, halt), halt)
 
@@ -566,7 +565,7 @@ class AskRun:
         self.asked = ask
         """The question as followers know it, without the words in front of its prompt."""
         self.halt = halt
-        self.cassette: CassetteSetup | None = None
+        self.cassette: CassetteConfig | None = None
         """The cassette that is chosen; ``None`` for none."""
         self.service: ServiceSetup | None = None
         """Where and how the service is asked; ``None`` until that is needed."""
@@ -676,14 +675,14 @@ class AskRun:
         try:
             endpoint = self._endpoint()
         except ChatError as error:
-            if setup is None or setup.config.mode != "replay":
+            if setup is None or setup.mode != "replay":
                 raise
             log_swallowed(error)
         conversation = copy(session.conversation)
         self._compose(conversation)
         self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
         # What a cassette answers needs neither; whether it holds the reply is not looked up.
-        if endpoint is not None and (setup is None or setup.config.mode == "refresh"):
+        if endpoint is not None and (setup is None or setup.mode == "refresh"):
             to = Reservation(endpoint, self.ask.entry, self.ask.owner, self.digest)
             session.ledger.refuse(to)
             endpoint.refuse_no_key()
@@ -695,7 +694,7 @@ class AskRun:
             request,
             tuple(parts_of(sizes, window.instructions, ask)),
             endpoint,
-            None if setup is None else setup.config,
+            setup,
             tuple((self.service and self.service.extra_headers) or ()),
             session.ledger.token_rate,
             tuple(self._what_is_sent()),
@@ -827,21 +826,17 @@ class AskRun:
                 source,
                 lambda: self.service or setup_for(source, session.environment, self.cassette),
             )
-        through, cassette = None, session.cassette.current
-        if self.lookup is not None and cassette is not None:
+        through, cassette, lookup = None, session.cassette.current, self.lookup
+        if lookup is not None and cassette is not None:
 
-            def keep(interaction: Interaction, query: Query) -> None:
-                with session.state_lock:
-                    cassette.record(interaction, query)
+            def record(answer: RecordingTransport) -> None:
+                reply = session.ledger.settled(self.reservation, stream.reply)
+                new = transports.recorded(lookup.query.asked, answer, reply, client.endpoint.key)
+                if new is not None:
+                    with session.state_lock:
+                        cassette.record(new, lookup.query)
 
-            through = transports.through(
-                self.lookup,
-                keep,
-                lambda: (
-                    session.ledger.settled(self.reservation, stream.reply),
-                    client.endpoint.key,
-                ),
-            )
+            through = transports.through(lookup, record)
         self.reservation = None
         if source != "cassette":
             place = client.endpoint, self.ask.entry, self.ask.owner

@@ -30,7 +30,6 @@ from chatmagic import Client
 from chatmagic.cassette import transports
 from chatmagic.cassette.file import KEPT_HEADERS, Interaction
 from chatmagic.cassette.transports import (
-    RecordedExchange,
     RecordingTransport,
     ReplayTransport,
 )
@@ -58,7 +57,7 @@ def recorded(script: Any, request: Request = HELLO) -> tuple[Interaction | None,
     with Loopback(script) as server, Client(server.origin, KEY) as client:
         made: list[ReplyStream] = []
 
-        def keep(heard: RecordedExchange) -> None:
+        def keep(heard: RecordingTransport) -> None:
             key = client.endpoint.key
             asked = Interaction.asked(request)
             kept.append(transports.recorded(asked, heard, replace(made[0].reply, took=1), key))
@@ -150,7 +149,7 @@ def test_each_fragment_is_handed_on_at_once() -> None:
         wait_for(arrived)
         peer.send(event("two"), DONE)
 
-    heard: list[RecordedExchange] = []
+    heard: list[RecordingTransport] = []
     with Loopback(script) as server, Client(server.origin, KEY) as client:
         made = client.send(HELLO, None, lambda inner: RecordingTransport(inner, heard.append))
         with made:

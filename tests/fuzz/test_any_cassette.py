@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_any_session import Service
 
-from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup, Mode
+from chatmagic.cassette.cassette import CassetteConfig, Mode
 from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.cassette.match import Matcher, Query
 from chatmagic.client.client import Client
@@ -47,7 +47,7 @@ class Kernel:
     def __init__(self, path: Path, mode: Mode, service: Paid) -> None:
         """Put the cassette in."""
         self.config = CassetteConfig(path, mode)
-        environment = GivenEnvironment(cassette=lambda: CassetteSetup(self.config))
+        environment = GivenEnvironment(cassette=lambda: self.config)
         self.session = Session(Client(transport=service), environment=environment)
 
     @property

@@ -11,7 +11,7 @@ import pytest
 from environments import GivenEnvironment
 from talks import abc, ask
 
-from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
+from chatmagic.cassette.cassette import CassetteConfig
 from chatmagic.errors import InputError
 from chatmagic.jupyter import stale_cells
 from chatmagic.session.ledger import LedgerRow
@@ -72,7 +72,7 @@ def test_a_replay_takes_no_credits() -> None:
     """Whatever requests took before; settings that do not go together are no replay."""
     session, causes = Session(), abc().causes()
     enter(session, replace(ROW, each=3))
-    replayed = CassetteSetup(CassetteConfig(Path("a.jsonl"), "replay"))
+    replayed = CassetteConfig(Path("a.jsonl"), "replay")
     session.environment = GivenEnvironment(cassette=lambda: replayed)
     words = stale_cells.quote(session, ["b"], causes)
     assert words.endswith(": a replay takes no credits")

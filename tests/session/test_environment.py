@@ -9,7 +9,7 @@ from environments import GivenEnvironment
 from logged import Emulator
 from shells import KEY
 
-from chatmagic.cassette.cassette import CASSETTE, CassetteConfig, CassetteSetup
+from chatmagic.cassette.cassette import CASSETTE, CassetteConfig
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.errors import ConnectError, NotRecordedError
@@ -33,7 +33,7 @@ def test_plain_python_has_its_variables_and_no_cell(
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
     setup = plain.cassette()
     assert setup is not None
-    assert setup.config.mode == "replay"
+    assert setup.mode == "replay"
 
 
 def test_the_process_has_one_environment_for_its_session_and_its_clients(
@@ -66,8 +66,9 @@ def test_each_source_of_answers_has_a_setup_of_its_own(tmp_path: Path) -> None:
     practice = ("http://127.0.0.1:9", Secret("practice-1"))
     service = ServiceSetup(Endpoint("https://a.example", "bearer", Secret(KEY), "a test"))
     given = GivenEnvironment(emulator=practice, service=lambda: service)
-    config = CassetteConfig(tmp_path / "a.json", "replay")
-    cassette = CassetteSetup(config, timeout=5, extra_body={"model": "small"})
+    cassette = CassetteConfig(
+        tmp_path / "a.json", "replay", timeout=5, extra_body={"model": "small"}
+    )
     assert setup_for("service", given, cassette) is service
     recorded = setup_for("cassette", given, cassette)
     assert recorded.endpoint == CASSETTE

@@ -26,7 +26,7 @@ from row_service import RowService
 from shells import KEY, Shell
 
 import chatmagic
-from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup
+from chatmagic.cassette.cassette import CassetteConfig
 from chatmagic.client.halt import Halt
 from chatmagic.errors import (
     AuthenticationError,
@@ -446,7 +446,7 @@ def test_a_replay_never_sends(service: RowService, tmp_path: Path) -> None:
 def replaying(folder: Path) -> GivenEnvironment:
     """Give an environment that replays a cassette, and knows no address and no key."""
     config = CassetteConfig(folder / "lesson.jsonl", "replay")
-    return GivenEnvironment(cassette=lambda: CassetteSetup(config))
+    return GivenEnvironment(cassette=lambda: config)
 
 
 def test_a_replay_needs_no_address_and_no_key(asking: Session, service: RowService) -> None:

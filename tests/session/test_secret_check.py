@@ -12,7 +12,7 @@ from environments import GivenEnvironment
 from logged import Emulator
 from shells import KEY
 
-from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup, Mode
+from chatmagic.cassette.cassette import CassetteConfig, Mode
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
@@ -158,7 +158,7 @@ def test_a_replay_refuses_nothing(
     for mode in modes:
         session.environment = GivenEnvironment(
             service=lambda: service,
-            cassette=partial(CassetteSetup, CassetteConfig(path, mode)),
+            cassette=partial(CassetteConfig, path, mode),
         )
         session.conversation.reset()
         if len(emulator.requests) == 0:

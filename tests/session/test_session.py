@@ -21,7 +21,7 @@ from short_service import ShortService
 
 from chatmagic import _startup
 from chatmagic.archive import output
-from chatmagic.cassette.cassette import CassetteConfig, CassetteSetup, Mode
+from chatmagic.cassette.cassette import CassetteConfig, Mode
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.conversation.cell_order import Layout
@@ -430,7 +430,7 @@ def test_what_is_particular_of_a_request_is_said(
     assert all(line.startswith(note) for line, note in zip(told, notes, strict=True))
 
 
-def _same(setup: CassetteSetup) -> CassetteSetup:
+def _same(setup: CassetteConfig) -> CassetteConfig:
     return setup
 
 
@@ -468,14 +468,14 @@ def test_a_preview_needs_no_service_in_a_replay_alone(session: Session, tmp_path
 
     modes: tuple[Mode, ...] = ("record", "replay")
     for mode in modes:
-        setup = CassetteSetup(CassetteConfig(tmp_path / "c.jsonl", mode))
+        setup = CassetteConfig(tmp_path / "c.jsonl", mode)
         session.environment = GivenEnvironment(service=none, cassette=partial(_same, setup))
         if mode == "record":
             with pytest.raises(ConnectError):
                 session.preview(Ask("echo:one"))
         else:
             seen = session.preview(Ask("echo:one"))
-            assert (seen.endpoint, seen.cassette) == (None, setup.config)
+            assert (seen.endpoint, seen.cassette) == (None, setup)
     with pytest.raises(InputError):
         session.preview(Ask(" "))
 
@@ -559,7 +559,7 @@ def test_what_was_sent_shorter_replays_strictly(tmp_path: Path) -> None:
     texts: list[list[tuple[str, int | None]]] = []
     modes: tuple[Mode, ...] = ("record", "record", "replay")
     for mode in modes:
-        setup = CassetteSetup(CassetteConfig(tmp_path / "c.jsonl", mode))
+        setup = CassetteConfig(tmp_path / "c.jsonl", mode)
         session = Session(
             Client(transport=service), environment=GivenEnvironment(cassette=partial(_same, setup))
         )

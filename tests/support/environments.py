@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest import mock
 
-from chatmagic.cassette.cassette import CassetteSetup
+from chatmagic.cassette.cassette import CassetteConfig
 from chatmagic.client import config, keys
 from chatmagic.client.client import Client
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
@@ -40,7 +40,7 @@ class GivenEnvironment(Environment):
         cell: tuple[str | None, str | None] = (None, None),
         layout: Callable[[str | None], Layout | None] | None = None,
         service: Callable[[], ServiceSetup] | None = None,
-        cassette: Callable[[], CassetteSetup | None] | None = None,
+        cassette: Callable[[], CassetteConfig | None] | None = None,
         emulator: tuple[str, Secret] | None = None,
         budget: Callable[[], str | None] | None = None,
         notify: Callable[[str], object] | None = None,

@@ -85,8 +85,6 @@ def _facts(session: Session) -> list[str]:
         lines.append("A request that differs is answered by its place.")
     held = counted(len(cassette.interactions), "exchange")
     lines.append(f"It holds {held}; in this use: {cassette.summary()}")
-    if cassette.trouble is not None:
-        lines.append(f"{len(cassette.unsaved):,} of them not saved: {cassette.trouble}")
     return lines
 
 
