@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from unittest.mock import Mock
 
 import pytest
@@ -29,7 +30,6 @@ from chatmagic.client.client import Client
 from chatmagic.client.keys import open_store
 from chatmagic.doctor import doctor
 from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Examination, Line
-from chatmagic.errors import BudgetError, NotRecordedError
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.session import Session
 from chatmagic.shell.commands import ShellEnvironment
@@ -210,9 +210,12 @@ COUNTED = [event(f"{number} ") for number in range(9)] + [event("", finish_reaso
 
 def asked_by(session: Session) -> tuple[Examination, str]:
     """Have a session ask the one question, and return the lines on it."""
+    shown: list[str] = []
     place = Mock(known_keys=lambda: ())
-    looked = Examination(place, session, WELL, str, is_asking=True)
-    return looked, "\n".join(f"[{line.mark}] {line.seen}" for line in doctor.answer(looked))
+    looked = Examination(place, session, WELL, shown.append, is_asking=True)
+    with mock.patch.object(doctor, "LOOKS", (doctor.answer,)):
+        looked.run()
+    return looked, "\n".join(shown)
 
 
 def test_one_request_beside_the_conversation() -> None:
@@ -220,15 +223,14 @@ def test_one_request_beside_the_conversation() -> None:
     told = [stream(*COUNTED, headers=left(count)) for count in (9, 7)]
     with Server(playing(*told)) as server, Client(server.origin, "k", model="small") as client:
         session = Session(client)
-        assert (
-            "[ok] a whole reply came; what it took is not told, 9 are left" in asked_by(session)[1]
-        )
-        looked, shown = asked_by(session)
+        first, (looked, second) = asked_by(session)[1], asked_by(session)
         body = server.asked[0].body
     assert body["messages"] == [{"role": "user", "content": QUESTION}]
     assert (body["max_tokens"], body["model"], body["stream"]) == (MOST_TOKENS, "small", True)
-    assert "[ok] a whole reply came; it took 2 credits, 7 are left" in shown
-    assert "9 fragments" in shown
+    assert "answer: a whole reply came; what it took is not told, 9 are left" in first
+    assert "answer: a whole reply came; it took 2 credits, 7 are left" in second
+    assert "streaming: 9 fragments" in second
+    assert second.endswith("Nothing wrong. One question was sent.")
     assert looked.off is not None
     assert looked.off > timedelta(days=1)
     assert [row.entry for row in session.ledger] == ["doctor", "doctor"]
@@ -241,9 +243,10 @@ def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with Server(playing(stream(*COUNTED))) as server, Client(server.origin, "k") as client:
         session = Session(client)
         asked_by(session)
-        with pytest.raises(BudgetError, match="budget of 1 turn"):
-            asked_by(session)
+        _, shown = asked_by(session)
         assert len(server.asked) == len(session.ledger) == 1
+    assert "[!!] answer: The budget of 1 turn is not enough" in shown
+    assert shown.endswith("1 thing wrong. No request was sent.")
 
 
 def test_a_replay_never_sends(
@@ -252,6 +255,5 @@ def test_a_replay_never_sends(
     """A cassette in replay refuses."""
     monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "tape.jsonl"))
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
-    with pytest.raises(NotRecordedError, match="Nothing was sent"):
-        asked_by(session)
+    assert "[!!] answer: CHATMAGIC_MODE says replay" in asked_by(session)[1]
     assert emulator.requests == []
