@@ -20,8 +20,8 @@ from IPython.display import DisplayHandle, clear_output, display
 from chatmagic.archive import output
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
 from chatmagic.render.sanitize import QUIET, frame, live_box, live_mark
-from chatmagic.session.events import Ask, Event, Outcome, Paced, View, failure
-from chatmagic.text import UNTYPESET, to_terminal, unlinked, visible
+from chatmagic.session.events import Ask, Event, Outcome, TextView, View, failure
+from chatmagic.text import UNTYPESET, unlinked, visible
 
 WAITING: Final = "… waiting for the reply"
 NOTE_STYLE: Final = f"{QUIET} margin: 0 0 0.4em;"
@@ -118,7 +118,7 @@ class Live(View):
             self._context.run(self._show, frame(self._notes + event.html))
 
 
-class Printed(View):
+class Printed(TextView):
     """View that prints a reply as it comes, for a terminal or a console.
 
     Args:
@@ -129,61 +129,51 @@ class Printed(View):
 
     def __init__(self, *, in_page: bool = False, piped: bool = False, once: bool = False) -> None:
         """Print nothing yet."""
+        super().__init__()
         self._piped = piped
         self._once = once
         self._marked = False
         self._in_page = in_page
         self._printed = ""
-        self._count = 0
-        """How many characters of the reply were taken."""
-        self._paced = Paced(_print)
 
     def waiting(self, holder: str) -> None:
         """Show which ask this one waits for."""
-        _print(f"(waiting for the reply to {holder} to end)\n")
+        self.write(f"(waiting for the reply to {holder} to end)\n")
 
     def began(self, notes: Sequence[str]) -> None:
         """Print the notes on the question."""
         for note in notes:
-            _print(f"({note})\n")
+            self.write(f"({note})\n")
         if not self._piped:
             self._marked = True
-            _print(WAITING)
+            self.write(WAITING)
 
     def fragment(self, text: str) -> None:
         """Print a fragment, the first one over the waiting mark; soon, with others."""
         if not self._once:
             self._unmark()
-            self._take(text)
+            self.take(text)
 
     def failed(self) -> None:
         """Take the waiting mark away, if it is still there; print the part that came."""
         self._unmark()
-        self._paced.flush()
+        super().failed()
 
     def _unmark(self) -> None:
         if self._marked:
             self._marked = False
-            _print(f"\r{' ' * len(WAITING)}\r")
+            self.write(f"\r{' ' * len(WAITING)}\r")
 
     def ended(self, outcome: Outcome) -> None:
         """Print the lines under a reply, and the reply itself where nothing of it was printed."""
         self._unmark()
-        reply = outcome.reply
-        # What came after an interrupt is kept, too.
-        self._take(reply.text[self._count :])
-        self._paced.flush()
-        lines = [*output.state_lines(reply), output.credit_line(reply, outcome.record)]
-        below = "\n".join(f"({line})" for line in lines if line)
-        _print(self._safe(f"\n\n{below}\n" if below else "\n"))
+        super().ended(outcome)
+        below = "\n".join(f"({line})" for line in self.lines(outcome))
+        self.write(self.safe(f"\n\n{below}\n" if below else "\n"))
 
-    def _take(self, text: str) -> None:
-        self._count += len(text)
-        self._paced.put(self._safe(text))
-
-    def _safe(self, text: str) -> str:
+    def safe(self, text: str) -> str:
         """Return a fragment of untrusted text to print; a link in it may come in pieces."""
-        shown = to_terminal(text)
+        shown = super().safe(text)
         safe = unlinked(shown, self._printed) if self._in_page else shown
         self._printed = (self._printed + shown)[-50:]
         return safe
@@ -288,7 +278,3 @@ def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:
 
 def _notes(notes: Sequence[str]) -> str:
     return "".join(f'<p style="{NOTE_STYLE}">{escape(visible(note))}</p>' for note in notes)
-
-
-def _print(text: str) -> None:
-    print(text, end="", flush=True)

@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
 from chatmagic._log import swallowed
+from chatmagic.archive import output
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
@@ -25,7 +26,7 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.models import Reply
-from chatmagic.text import counted, one_line, visible, without_lone_surrogates
+from chatmagic.text import counted, one_line, to_terminal, visible, without_lone_surrogates
 
 EMPTY: Final = "The prompt is empty. Nothing was sent."
 
@@ -320,3 +321,61 @@ class Paced:
             self._write(text)
         if text.strip():  # the first word is written at once, whatever came before it
             self._not_before = time.monotonic() + SECONDS_BETWEEN
+
+
+class TextView(View):
+    """View that writes the text of a reply as it comes."""
+
+    def __init__(self) -> None:
+        """Write nothing yet."""
+        self._count = 0
+        """How many characters of the reply were taken."""
+        self._paced = Paced(self.write)
+
+    def write(self, text: str) -> None:
+        """Write a text to standard output.
+
+        Args:
+            text: the text, made safe.
+        """
+        print(text, end="", flush=True)  # noqa: T201 - that is its task
+
+    def safe(self, text: str) -> str:
+        """Return a text of a reply in which nothing acts in a terminal.
+
+        Args:
+            text: a fragment.
+        """
+        return to_terminal(text)
+
+    def take(self, text: str) -> None:
+        """Write a text of the reply; soon, with others.
+
+        Args:
+            text: a fragment.
+        """
+        self._count += len(text)
+        self._paced.put(self.safe(text))
+
+    def fragment(self, text: str) -> None:
+        """Write a fragment; soon, with others."""
+        self.take(text)
+
+    def failed(self) -> None:
+        """Write what came."""
+        self._paced.flush()
+
+    def ended(self, outcome: Outcome) -> None:
+        """Write what was not written of the reply: after an interrupt more may have come."""
+        self.take(outcome.reply.text[self._count :])
+        self._paced.flush()
+
+    def lines(self, outcome: Outcome) -> list[str]:
+        """Return the lines under a reply: its state, then its credits.
+
+        Args:
+            outcome: the reply, with its record.
+        """
+        reply, record = outcome.reply, outcome.record
+        lines = [*output.state_lines(reply), output.credit_line(reply, record)]
+        return [line for line in lines if line]

@@ -25,7 +25,7 @@ from typing import Any, Final
 import platformdirs
 
 from chatmagic._json import shared_fields
-from chatmagic.archive import conversation_json, output
+from chatmagic.archive import conversation_json
 from chatmagic.archive.files import content_of, folder_lock, replace_content
 from chatmagic.conversation import options
 from chatmagic.conversation.conversation import Conversation
@@ -45,7 +45,7 @@ from chatmagic.errors import (
 from chatmagic.jupyter.settings import FileSettings
 from chatmagic.session import current
 from chatmagic.session.environment import ConfiguredEnvironment
-from chatmagic.session.events import Ask, Outcome, Paced, View
+from chatmagic.session.events import Ask, Outcome, TextView
 from chatmagic.session.session import Session
 from chatmagic.text import one_line, to_terminal
 
@@ -141,72 +141,6 @@ class NotSavedError(ChatError):
     """Failure to keep a conversation whose reply came."""
 
 
-class SavedConversations:
-    """Files of the conversations, as ``%chat_save`` writes them; none is ever removed."""
-
-    def __init__(self) -> None:
-        """Make the folder, for this user alone.
-
-        Raises:
-            InputError: it cannot be made.
-        """
-        self.folder: Path = platformdirs.user_state_path("chatmagic", appauthor=False) / FOLDER
-        try:
-            self.folder.mkdir(mode=_WHOLE, parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{_unwritable(self.folder, error)} Nothing was sent.") from None
-
-    def latest(self) -> Path:
-        """Return the file that was written last.
-
-        Raises:
-            InputError: there is none.
-        """
-        files = list(self.folder.glob("*.json"))
-        if not files:
-            raise InputError(
-                "There is no conversation from a shell to go on with. Nothing was sent.",
-                hint="Without --continue a question begins one.",
-            )
-        return max(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
-
-    def new(self) -> Path:
-        """Return a file for a new conversation, which does not exist yet."""
-        now = datetime.now(UTC)
-        return self.folder / f"{now:%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
-
-    @staticmethod
-    def load(path: Path) -> Conversation:
-        """Return the conversation of a file.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        try:
-            return conversation_json.loads(content_of(path) or b"")
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                f"{path} cannot be read: it is no conversation, or it was changed. Nothing was "
-                "sent.",
-                hint="Without --continue a question begins a new one.",
-            ) from None
-
-    @staticmethod
-    def save(path: Path, conversation: Conversation) -> None:
-        """Write a conversation, whole or not at all; nobody else can read it.
-
-        Raises:
-            NotSavedError: it cannot be written.
-        """
-        try:
-            replace_content(path, conversation_json.dumps(conversation).encode(), mode=PRIVATE)
-        except OSError as error:
-            what = f"{_unwritable(path, error)} This reply is not kept."
-            raise NotSavedError(what, fault="you") from None
-
-
 def _unwritable(path: Path, error: OSError) -> str:
     return f"{path} cannot be written: {error.strerror or type(error).__name__}."
 
@@ -251,15 +185,48 @@ def _saving(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[Callable[[
     if not goes_on and not ask.history:
         yield lambda: None
         return
-    saved = SavedConversations()
+    folder: Path = platformdirs.user_state_path("chatmagic", appauthor=False) / FOLDER
+    try:
+        folder.mkdir(mode=_WHOLE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{_unwritable(folder, error)} Nothing was sent.") from None
     if not goes_on:
-        yield partial(saved.save, saved.new(), session.conversation)
+        name = f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
+        yield partial(_save, folder / name, session.conversation)
         return
     # One after the other, so that none overwrites the turn of another.
-    with folder_lock(saved.folder, partial(say, "waiting for another --continue to end")):
-        path = saved.latest()
-        session.conversation.load(saved.load(path))
-        yield partial(saved.save, path, session.conversation)
+    with folder_lock(folder, partial(say, "waiting for another --continue to end")):
+        files = list(folder.glob("*.json"))
+        if not files:
+            raise InputError(
+                "There is no conversation from a shell to go on with. Nothing was sent.",
+                hint="Without --continue a question begins one.",
+            )
+        path = max(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
+        session.conversation.load(_load(path))
+        yield partial(_save, path, session.conversation)
+
+
+def _load(path: Path) -> Conversation:
+    """Return the conversation of a file; its error says that it is none."""
+    try:
+        return conversation_json.loads(content_of(path) or b"")
+    except InputError:
+        raise
+    except ValueError:
+        raise InputError(
+            f"{path} cannot be read: it is no conversation, or it was changed. Nothing was sent.",
+            hint="Without --continue a question begins a new one.",
+        ) from None
+
+
+def _save(path: Path, conversation: Conversation) -> None:
+    """Write a conversation, whole or not at all; nobody else can read it."""
+    try:
+        replace_content(path, conversation_json.dumps(conversation).encode(), mode=PRIVATE)
+    except OSError as error:
+        what = f"{_unwritable(path, error)} This reply is not kept."
+        raise NotSavedError(what, fault="you") from None
 
 
 def _send(session: Session, ask: Ask, save: Callable[[], object]) -> int:
@@ -349,57 +316,24 @@ def _code(error: ChatError) -> int:
     return NOT_SENT if unsent else NO_REPLY
 
 
-class ShellView(View):
+class ShellView(TextView):
     """View that writes a reply as it comes, into a terminal and a pipe alike.
 
     No character of a reply acts in a terminal, as a pipe may end in one.
     """
-
-    def __init__(self) -> None:
-        """Write nothing yet."""
-        self.is_broken = False
-        """Whether standard output takes nothing any more."""
-        self._count = 0
-        """How many characters of the reply were taken."""
-        self._paced = Paced(self._write)
 
     def began(self, notes: Sequence[str]) -> None:
         """Say what is particular about this question."""
         for note in notes:
             say(note)
 
-    def fragment(self, text: str) -> None:
-        """Write a fragment; soon, with others."""
-        if self.is_broken:
-            raise BrokenPipeError
-        self._count += len(text)
-        self._paced.put(to_terminal(text))
-
-    def failed(self) -> None:
-        """Write what came."""
-        self._paced.flush()
-
     def ended(self, outcome: Outcome) -> None:
         """End the reply's last line, and say what is known of it."""
-        reply = outcome.reply
-        # What came after an interrupt is kept, too.
-        self._paced.put(to_terminal(reply.text[self._count :]))
-        self._paced.flush()
-        if not (reply.text or "\n").endswith("\n"):
-            self._write("\n")
-        lines = [*output.state_lines(reply), output.credit_line(reply, outcome.record)]
-        if not self.is_broken:
-            for line in filter(None, lines):
-                say(words_for_shell(line))
-
-    def _write(self, text: str) -> None:
-        if self.is_broken:
-            return
-        try:
-            print(text, end="", flush=True)
-        except OSError:
-            self.is_broken = True
-            raise
+        super().ended(outcome)
+        # Also where nothing is added: what could not be written before is an error here.
+        self.write("" if (outcome.reply.text or "\n").endswith("\n") else "\n")
+        for line in self.lines(outcome):
+            say(words_for_shell(line))
 
 
 def examine(arguments: Mapping[str, Any]) -> int:

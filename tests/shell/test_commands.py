@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,19 +23,13 @@ from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
 from chatmagic.client import config
-from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import LESS_HINT, InputError
 from chatmagic.models import Reply
 from chatmagic.protocol.response_errors import ADDRESS_HINT
 from chatmagic.session.events import Outcome
 from chatmagic.session.forms import KEPT
-from chatmagic.shell.commands import (
-    SavedConversations,
-    ShellEnvironment,
-    ShellView,
-    words_for_shell,
-)
+from chatmagic.shell.commands import ShellEnvironment, ShellView, words_for_shell
 
 Run = Callable[..., Asked]
 
@@ -68,46 +63,36 @@ def test_hints(words: str, here: str) -> None:
     assert words_for_shell(words) == here
 
 
-@pytest.fixture
-def saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SavedConversations:
-    """Give the files of an empty state folder."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return SavedConversations()
+def saved(folder: Path) -> list[Path]:
+    """Return the files of conversations in a state folder."""
+    return sorted((folder / "state" / "chatmagic" / "shell").glob("*"))
 
 
-def conversation(*prompts: str) -> Conversation:
-    """Give a conversation of these questions."""
-    made = Conversation()
-    for prompt in prompts:
-        made.add(Turn(prompt, reply=Reply(prompt.upper())))
-    return made
-
-
-def test_the_last_one_is_read_back(saved: SavedConversations) -> None:
-    """Each is a file of its own, which only its owner can read; the last one is by its time."""
-    with pytest.raises(InputError, match="no conversation from a shell"):
-        saved.latest()
-    first, second = saved.new(), saved.new()
-    saved.save(first, conversation("a"))
-    saved.save(second, conversation("b"))
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_a_conversation_is_private(ask: Run, tmp_path: Path) -> None:
+    """Each is a file that only its owner can read, and stays so; the last one is by its time."""
+    ask("echo:a")
+    ask("echo:b")
+    first, second = saved(tmp_path)
     os.utime(second, ns=(1, 1))
     first.chmod(0o644)
-    saved.save(first, conversation("a", "c"))
-    assert saved.latest() == first
-    assert [turn.prompt for turn in saved.load(first)] == ["a", "c"]
-    assert len(list(saved.folder.iterdir())) == 2
-    if os.name == "posix":
-        modes = [path.stat().st_mode & 0o777 for path in (saved.folder, first, second)]
-        assert modes == [0o700, 0o600, 0o600]
+    ask("echo:c", "--continue")
+    modes = [path.stat().st_mode & 0o777 for path in (first.parent, first, second)]
+    assert modes == [0o700, 0o600, 0o600]
+    assert saved(tmp_path) == [first, second]
+    replies = [turn["reply"] for turn in json.loads(first.read_text())["turns"]]
+    assert replies[1:] == ["c"]
 
 
 @pytest.mark.parametrize("content", ["", "[", "{}", "[" * 100_000, '{"chatmagic": "other"}'])
-def test_a_damaged_file(saved: SavedConversations, content: str) -> None:
-    """It is named in one line."""
-    path = saved.new()
-    path.write_text(content)
-    with pytest.raises(InputError, match=r"cannot be read: .* Nothing was sent"):
-        saved.load(path)
+def test_a_damaged_file(ask: Run, emulator: Emulator, tmp_path: Path, content: str) -> None:
+    """It is named in one line, and nothing is sent."""
+    ask("echo:a")
+    (file,) = saved(tmp_path)
+    file.write_text(content)
+    ran = ask("echo:b", "--continue")
+    assert (ran.code, len(emulator.requests)) == (2, 1)
+    assert re.search(r"cannot be read: .* Nothing was sent", ran.err)
 
 
 def test_the_reply_alone_is_on_standard_output(ask: Run, emulator: Emulator) -> None:
@@ -293,7 +278,9 @@ def test_no_standard_input(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli.main(["ask"]) == 2
 
 
-def test_a_reply_that_cannot_be_kept(ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_that_cannot_be_kept(
+    ask: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """It came and was paid for; what is wrong is said after it, and no empty file is left."""
 
     def fail(_: int) -> None:
@@ -301,7 +288,7 @@ def test_a_reply_that_cannot_be_kept(ask: Run, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(os, "fsync", fail)
     ran = ask("echo:a")
-    assert list(SavedConversations().folder.iterdir()) == []
+    assert saved(tmp_path) == []
     assert (ran.code, ran.out) == (3, "a\n")
     assert ran.err.endswith("No space left on device. This reply is not kept.\n")
 
