@@ -6,7 +6,6 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,21 +47,6 @@ class _Silence(tuple[SimpleCompletion, ...]):
         return iter(())
 
 
-@dataclass(frozen=True, slots=True)
-class _Typed:
-    """Place in a cell that asks.
-
-    Args:
-        command: the command.
-        line: the text after it, up to the cursor or to the line's end.
-        body: the part of the cell's body before the cursor; ``None`` on the magic's line.
-    """
-
-    command: Command
-    line: str
-    body: str | None = None
-
-
 class Completions:
     """Completions for the cells of one shell that ask, as one of IPython's matchers.
 
@@ -102,10 +86,9 @@ class Completions:
         """
         lines = context.full_text.split("\n")[: context.cursor_line + 1]
         lines[-1] = lines[-1][: context.cursor_position]
-        typed = self._typed(lines)
-        if typed is None:
+        if (found := self._offered(lines)) is None:
             return {"completions": []}
-        fragment, offered = self._offered(typed)
+        fragment, offered = found
         return {
             "completions": offered or _Silence(),
             "matched_fragment": fragment if offered else "",
@@ -113,55 +96,59 @@ class Completions:
             "ordered": True,
         }
 
-    def _typed(self, lines: list[str]) -> _Typed | None:
-        """Return the place at the end of these lines; ``None`` where no command is typed."""
-        first = first_line(lines) or 0
-        cell = re.match(_CELL, lines[first])
-        command = None if cell is None else self._commands.get(cell["magic"])
-        if cell is not None and command is not None and command.has_body:
-            if first < len(lines) - 1:
-                return _Typed(command, cell["line"] or "", "\n".join(lines[first + 1 :]))
-            return None if cell["line"] is None else _Typed(command, cell["line"])
-        line = re.match(_LINE, lines[-1])
-        command = None if line is None else self._commands.get(line["magic"])
-        return None if line is None or command is None else _Typed(command, line["line"])
+    def _offered(self, lines: list[str]) -> tuple[str, list[SimpleCompletion]] | None:
+        """Return the end of the text that completions take the place of, and the completions.
 
-    def _offered(self, typed: _Typed) -> tuple[str, list[SimpleCompletion]]:
-        """Return the end of the text that completions take the place of, and the completions."""
-        if not typed.command.is_prompt:
-            return self._of_command(typed) if typed.body is None else ("", [])
-        at_end = options.line_end(typed.line)
-        if typed.body is None and not at_end.in_prompt:
-            if at_end.option is not None:
-                return at_end.word, self._of_option(at_end.option, at_end.word)
+        Args:
+            lines: the cell's, up to the cursor.
+
+        Returns:
+            ``None`` where no command is typed.
+        """
+        first, body = first_line(lines) or 0, None
+        magic = re.match(_CELL, lines[first])
+        command = None if magic is None else self._commands.get(magic["magic"])
+        if magic is None or command is None or not command.has_body:
+            magic = re.match(_LINE, lines[-1])
+            command = None if magic is None else self._commands.get(magic["magic"])
+        elif first < len(lines) - 1:
+            body = lines[-1]
+        if magic is None or command is None or (body is None and magic["line"] is None):
+            return None
+        line = magic["line"] or ""
+        if command.is_prompt:
+            return self._of_question(line, body)
+        return self._of_command(command, line) if body is None else ("", [])
+
+    def _of_question(self, line: str, body: str | None) -> tuple[str, list[SimpleCompletion]]:
+        """Return the completions of the line of ``%chat``, or of the last line below ``%%chat``."""
+        at_end = options.line_end(line)
+        if body is None and at_end.option is not None:
+            return at_end.word, self._of_option(at_end.option, at_end.word)
+        if body is None and not at_end.in_prompt:
             return at_end.word, _kind("param", options.flags_starting(at_end.word))
         with swallowed(ValueError):
-            if options.parse_line(typed.line, self._kernel.settings.trait_values(config=True)).raw:
+            if options.parse_line(line, self._kernel.settings.trait_values(config=True)).raw:
                 return "", []
-        text = f"{typed.line}\n{typed.body or ''}" if typed.body is not None else typed.line
-        _, opened, expression = text.rpartition("{{")
         # Braces that were opened in an earlier line are LaTeX's, or no one's.
-        if not opened or "}}" in expression or "\n" in expression:
+        _, opened, expression = (line if body is None else body).rpartition("{{")
+        if not opened or "}}" in expression:
             return "", []
         return self._in_braces(expression.lstrip())
 
-    def _of_command(self, typed: _Typed) -> tuple[str, list[SimpleCompletion]]:
+    def _of_command(self, command: Command, line: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of the line of another command than ``%chat``."""
-        flags = {flag: option for option in typed.command.options for flag in option.flags}
-        *words, last = ["", *typed.line.split()]
-        if typed.line[-1:].isspace():
-            words, last = [*words, last], ""
+        flags = {flag: option for option in command.options for flag in option.flags}
+        *words, last = re.split(r"\s+", line)
         if last.startswith("-"):
-            return last, _kind("param", _beginning(last, flags))
-        option = flags.get(words[-1]) if words else None
+            return last, _kind("param", [flag for flag in flags if flag.startswith(last)])
+        option = flags.get(words[-1])
         if option is not None and option.metavar is not None:
             return last, self._of_option(option, last)
         # A file's name may have spaces, in quotes or without.
-        fragment = re.sub(r"^.*(?<!\S)--\S*\s", "", typed.line).lstrip().lstrip("\"'")
-        return fragment, [
-            *self._values(typed.command.words, fragment),
-            *_kind("param", () if fragment else flags),
-        ]
+        fragment = re.sub(r"^.*(?<!\S)--\S*\s", "", line).lstrip().lstrip("\"'")
+        offered = self._values(command.words, fragment)
+        return fragment, [*offered, *_kind("param", () if fragment else flags)]
 
     def _of_option(self, option: Option, word: str) -> list[SimpleCompletion]:
         """Return the values of an option that begin with a word."""
@@ -170,31 +157,33 @@ class Completions:
 
     def _values(self, offered: Iterable[str], fragment: str) -> list[SimpleCompletion]:
         """Return the offered values that begin so: words as they are, or all of a kind."""
-        values: list[SimpleCompletion] = []
-        for word in offered:
-            if word == "FILE":
-                values += _files(fragment)
-            elif word == "NAME":
-                values += self._names(fragment)
-            else:
-                values += _kind("value", _beginning(fragment, self._all(word)))
-        return values
+        found = [self._all(word, fragment) for word in offered]
+        return [
+            completion
+            for kind, texts in found
+            for completion in _kind(kind, [text for text in texts if text.startswith(fragment)])
+        ]
 
-    def _all(self, word: str) -> Iterable[str]:
-        """Return all that a word stands for."""
+    def _all(self, word: str, fragment: str) -> tuple[str, Iterable[str]]:
+        """Return all that a word stands for, and the kind that a page shows beside it."""
         conversation = self._kernel.session.conversation
+        if word == "FILE":
+            return "path", _files(fragment)
+        if word == "NAME":
+            names = self._shell.user_ns.keys() - self._shell.user_ns_hidden.keys()
+            return "instance", sorted(name for name in names if name[0] != "_")
         if word == "TURN":
-            return map(str, range(1, len(conversation) + 1))
+            return "value", map(str, range(1, len(conversation) + 1))
         if word == "MODEL":
-            return tuple(self._kernel.settings.listed_models)
+            return "value", self._kernel.settings.listed_models
         if word == "THREAD":
-            return conversation.threads
-        return () if word.isupper() else (word,)
+            return "value", conversation.threads
+        return "value", () if word.isupper() else (word,)
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of an expression, as IPython completes it in a cell of its own."""
         if not expression:
-            return "", self._names("")
+            return "", self._values(["NAME"], "")
         with provisionalcompleter():
             completions = list(
                 rectify_completions(
@@ -208,28 +197,16 @@ class Completions:
             if "%" not in each.text
         ]
 
-    def _names(self, beginning: str) -> list[SimpleCompletion]:
-        """Return the user's names that begin so."""
-        hidden = self._shell.user_ns_hidden
-        names = [name for name in self._shell.user_ns if name not in hidden]
-        public = sorted(name for name in _beginning(beginning, names) if name[0] != "_")
-        return _kind("instance", public)
-
-
-def _beginning(fragment: str, texts: Iterable[str]) -> list[str]:
-    return [text for text in texts if text.startswith(fragment)]
-
 
 def _kind(kind: str, texts: Iterable[str]) -> list[SimpleCompletion]:
     """Return completions of a kind, which a page shows beside them."""
     return [SimpleCompletion(text, type=kind) for text in texts]
 
 
-def _files(fragment: str) -> list[SimpleCompletion]:
+def _files(fragment: str) -> list[str]:
     """Return the paths that begin so; a folder's ends in a slash."""
     typed = os.path.expanduser(fragment)  # noqa: PTH111 - the fragment stays as it is typed
-    paths = [
+    return sorted(
         f"{fragment}{path[len(typed) :]}{'/' if Path(path).is_dir() else ''}"
         for path in glob.glob(f"{glob.escape(typed)}*")  # noqa: PTH207
-    ]
-    return _kind("path", sorted(paths))
+    )

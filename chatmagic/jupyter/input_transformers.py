@@ -12,11 +12,13 @@
 from __future__ import annotations
 
 import re
-import tokenize
+from itertools import product
 from tokenize import TokenInfo
-from typing import Final, Self, cast
+from typing import Final, Self
 
 from IPython.core.inputtransformer2 import (
+    EscapedCommand,
+    MagicAssign,
     TokenTransformBase,
     assemble_continued_line,
     find_end_of_continued_line,
@@ -28,8 +30,8 @@ from chatmagic.jupyter.commands import COMMANDS
 
 _WITH_BODY: Final = "|".join(command.name for command in COMMANDS if command.has_body)
 _CELL: Final = rf"%%(?P<name>{_WITH_BODY})(?:[ \t]+(?P<line>.*))?[ \t]*$"
-_PROMPTS: Final = tuple(command.name for command in COMMANDS if command.is_prompt)
-_ASKS: Final = rf"%({'|'.join(_PROMPTS)})\s+\S"
+_PROMPTS: Final = "|".join(command.name for command in COMMANDS if command.is_prompt)
+_ASKS: Final = rf"%(?:{_PROMPTS})\s+\S"
 
 
 def whole_cell(lines: list[str]) -> list[str]:
@@ -55,14 +57,14 @@ class AskingLine(TokenTransformBase):
     So is ``%chat_fix …``, with which a cell may ask, too.
     """
 
-    # Before IPython's own, which take a line that ends in a question mark for help (5).
+    # From the line's begin, and before IPython's own, which take a question for help (5).
     priority = 4
 
-    def __init__(self, start: tuple[int, int], percent: tuple[int, int]) -> None:
-        """Note where the line begins and where its ``%`` stands."""
-        super().__init__(start)  # type: ignore[no-untyped-call]
-        self._column = percent[1]
-        self._assigns = start != percent
+    def __init__(self, row: int, column: int, *, assigns: bool) -> None:
+        """Note where its ``%`` stands."""
+        super().__init__((row + 1, 0))  # type: ignore[no-untyped-call]
+        self._start = row, column
+        self._assigns = assigns
 
     @classmethod
     def find(cls, tokens_by_line: list[list[TokenInfo]]) -> Self | None:
@@ -71,14 +73,12 @@ class AskingLine(TokenTransformBase):
         Args:
             tokens_by_line: the cell's tokens, a list for each line.
         """
-        for line in tokens_by_line:
-            tokens = [token for token in line if token.type not in _LAYOUT]
-            percent = _percent(tokens)
-            if percent is None:
-                continue
-            text = percent.line[percent.start[1] :]
-            if re.match(_ASKS, text):
-                return cls(tokens[0].start, percent.start)
+        for line, kind in product(tokens_by_line, (EscapedCommand, MagicAssign)):
+            if (found := kind.find([line])) is not None:
+                row, column = found.start_line, found.start_col
+                text = next(token.line for token in line if token.start == (row + 1, column))
+                if re.match(_ASKS, text[column:]):
+                    return cls(row, column, assigns=kind is MagicAssign)
         return None
 
     def transform(self, lines: list[str]) -> list[str]:
@@ -87,18 +87,17 @@ class AskingLine(TokenTransformBase):
         Args:
             lines: the cell's, with their line ends.
         """
-        end = find_end_of_continued_line(lines, self.start_line)
-        text = assemble_continued_line(lines, (self.start_line, self._column), end)
-        name = cast("re.Match[str]", re.match(_ASKS, text))[1]
-        prompt = text.removeprefix(f"%{name}")[1:]
+        row, column = self._start
+        end = find_end_of_continued_line(lines, row)
+        text = assemble_continued_line(lines, self._start, end)
+        name, prompt = re.split(r"(?<=\w)\s", text[1:], maxsplit=1)
         if prompt.strip() in {"?", "??"}:
             call = f"get_ipython().run_line_magic('pinfo', '%{name}')"
         elif self._assigns:
             call = f"get_ipython().run_line_magic({name!r}, {prompt!r})"
         else:
             call = f"get_ipython().run_cell_magic({name!r}, {prompt!r}, '\\n')"
-        before = lines[self.start_line][: self._column]
-        return [*lines[: self.start_line], before + call + "\n", *lines[end + 1 :]]
+        return [*lines[:row], f"{lines[row][:column]}{call}\n", *lines[end + 1 :]]
 
 
 # While a cell is typed in a terminal, IPython itself decides when its body has ended.
@@ -131,18 +130,3 @@ def remove(shell: InteractiveShell) -> None:
     ):
         if ours in transforms:
             transforms.remove(ours)
-
-
-_LAYOUT: Final = (tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.COMMENT)
-
-
-def _percent(tokens: list[TokenInfo]) -> TokenInfo | None:
-    """Return the ``%`` of a line that begins with one of the magics or assigns it."""
-    depth = 0
-    for place, token in enumerate(tokens[:-1]):
-        begins = place == 0 or (tokens[place - 1].string == "=" and depth == 0)
-        if begins and token.string == "%" and tokens[place + 1].string in _PROMPTS:
-            return token
-        depth += token.string in {"(", "[", "{"}
-        depth -= token.string in {")", "]", "}"}
-    return None
