@@ -187,14 +187,6 @@ class JobFile:
         short = _short(key)
         return short in self._at and short not in self._failed
 
-    def has_failed(self, key: str) -> bool:
-        """Return whether a row has ended with an error.
-
-        Args:
-            key: the row's.
-        """
-        return _short(key) in self._failed
-
     def append(self, reply: RowReply) -> None:
         """Add a line for a row that has ended.
 

@@ -12,9 +12,9 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -120,8 +120,8 @@ class RowAsker:
         """Digest by which a job is known that names no file; a replay knows no service."""
         return digest([self._ask.prompt, [v.text for v in self._front], self._ask.parameters])
 
-    def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, ChatError | None]:
-        """Return a row's request, and why it is not to be sent.
+    def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, str | None]:
+        """Return a row's request, and why it is not to be sent; ``None`` where it is.
 
         Args:
             number: the row's place, from 0.
@@ -139,20 +139,18 @@ class RowAsker:
             raise InputError(f"Row {number:,}: {what}", hint=getattr(error, "hint", None)) from None
         return request, self._problem(number, prompt, missing)
 
-    def _problem(self, number: int, prompt: str, missing: str | None) -> InputError | None:
+    def _problem(self, number: int, prompt: str, missing: str | None) -> str | None:
         """Return why a row's prompt is not to be sent; ``None`` where it is."""
         if missing is not None:
-            return InputError(
+            return (
                 f"Row {number:,} has no value for {{{{ {one_line(missing)} }}}}, so it is not "
                 "sent: fill the value in, or leave the row out."
             )
         if not prompt.strip():
-            return InputError(f"Row {number:,} makes an empty prompt, which is not sent.")
+            return f"Row {number:,} makes an empty prompt, which is not sent."
         if self._ask.allow_secrets or (secret := secret_in(prompt, self._variables)) is None:
             return None
-        return InputError(
-            f"Row {number:,} holds {secret}, so it is not sent: allow_secrets=True sends it."
-        )
+        return f"Row {number:,} holds {secret}, so it is not sent: allow_secrets=True sends it."
 
     def checked(self, reply: Reply) -> Reply:
         """Return a reply with the value of its JSON, where that was asked for.
@@ -222,19 +220,8 @@ class RowAsker:
         return None if figures is None else figures.credits
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One row to ask.
-
-    Args:
-        line: its line in the file, as far as it is known before it is asked.
-        request: the request that is sent.
-        problem: why it is not to be sent.
-    """
-
-    line: RowReply
-    request: Request
-    problem: ChatError | None = None
+Task = tuple[RowReply, Request]
+"""A row to ask: its line in the file as far as it is known, with an error where it is not sent."""
 
 
 class Job:
@@ -275,7 +262,7 @@ class Job:
         self.keys: list[str] = []
         """The keys of the rows that were read, in their order."""
         self.tasks: list[Task] | None = None
-        """The rows to ask, those that failed first; ``None`` where they are read as needed."""
+        """The rows to ask; ``None`` where they are read as they are needed."""
         self.error: BaseException | None = None
         """The error that ended it before its last row."""
         self.is_stopped = False
@@ -292,8 +279,7 @@ class Job:
         self._is_awaited = False
         self._worker = Worker(self._work, self.interrupt, daemon=False)
         if rows.count is not None:
-            # The order of the sort is stable.
-            self.tasks = sorted(self._read(), key=lambda task: not file.has_failed(task.line.key))
+            self.tasks = [*self._read()]
 
     @property
     def total(self) -> int | None:
@@ -427,10 +413,17 @@ class Job:
                         f"answer in {self.path.name}. Nothing was sent.",
                         hint="A cassette holds no rows of a map; the map's own file does.",
                     )
-                line = RowReply(
-                    row=number, key=key, request=known, occurrence=occurrence, call=call
+                yield (
+                    RowReply(
+                        row=number,
+                        key=key,
+                        request=known,
+                        occurrence=occurrence,
+                        call=call,
+                        error=problem,
+                    ),
+                    request,
                 )
-                yield Task(line, request, problem)
             elif not self._keeps and address is not None:
                 file.copy(key, number, call)
 
@@ -509,17 +502,18 @@ class Job:
             with self.asker.connect() as client:
                 self._idle.put(None)
                 while (task := self._given.get()) is not None:
-                    if task.problem is not None:
-                        self._keep(task, None, task.problem)
+                    line, request = task
+                    if line.error is None:
+                        self._ask(client, line, request)
                     else:
-                        self._ask(client, task)
+                        self._keep(line)
                     self._idle.put(None)
         except BaseException as error:  # noqa: BLE001 - `_work` raises it
             log_swallowed(error)
             self._end(error)
         self._given.put(None)
 
-    def _ask(self, client: Client, task: Task) -> None:
+    def _ask(self, client: Client, line: RowReply, request: Request) -> None:
         """Send one row's request, and store its reply or its error.
 
         It is sent once; a second time only where it was refused for a limit that is waited for.
@@ -527,7 +521,7 @@ class Job:
         was_refused = False
         while self._may_send():
             before = self._sent
-            reply, problem = self._send(client, task.request)
+            reply, problem = self._send(client, request)
             is_limited = isinstance(problem, RateLimitError) and reply is None
             if isinstance(problem, BudgetError) and (self._sending or self._sent > before):
                 # Until it is known what a request takes, one alone may reserve all that is left.
@@ -538,7 +532,7 @@ class Job:
                 if problem is not None and (is_limited or isinstance(problem, _ENDING)):
                     self._end(problem)
                 else:
-                    self._keep(task, reply, problem)
+                    self._keep(line, reply, problem)
                 return
 
     def _is_waited_for(self, refusal: Any) -> bool:
@@ -593,14 +587,17 @@ class Job:
                 self._pace.note(self.asker.credits, window, time.monotonic())
 
     def _keep(
-        self, task: Task, reply: Reply | None, problem: ChatError | ChatInterrupted | None
+        self,
+        line: RowReply,
+        reply: Reply | None = None,
+        problem: ChatError | ChatInterrupted | None = None,
     ) -> None:
         """Store a row's reply, or its error."""
         line = replace(
-            task.line,
+            line,
             service=self.asker.service,
             text=None if reply is None else reply.text,
-            error=None if problem is None else problem.message,
+            error=line.error if problem is None else problem.message,
             ended_at=datetime.now(UTC),
             **({} if reply is None else shared_fields(reply, BodyFacts)),
         )
@@ -608,12 +605,14 @@ class Job:
             self.lost += reply is not None
             self.file.append(line)
             self.lost -= reply is not None
-            if problem is None:
+            if line.error is None:
                 self.answered += 1
                 self._failures = 0
                 return
             self.failed += 1
-            self._failures += not isinstance(problem, InputError | ChatInterrupted)
+            if problem is None or isinstance(problem, InputError | ChatInterrupted):
+                return
+            self._failures += 1
             if self._failures >= MOST_FAILURES:
                 ended = f"The map ended, as {MOST_FAILURES} rows in succession failed."
                 problem.hint = " ".join(filter(None, [ended, problem.hint]))
@@ -724,44 +723,26 @@ def quote(job: Job) -> str:
     Args:
         job: the job, before it starts.
     """
-    tasks, asker, to = job.tasks, job.asker, f"nswers go to {job.path.name}"
-    problems = [task.problem for task in tasks or () if task.problem is not None]
-    if tasks is None:
-        words = f"The rows are read as they are needed, so how many there are is not known. A{to}."
-        each = _credits(asker.meter, 1)
-        words += "" if each is None else f" A request took {each} lately."
-    else:
-        sent = [task.request for task in tasks if task.problem is None]
-        before = sum(job.file.has_failed(task.line.key) for task in tasks)
-        failed = f" ({before:,} of them failed before and come first)" if before else ""
+    asker, tasks, to = job.asker, job.tasks, f"answers go to {job.path.name}"
+    words = f"The rows are read as they are needed, so their number is not known; {to}."
+    sent = [request for line, request in tasks or () if line.error is None]
+    if tasks is not None:
+        characters = sum(len(message.content) for request in sent for message in request.messages)
+        rate, cost = asker.ledger.token_rate, asker.meter.about(len(sent))
+        size = f"{counted(characters, 'character')} of prompts"
+        if rate is not None:
+            size = f"About {counted(round(rate * characters), 'token')} of prompts"
+        takes = "; what they take in credits is not known before the first answers"
+        if cost is not None:
+            takes = f" and {counted(cost, 'credit')}, as requests took lately"
         rows = counted(job.rows.count or 0, "row")
-        words = f"{rows}, {len(sent):,} to ask{failed}; a{to}. {_size(sent, asker)}."
+        words = f"{rows}, {len(sent):,} to ask; {to}. {size}{takes}."
     credits = asker.credits
     if credits is not None and credits.remaining is not None:
         words += f" {counted(credits.remaining, 'credit')} left; others may share them."
-    if problems:
-        words += f" {counted(len(problems), 'row')} will not be sent: {problems[0].message}"
+    if problems := [line.error for line, _ in tasks or () if line.error is not None]:
+        words += f" {counted(len(problems), 'row')} will not be sent: {problems[0]}"
     return words
-
-
-def _size(sent: Sequence[Request], asker: RowAsker) -> str:
-    """Return the length of prompts, and about how many credits they take."""
-    characters = sum(len(message.content) for request in sent for message in request.messages)
-    rate, credits = asker.ledger.token_rate, _credits(asker.meter, len(sent))
-    size = f"{counted(characters, 'character')} of prompts"
-    if rate is not None:
-        size = f"About {counted(round(rate * characters), 'token')} of prompts"
-    if credits is None:
-        return f"{size}; what they take in credits is not known before the first answers"
-    return f"{size} and {credits}, as requests took lately"
-
-
-def _credits(meter: Meter, count: int) -> str | None:
-    """Return the range of credits that so many requests take; ``None`` is unknown."""
-    if meter.dearest is None:
-        return None
-    low, high = min(meter.costs) * count, meter.dearest * count
-    return counted(high, "credit") if low == high else f"{low:,} to {counted(high, 'credit')}"
 
 
 def _agree(quote: str) -> None:

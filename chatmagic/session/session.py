@@ -339,7 +339,7 @@ class Session:
         """Ask one prompt for each row, beside the conversation, and keep each reply in a file.
 
         It quotes rows, tokens and credits and asks whether to start. Run again, it asks only
-        the rows that have no answer in the file, those that failed first.
+        the rows that have no answer in the file.
 
         Args:
             template: the prompt; ``{{ it }}`` gives way to the row, ``{{ name }}`` to a column.

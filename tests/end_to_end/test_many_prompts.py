@@ -27,7 +27,7 @@ WORKERS: Final = 4
 PROGRAM: Final = """
 import os, signal, sys, threading
 from chatmagic.batch import job_file
-from chatmagic.client import stream
+from chatmagic.client import stream, transport
 from chatmagic.session.map import Job
 import chatmagic
 
@@ -36,9 +36,9 @@ left = int(passing)
 lock = threading.Lock()
 
 def killing(name, original, after=False, torn=False):
-    def called(*args):
+    def called(*args, **options):
         global left
-        result = original(*args) if after else None
+        result = original(*args, **options) if after else None
         if name == point:
             with lock:
                 left -= 1
@@ -46,12 +46,13 @@ def killing(name, original, after=False, torn=False):
                     if torn:
                         os.pwrite(args[0]._file.fileno(), args[1].to_line()[:-40], args[0]._end)
                     os.kill(os.getpid(), signal.SIGKILL)
-        return result if after else original(*args)
+        return result if after else original(*args, **options)
     return called
 
 Stream, Tracker, File = stream.ReplyStream, stream.CreditTracker, job_file.JobFile
+Transport = transport.HttpTransport
 Job._send = killing("before it is sent", Job._send)
-Stream._body = killing("as it is sent", Stream._body)
+Transport.send = killing("as it is sent", Transport.send)
 Tracker.note_requests = killing("as the headers come", Tracker.note_requests)
 Stream.close = killing("as the reply ends", Stream.close)
 Job._keep = killing("before it is stored", Job._keep)

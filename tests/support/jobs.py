@@ -15,7 +15,6 @@ from chatmagic.batch.job_file import JobFile, RowReply
 from chatmagic.batch.rows import Rows
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
-from chatmagic.errors import InputError
 from chatmagic.models import Credits, Message, Reply
 from chatmagic.protocol.wire import Request
 from chatmagic.session.environment import Environment
@@ -81,10 +80,10 @@ class Asking(RowAsker):
         self.asked: list[str] = []
         self.closed = 0
 
-    def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, InputError | None]:
+    def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, str | None]:
         """Make the request of a row."""
         del number
-        problem = InputError("No.") if row["it"] == "bad" else None
+        problem = "No." if row["it"] == "bad" else None
         return Request((Message("user", str(row["it"])),), extra={"model": self.model}), problem
 
     @contextlib.contextmanager
