@@ -84,11 +84,13 @@ class Usage:
         prompt_tokens: tokens of the request's messages.
         completion_tokens: tokens of the reply.
         total_tokens: both together.
+        reasoning_tokens: tokens of the reply's reasoning, which ``completion_tokens`` counts, too.
     """
 
     prompt_tokens: int | None = json_field(whole_number)
     completion_tokens: int | None = json_field(whole_number)
     total_tokens: int | None = json_field(whole_number)
+    reasoning_tokens: int | None = json_field(whole_number)
 
     @classmethod
     def from_json(cls, value: object) -> Self | None:
@@ -100,7 +102,9 @@ class Usage:
         if not isinstance(value, Mapping):
             return None
         # This runs often: some servers send the counts with each chunk of a stream.
-        counts = [_count(value.get(name)) for name in cls.__match_args__]
+        details = value.get("completion_tokens_details")
+        told = {**details, **value} if isinstance(details, Mapping) else value
+        counts = [_count(told.get(name)) for name in cls.__match_args__]
         return None if counts.count(None) == len(counts) else cls(*counts)
 
     def to_json(self) -> dict[str, Any]:
@@ -160,12 +164,15 @@ class BodyFacts:
         finish_reason: the reason of the end in the service's words; ``stop`` is a normal end.
         usage: token counts; ``None`` is unknown.
         refusal: text by which a model refused to answer (compatible servers); ``None`` for none.
+        reasoning: text of a model's thoughts before its reply (compatible servers); ``None`` for
+            none. No later request carries it.
     """
 
     model: str | None = json_field(exact_text)
     finish_reason: str | None = json_field(exact_text)
     usage: Usage | None = json_field(Usage.from_json, methodcaller("to_json"))
     refusal: str | None = json_field(exact_text)
+    reasoning: str | None = json_field(exact_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,9 @@ STATE_WORDS: Final = {
     "interrupted": "Interrupted: this reply is not complete.",
     "cut off": "Cut off: this reply is not complete.",
 }
+ALL_THOUGHT: Final = (
+    "Its limit of tokens was used up by thinking: ask again with a higher one, --max-tokens."
+)
 AT_LIMIT: Final = f"Stopped at its limit of tokens: this reply is not complete. {GOES_ON}"
 HIDDEN: Final = "hidden: it does not go along"
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
@@ -107,10 +110,13 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     text = reply.text if record is None or not record.block else f"{record.block}\n{reply.text}"
     # The rest of a JSON is none.
     format = "text" if record is not None and record.continues and format == "json" else format
+    thought = counted(len((reply.reasoning or "").split()), "word")
+    thoughts = reply.reasoning and _folded(f"Thought: {thought}", reply.reasoning)
     kept = "" if record is None else _kept(record.values)
     footer = gauge.line_html(*told) if (told := _told(reply, record)) else ""
+    body = reply_forms.to_html(text, format)
     return {
-        "text/html": frame(head + reply_forms.to_html(text, format) + states + kept + footer),
+        "text/html": frame("".join(filter(None, (head, thoughts, body, states, kept, footer)))),
         "text/markdown": _markdown(reply, record, reply_forms.to_markdown(text, format)),
         "text/plain": reply_forms.to_text(reply.text, format),
     }
@@ -176,7 +182,7 @@ def state_lines(reply: Reply) -> list[str]:
     if reply.refusal:
         lines.append(f"The model refused: {reply.refusal}")
     if reply.finish_reason == "length":
-        lines.append(AT_LIMIT)
+        lines.append(AT_LIMIT if reply.text or not reply.reasoning else ALL_THOUGHT)
     elif reply.finish_reason not in (None, "stop"):
         lines.append(f"The reply ended with: {reply.finish_reason}")
     elif not reply.text and not reply.refusal:

@@ -319,6 +319,14 @@ class ReplyStream(Asking):
         safe: dict[str, Any] = {name: key.redact(text) for name, text in texts.items()}
         return replace(reply, **safe)
 
+    def on_thoughts(self, call: Callable[[str], object]) -> None:
+        """Have each fragment of the reply's reasoning told, before the reply itself.
+
+        Args:
+            call: called with a fragment.
+        """
+        self._builder.on_thoughts = call
+
     def __iter__(self) -> Iterator[str]:
         """Return the fragments as they come; a second loop goes on where the first one stopped.
 

@@ -110,6 +110,7 @@ def joined(first: Turn, part: Turn) -> Turn:
         model=came.model or before.model,
         usage=_usage(before.usage, came.usage),
         took=_sum(before.took, came.took),
+        reasoning="\n\n".join(filter(None, (before.reasoning, came.reasoning))) or None,
         by_order=before.by_order or came.by_order,
     )
     # What its first request carried holds for the turn, and so does that request's record.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from chatmagic.protocol.wire import JSON_DECODER, first_choice
+from chatmagic.protocol.wire import JSON_DECODER, TEXTS_BESIDE, first_choice
 
 _NAME: Final = '"content"'
 _CONTENT: Final = re.compile(rf'{_NAME}\s*:\s*"((?:[^"\\]|\\.)*+)"')
@@ -63,7 +63,7 @@ def alike(line: str, value: Any) -> Alike | None:
     delta = first_choice(value.get("choices")).get("delta")
     if match is None or not isinstance(delta, dict) or "content" not in delta:
         return None
-    if delta.get("refusal"):  # each chunk's fragment of it counts
+    if any(map(delta.get, TEXTS_BESIDE)):  # each chunk's fragment of them counts
         return None
     before, after = line[: match.start(1)], line[match.end(1) :]
     # A name that is written with escapes might be the same one.

@@ -8,13 +8,14 @@ ignored, and a missing field is the same as a null one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 from chatmagic import _json
 from chatmagic._json import digest, finite_number, shared_fields, whole_number
 from chatmagic.models import BodyFacts, Message, Origin, Reply, State, Usage
+from chatmagic.protocol.thoughts import ThoughtSplitter
 from chatmagic.text import without_lone_surrogates
 
 PATH: Final = "/v1/chat/completions"
@@ -181,12 +182,15 @@ class Chunk(BodyFacts):
             model=_json.whole_text(value.get("model")),
             usage=usage,
             refusal=_json.text_or_none(part.get("refusal")),
+            reasoning=next(filter(None, map(_json.text_or_none, map(part.get, _REASONING))), None),
             whole=whole,
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the chunk as the interface writes it: in a stream, or as a whole reply."""
-        part = _json.known_items(content=self.content, refusal=self.refusal)
+        part = _json.known_items(
+            content=self.content, refusal=self.refusal, reasoning_content=self.reasoning
+        )
         choice: dict[str, Any] = (
             {"message": {"role": "assistant", **part}} if self.whole else {"delta": part}
         )
@@ -225,6 +229,9 @@ def first_choice(choices: object) -> Mapping[str, Any]:
     return {}
 
 
+_REASONING: Final = ("reasoning_content", "reasoning")
+TEXTS_BESIDE: Final = ("refusal", *_REASONING)
+"""Fields of a message or a delta that hold texts beside its content, in fragments as that is."""
 _OF_A_CHUNK: Final = ("error", "errors", "usage")
 _OF_A_CHOICE: Final = ("error", "usage", "finish_reason", "index", "message")
 
@@ -246,7 +253,7 @@ def plain_content(value: Mapping[str, Any], model: str | None) -> str:
         return ""
     if value.get("object") == "error" or value.get("model") not in (None, model):
         return ""
-    if not isinstance(delta, dict) or delta.get("refusal"):
+    if not isinstance(delta, dict) or any(map(delta.get, TEXTS_BESIDE)):
         return ""
     content = delta.get("content")
     return content if isinstance(content, str) else ""
@@ -406,12 +413,19 @@ _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
 class ReplyBuilder:
-    """Reply that is coming in: its text and its facts as far as they have come."""
+    """Reply that is coming in: its text and its facts as far as they have come.
+
+    Attributes:
+        on_thoughts: called with each fragment of the reasoning.
+    """
 
     def __init__(self) -> None:
         """Start with nothing."""
+        self.on_thoughts: Callable[[str], object] | None = None
         self._facts: dict[str, Any] = {}
         self._refusal: list[str] = []
+        self._thoughts: list[str] = []
+        self._splitter = ThoughtSplitter()
         self._text = ""
         self._pieces: list[str] = []
         self._held = ""
@@ -420,8 +434,9 @@ class ReplyBuilder:
     @property
     def facts(self) -> BodyFacts:
         """What has come beside the text; of each fact the latest value counts."""
-        refusal = "".join(self._refusal) or None  # it comes in fragments, as the text does
-        return BodyFacts(**{**self._facts, "refusal": refusal})
+        # These come in fragments, as the text does.
+        texts = {"refusal": "".join(self._refusal), "reasoning": "".join(self._thoughts).strip()}
+        return BodyFacts(**{**self._facts, **{name: text or None for name, text in texts.items()}})
 
     @property
     def finish_reason(self) -> str | None:
@@ -462,6 +477,8 @@ class ReplyBuilder:
                 self._facts[name] = fact
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
+        if chunk.reasoning and not (chunk.whole and self._thoughts):
+            self._think(chunk.reasoning)
         if chunk.whole and self._in_deltas:
             self._held = ""
             return self._keep(without_lone_surrogates(chunk.content).removeprefix(self.text))
@@ -494,9 +511,22 @@ class ReplyBuilder:
     def rest(self) -> str:
         """Return what was waiting for its other half, where no more comes."""
         text, self._held = self._held, ""
-        return self._keep(without_lone_surrogates(text))
+        text = self._keep(without_lone_surrogates(text))
+        thoughts, held = self._splitter.rest()
+        self._splitter.has_reply = True
+        self._think(thoughts)
+        return text + self._keep(held)
+
+    def _think(self, text: str) -> None:
+        if text:
+            self._thoughts.append(without_lone_surrogates(text))
+            if self.on_thoughts is not None:
+                self.on_thoughts(text)
 
     def _keep(self, text: str) -> str:
+        if not self._splitter.has_reply:
+            thoughts, text = self._splitter.feed(text)
+            self._think(thoughts)
         if text:
             self._pieces.append(text)
             if len(self._pieces) == MOST_PIECES:

@@ -31,29 +31,29 @@ _COLOURS: Final = {
 
 
 def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
-    """Return the line under a reply: the credits, the tokens if known, and the settings.
+    """Return the line under a reply: the credits and the tokens, as far as told, and the settings.
 
     Args:
-        credits: the credits that the reply's own response named; ``None`` is unknown.
+        credits: the credits that the reply's own response named; ``None`` for none.
         usage: token counts; ``None`` is unknown.
         settings: the result of :func:`settings_words` for the reply's record.
     """
-    parts = (crediting.words(credits), usage_words(usage), settings)
+    told = "" if credits is None else crediting.words(credits)
+    parts = (told, usage_words(usage), settings)
     return " · ".join(part for part in parts if part)
 
 
 def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
-    """Return :func:`line_words` as HTML, with a small bar.
+    """Return :func:`line_words` as HTML, with a small bar; empty where nothing is told.
 
     Args:
         credits: as for :func:`line_words`.
         usage: as for :func:`line_words`.
         settings: as for :func:`line_words`.
     """
-    return (
-        f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">'
-        f"{_bar(credits)}{escape(line_words(credits, usage, settings))}</p>"
-    )
+    words = line_words(credits, usage, settings)
+    line = f'<p class="chatmagic-credits" style="{QUIET} margin: 0.4em 0 0;">{_bar(credits)}'
+    return words and f"{line}{escape(words)}</p>"
 
 
 def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
@@ -86,7 +86,8 @@ def usage_words(usage: Usage | None) -> str:
         return ""
     sent, got, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
     if sent is not None and got is not None:
-        return f"{sent:,} + {got:,} tokens"
+        thought = f" ({usage.reasoning_tokens:,} of thought)" if usage.reasoning_tokens else ""
+        return f"{sent:,} + {got:,} tokens{thought}"
     count = next((count for count in (total, got, sent) if count is not None), None)
     return "" if count is None else f"{count:,} tokens"
 

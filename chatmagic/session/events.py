@@ -175,6 +175,14 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
+class Thought:
+    """Event: a fragment of the reasoning came, before the reply."""
+
+    ask: Ask
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """Event: the ask has ended, with a reply or a part of one, or with neither."""
 
@@ -195,7 +203,7 @@ class Changed:
     """Event: the conversation was changed without an ask (undo, redo, reset, order)."""
 
 
-Event = Began | Sent | Fragment | Ended | Changed
+Event = Began | Sent | Thought | Fragment | Ended | Changed
 
 
 def failure(error: BaseException | None) -> tuple[str, str]:

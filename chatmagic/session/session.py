@@ -84,6 +84,7 @@ from chatmagic.session.events import (
     Listener,
     Outcome,
     Sent,
+    Thought,
     View,
 )
 from chatmagic.session.ledger import Ledger, Reservation
@@ -858,6 +859,7 @@ class AskRun:
         """Send the request within the budgets, and hand its reply on; note its error."""
         stream, followers = self.stream, self.session.followers
         self.problem = None
+        stream.on_thoughts(lambda text: followers.tell(Thought(self.asked, text)))
         try:
             with self.session.ledger.sending(self.reservation, lambda: stream.reply):
                 worker.tell(view.sent)

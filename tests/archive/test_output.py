@@ -17,6 +17,8 @@ from chatmagic.models import Credits, Reply, Usage
 TURN = Turn(prompt="p", reply=Reply("*r*", model="m", finish_reason="stop"))
 REQUEST = "0" * 64
 
+USAGE = Usage(1, 9, 10, reasoning_tokens=6)
+
 
 def test_an_output_holds_the_reply_and_its_sealed_record() -> None:
     """The exact text, safe HTML, the record and the versions that rendered it."""
@@ -61,9 +63,25 @@ def test_paper_shows_what_a_page_shows() -> None:
         "*a* &#60;b&#62;\n\n"
         "**The model refused: No &#42;b&#42;**\n\n"
         "Value of y, kept with this output: 1 character\n\n```\nx\n```\n\n"
-        "*credits unknown · 1 + 2 tokens*\n\n"
+        "*1 + 2 tokens*\n\n"
         "[//]: # (chatmagic)"
     )
+
+
+def test_thoughts_are_folded_above_the_reply() -> None:
+    """As text that cannot act; not in what is read elsewhere. A record keeps them."""
+    turn = Turn(prompt="p", reply=Reply("Yes", reasoning="<b>Hm</b>\n\n# so", usage=USAGE))
+    record = turn.to_record("0" * 64)
+    data, metadata = output.of_turn(turn.reply, record)
+    folded, _, rest = data["text/html"].partition("</details>")
+    assert "<summary>Thought: 3 words</summary>" in folded
+    assert "&lt;b&gt;Hm&lt;/b&gt;\n\n# so" in folded
+    assert "Yes" in rest
+    assert "1 + 9 tokens (6 of thought)" in rest
+    assert data["text/plain"] == "Yes"
+    assert "Hm" not in data["text/markdown"]
+    assert Record.from_json(metadata["chatmagic"]).reasoning == turn.reply.reasoning
+    assert [message.content for message in turn.messages] == ["p", "Yes"]
 
 
 def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
@@ -87,6 +105,8 @@ def test_without_the_line_of_the_credits_equal_replies_look_alike() -> None:
         (Reply("r", finish_reason="stop"), []),
         (Reply("r", state="cut off"), ["Cut off: this reply is not complete."]),
         (Reply("r", finish_reason="length"), [output.AT_LIMIT]),
+        (Reply("", finish_reason="length"), [output.AT_LIMIT]),
+        (Reply("", finish_reason="length", reasoning="Hm"), [output.ALL_THOUGHT]),
         (Reply("", refusal="No."), ["The model refused: No."]),
         (Reply(""), ["The reply is empty."]),
     ],

@@ -84,6 +84,7 @@ class Sample:
         assert reply.state == "complete"
         assert reply.finish_reason == says.get("finish")
         assert reply.refusal == says.get("refusal")
+        assert reply.reasoning == says.get("reasoning")
         assert reply.model in (says.get("model"), "m-1")
         usage = reply.usage
         counts = usage and [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens]

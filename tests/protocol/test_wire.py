@@ -214,7 +214,7 @@ class TestChunk:
                 choice(message={"content": None, "refusal": "I will not."}),
                 Chunk(refusal="I will not."),
             ),
-            (choice(delta={"reasoning_content": "Hm", "reasoning": "Hm"}), Chunk()),
+            (choice(delta={"reasoning_content": "Hm", "reasoning": "Hm"}), Chunk(reasoning="Hm")),
             ({"model": "m", **choice(delta={"content": ""})}, Chunk(model="m")),
             ({"choices": [], "usage": {"total_tokens": 3}}, Chunk(usage=Usage(total_tokens=3))),
             (
@@ -685,3 +685,18 @@ def test_half_of_a_pair_waits_for_the_other() -> None:
     assert builder.rest() == "\ufffd"
     assert builder.rest() == ""
     assert builder.text == "a🙂b\ufffd"
+
+
+def test_thoughts_come_in_fragments_beside_the_text_or_in_front_of_it() -> None:
+    """They are told as they come; a message that says them again at the end adds none."""
+    builder, told = ReplyBuilder(), list[str]()
+    builder.on_thoughts = told.append
+    texts = [builder.add(Chunk(reasoning="Let "))]
+    texts += [builder.append(text) for text in ("<thi", "nk>me</thi", "nk> \n", "Yes")]
+    texts += [builder.add(Chunk("Yes, all.", reasoning="Let me", whole=True)), builder.rest()]
+    assert texts == ["", "", "", "", "Yes", ", all.", ""]
+    assert told == ["Let ", "me"]
+    assert (builder.text, builder.facts.reasoning) == ("Yes, all.", "Let me")
+    unended = built(Chunk("<think>Hm </th"))
+    assert unended.rest() == ""
+    assert (unended.text, unended.facts.reasoning) == ("", "Hm </th")

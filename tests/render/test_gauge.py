@@ -58,6 +58,7 @@ class Page(HTMLParser):
     [
         (None, ""),
         (Usage(1200, 34, 1234), "1,200 + 34 tokens"),
+        (Usage(5, 34, 39, 30), "5 + 34 tokens (30 of thought)"),
         (Usage(total_tokens=5), "5 tokens"),
         (Usage(completion_tokens=0), "0 tokens"),
         (Usage(prompt_tokens=7), "7 tokens"),
@@ -74,7 +75,7 @@ def test_the_line_says_credits_and_tokens() -> None:
     assert gauge.line_words(figures(1000, 750), Usage(1, 2, 3)) == (
         "750 of 1,000 credits left · reset unknown · 1 + 2 tokens"
     )
-    assert gauge.line_words(None, None) == "credits unknown"
+    assert gauge.line_words(None, None) == ""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_the_settings_of_a_request(
 def test_the_line_ends_with_the_settings() -> None:
     """They are words of ours and a name of somebody's, so nothing of them is a tag."""
     line = gauge.line_words(None, Usage(1, 2, 3), "t 0.2 · model <b>")
-    assert line == "credits unknown · 1 + 2 tokens · t 0.2 · model <b>"
+    assert line == "1 + 2 tokens · t 0.2 · model <b>"
     html = gauge.line_html(None, Usage(1, 2, 3), "t 0.2 · model <b>")
     assert Page(html).seen == line
 
@@ -116,7 +117,7 @@ def test_the_line_as_html_says_the_same(remaining: int | None) -> None:
     """HTML adds a bar for the eyes alone; its words are those of the text."""
     credits = figures(1000, remaining)
     assert Page(gauge.line_html(credits, None)).heard.strip() == gauge.line_words(credits, None)
-    assert Page(gauge.line_html(None, None)).seen == "credits unknown"
+    assert gauge.line_html(None, None) == ""
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from asking import PATIENCE, Seen, prompts, stop
 from environments import GivenEnvironment
 from logged import Emulator, Settings
-from loopback import Server, document, playing
+from loopback import DONE, Server, document, event, playing, stream
 from served import left
 from shells import FIXED, KEY
 from short_service import ShortService
@@ -43,7 +43,7 @@ from chatmagic.errors import (
 )
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.budget import Budget
-from chatmagic.session.events import Ask, Changed, Event, Fragment
+from chatmagic.session.events import Ask, Changed, Event, Fragment, Thought
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
 
@@ -187,6 +187,26 @@ def test_an_awaited_ask_lets_other_tasks_go_on(session: Session, emulator: Emula
     emulator.settings = FIXED
     assert asyncio.run(session.aask("echo:next", max_tokens=3)).text == "next"
     assert emulator.requests[-1].body["max_tokens"] == 3
+
+
+def test_thoughts_are_told_and_kept_and_carried_by_no_request() -> None:
+    """While they come, as events; then with the reply."""
+    begin = b'data: {"choices": [{"delta": {"reasoning_content": "Let "}}]}\n\n'
+    answers = [stream(begin, event("<think>me</think> see"), DONE)]
+    told: list[Event] = []
+    with Server(playing(*answers * 2)) as server:
+        session = Session(Client(server.origin, auth="none"))
+        session.follow(told.append)
+        for _ in range(2):
+            reply = session.ask("why?")
+    assert (reply.text, reply.reasoning) == ("see", "Let me")
+    texts = [(type(each), each.text) for each in told if isinstance(each, Fragment | Thought)]
+    assert texts[:3] == [(Thought, "Let "), (Thought, "me"), (Fragment, "see")]
+    assert [message["content"] for message in server.asked[1].body["messages"]] == [
+        "why?",
+        "see",
+        "why?",
+    ]
 
 
 def test_the_conversation_in_the_services_form(session: Session, emulator: Emulator) -> None:

@@ -226,7 +226,7 @@ HOSTILE, SAFE = "a\x1b]0;x\x07b\rc\u202ed\n", "a␛]0;x␇bc\ufffdd\n"
 @pytest.mark.parametrize(
     ("script", "ends", "words"),
     [
-        (stream(event(HOSTILE, finish_reason="stop"), DONE), (0, SAFE), "unknown"),
+        (stream(event(HOSTILE, finish_reason="stop"), DONE), (0, SAFE), ""),
         (stream(event("Hel")), (3, "Hel\n"), "The reply was cut off"),
         (document(LIMIT, "429 No"), (4, ""), "No credits left"),
         (document({}, "500 No"), (1, ""), "failed"),

@@ -25,13 +25,16 @@ from chatmagic.jupyter.page.messages import Paint
 from chatmagic.render.live_markdown import BlockChange
 from chatmagic.render.reply_forms import LiveReply
 from chatmagic.render.sanitize import frame, live_box, live_mark
-from chatmagic.session.events import Ask, Began, Ended, Event, Fragment
+from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, Thought
+from chatmagic.text import counted
 
 SECONDS_BETWEEN: Final = 0.1
 PARTIAL: Final = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>'
 """Behind a reply under way, for a file that is saved meanwhile; a page that knows it hides that."""
 BYTES_A_SECOND: Final = 60_000
 """Of whole updates, where no page paints."""
+SECONDS_OF_THOUGHT: Final = 1.0
+"""Between two drawings of how long a model has thought."""
 _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
 
 
@@ -114,17 +117,28 @@ class ReplyUnderWay:
         self._begin = ""
         self._new: list[str] = []
         self._has_words = False
+        self._thoughts = ""
+        self._thinks_since = 0.0
         self._length = 0
         self._serial = -1
         self._not_before = 0.0
+        self._thought_due = 0.0
         self._whole_due = 0.0
 
     def add(self, text: str) -> None:
         """Take what has come; white space alone is nothing to draw yet."""
         self._new.append(text)
-        self._has_words = self._has_words or bool(text.strip())
+        if not self._has_words and text.strip():
+            self._has_words, self.due = True, None
         if self._has_words and self.due is None:
             self.due = self._not_before
+
+    def think(self, text: str, now: float) -> None:
+        """Take what has come of the reasoning, which is counted until the reply begins."""
+        self._thinks_since = self._thinks_since if self._thoughts else now
+        self._thoughts += text
+        if not self._has_words and self.due is None:
+            self.due = self._thought_due
 
     def draw(self, now: float, *, last: bool = False) -> Drawn | None:
         """Return what is new as a drawing; ``None`` where there is nothing to draw.
@@ -134,12 +148,16 @@ class ReplyUnderWay:
             last: whether nothing more comes, which is told all the same.
         """
         self.due = None
-        if not self._has_words or not (self._new or last):
+        if self._has_words and (self._new or last):
+            text, self._new = "".join(self._new), []
+            self._length += len(text)
+            reply, (keep, blocks) = self._fed(text)
+        elif self._thoughts and not (self._has_words or last):
+            self._thought_due = now + SECONDS_OF_THOUGHT
+            reply, (keep, blocks) = self._thinking(now)
+        else:
             return None
-        text, self._new = "".join(self._new), []
-        self._length += len(text)
         self._serial += 1
-        reply, (keep, blocks) = self._fed(text)
         is_painted = self.is_painted and self._serial > 0
         whole = not (last or is_painted) and now >= self._whole_due  # the last state follows
         drawn = Drawn(self.ask, reply, self._serial, keep, blocks, whole, last, is_painted)
@@ -147,6 +165,12 @@ class ReplyUnderWay:
         if whole:
             self._whole_due = now + pause(drawn.html)
         return drawn
+
+    def _thinking(self, now: float) -> tuple[LiveReply, BlockChange]:
+        """Return how long and how much the model has thought, in the place of the reply."""
+        words = counted(len(self._thoughts.split()), "word")
+        reply = LiveReply("markdown")
+        return reply, reply.feed(f"*Thinking · {now - self._thinks_since:.0f} s · {words}*")
 
     def _fed(self, text: str) -> tuple[LiveReply, BlockChange]:
         """Render what has come; return the reply and what has changed of it."""
@@ -272,6 +296,9 @@ class DrawingLoop:
         match event:
             case Began(ask):
                 self._replies[ask.live] = ReplyUnderWay(ask, is_painted=self._is_painted)
+            case Thought(ask, text) if (reply := self._replies.get(ask.live)) is not None:
+                reply.think(text, time.monotonic())
+                self._draw_due()
             case Fragment(ask, text) if (reply := self._replies.get(ask.live)) is not None:
                 reply.add(text)
                 self._draw_due()

@@ -16,7 +16,7 @@ from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn, ReplyUnderWay
 from chatmagic.models import Reply
-from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment
+from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Fragment, Thought
 
 PATIENCE = 60.0
 
@@ -386,3 +386,33 @@ def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
     assert reply.draw(0.0, last=True) is None
     reply.add("  word")
     assert reply.due == 0.0
+
+
+def test_thoughts_are_counted_until_the_reply_begins() -> None:
+    """Once a second, with the time since they began; the first word takes their place at once."""
+    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+    reply.think("Let me ", 10.0)
+    drawings = [reply.draw(10.0)]
+    reply.think("see <b>", 10.2)
+    assert reply.due == 11.0
+    drawings.append(reply.draw(13.4))
+    reply.think("more", 13.5)
+    reply.add("Yes")
+    assert (due := reply.due) is not None
+    assert due < 13.6
+    drawings.append(reply.draw(13.6))
+    words = [re.sub("<[^>]*>", "", drawn.blocks[0]).strip() for drawn in drawings if drawn]
+    assert words == ["Thinking · 0 s · 2 words", "Thinking · 3 s · 4 words", "Yes"]
+    assert [drawn.keep for drawn in drawings if drawn] == [0, 0, 0]
+    reply.think("late", 14.0)
+    assert reply.draw(14.0) is None
+
+
+def test_thoughts_alone_are_drawn_no_more_at_the_end(loop: DrawingLoop) -> None:
+    """The last state has them folded."""
+    shown = Shown(loop)
+    ask = began(loop)
+    loop.hear(Thought(ask, "Hm"))
+    assert "Thinking" in shown.next()
+    loop.hear(Ended(ask, None, None))
+    assert shown.rest() == []

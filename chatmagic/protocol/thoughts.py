@@ -1,0 +1,59 @@
+"""Thoughts of a model that stand in front of its reply, in the same text.
+
+Models that think write ``<think>…</think>`` there, where their server does not take it out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+OPEN: Final = "<think>"
+CLOSE: Final = "</think>"
+
+
+class ThoughtSplitter:
+    """Splitter of a text that comes in fragments: first thoughts, if there are any, then the reply.
+
+    The beginning of a mark waits for the rest of it, and so does white space before the reply.
+    """
+
+    def __init__(self) -> None:
+        """Begin in front of the text."""
+        self.has_reply = False
+        """Whether the reply has begun; all that follows is of it."""
+        self._mark = OPEN
+        self._held = ""
+
+    def feed(self, text: str) -> tuple[str, str]:
+        """Return the thoughts, and the text of the reply, that a fragment adds.
+
+        Args:
+            text: the next fragment.
+        """
+        if self.has_reply:
+            return "", text
+        text, self._held = self._held + text, ""
+        thoughts = ""
+        if self._mark == CLOSE:
+            thoughts, end, text = text.partition(CLOSE)
+            if not end:
+                sizes = range(len(CLOSE) - 1, 0, -1)
+                size = next((each for each in sizes if thoughts.endswith(CLOSE[:each])), 0)
+                cut = len(thoughts) - size
+                self._held = thoughts[cut:]
+                return thoughts[:cut], ""
+            self._mark = ""
+        begin = text.lstrip()
+        if self._mark and begin.startswith(OPEN):
+            self._mark = CLOSE
+            return self.feed(begin.removeprefix(OPEN))
+        if not begin or (self._mark and OPEN.startswith(begin)):
+            self._held = text
+            return thoughts, ""
+        self.has_reply = True
+        return thoughts, text if self._mark else begin
+
+    def rest(self) -> tuple[str, str]:
+        """Return the thoughts, and the text of the reply, that waited where no more comes."""
+        held, self._held = self._held, ""
+        return (held, "") if self._mark == CLOSE else ("", held if self._mark else held.strip())
