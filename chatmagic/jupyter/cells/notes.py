@@ -11,8 +11,10 @@ import bdb
 import linecache
 import os
 import re
+import textwrap
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -27,9 +29,6 @@ from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.jupyter.cells.execution import running
 
-Frame = tuple[str, int, str]
-
-
 MAGICS: Final = "chatmagic.jupyter.magics"
 """The module whose functions stand in the traceback of a magic's error."""
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
@@ -39,21 +38,6 @@ _WHOLE: Final = re.compile(r"%%chat(?:_\w+)?(?!\S)")
 _LINE: Final = re.compile(
     r"(?:\w+\s*=\s*)?%chat(?:_\w+)?(?!\S)|%config\s+ChatMagics\b|%(?:re|un)?load_ext\s+chatmagic\b"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class NotedError:
-    """Error of a cell, noted after the cell has run.
-
-    Args:
-        kind: name of its class.
-        source: the cell's source.
-        trace: the error with its traceback, as text.
-    """
-
-    kind: str
-    source: str
-    trace: str
 
 
 def is_ours(source: str) -> bool:
@@ -233,11 +217,14 @@ class CellNames:
     """
 
     def __init__(self, shell: InteractiveShell, result: ExecutionResult) -> None:
-        """Take the cell's source and number from its result."""
+        """Name the file of the cell as its kernel does."""
         self._compile: Any = shell.compile
-        self._info: Any = result.info
+        info: Any = result.info
+        # IPython 8 does not keep the source that it ran; ipykernel names a file by the typed one.
+        code = getattr(info, "transformed_cell", None) or info.raw_cell
         # Without history an execution has no number, and its file has the next number.
-        self._number = result.execution_count or shell.execution_count
+        number = result.execution_count or shell.execution_count
+        self._own: str = self._compile.get_code_name(info.raw_cell, code, number)
 
     def name_of(self, file: str) -> str | None:
         """Return the name of the cell for a file's name; ``None`` for a file of no cell.
@@ -259,14 +246,6 @@ class CellNames:
         files = rf"{re.escape(folder)}[\\/]\d+\.py"
         return re.sub(files, lambda match: self.name_of(match[0]) or match[0], text)
 
-    @cached_property
-    def _own(self) -> str:
-        raw = self._info.raw_cell
-        # IPython 8 does not keep the source that it ran; ipykernel names a file by the typed one.
-        code = getattr(self._info, "transformed_cell", None) or raw
-        name: str = self._compile.get_code_name(raw, code, self._number)
-        return name
-
 
 MOST_CELLS: Final = 1_000
 """The most cells that are kept; without cells' names, each execution counts as a cell."""
@@ -285,8 +264,8 @@ class CellNotes(Mapping[str, str]):
 
     def __init__(self, shell: InteractiveShell, has_run_again: Callable[[str], object]) -> None:
         """Begin with the running cell."""
-        self.error: NotedError | None = None
-        """The last error of a cell of the user's; ``None`` before the first one."""
+        self.error: Value | None = None
+        """The last error of a cell of the user's, as it goes along; ``None`` for none."""
         self.runs: dict[str, CellRun] = {}
         """The last run of each cell, in the order of their first runs."""
         self._shell = shell
@@ -340,21 +319,16 @@ class CellNotes(Mapping[str, str]):
         """Note the cell that begins; keep an interrupt for :meth:`raise_interrupt`."""
         try:
             self._is_interrupted = False
-            if info is not None and self._is_cell(info):
-                self._note_begin(info)
+            with swallowed():
+                if info is None or not self._is_cell(info):
+                    return
+                execution = running(self._shell)
+                if self._source is not None and execution.id == self._execution:
+                    return  # a cell that runs another cell has the outputs of that cell
+                self._execution, self._source = execution.id, str(info.raw_cell)
+                self._output = None if is_ours(self._source) else KeptOutput(self._shell)
         except KeyboardInterrupt:
             self._is_interrupted = True
-
-    def _note_begin(self, info: ExecutionInfo) -> None:
-        """Note the cell that begins, and the outputs before it."""
-        with swallowed():
-            execution = running(self._shell)
-            if self._source is not None and execution.id == self._execution:
-                return  # a cell that runs another cell has the outputs of that cell
-            self._execution, self._source = execution.id, str(info.raw_cell)
-            self._output = None
-            if not is_ours(self._source):
-                self._output = KeptOutput(self._shell)
 
     def _is_cell(self, info: ExecutionInfo) -> bool:
         """Return whether an execution is a notebook's cell, and no query of an editor."""
@@ -394,7 +368,8 @@ class CellNotes(Mapping[str, str]):
         if error is None or isinstance(error, NO_ERRORS) or is_of_a_magic(error):
             return ""
         trace = traceback_text(error, names.name_of)
-        self.error = NotedError(type(error).__name__, source, trace)
+        text = template.error_text(source, trace)
+        self.error = Value.of_text(type(error).__name__, text, "error")
         return trace
 
 
@@ -414,107 +389,71 @@ def is_of_a_magic(error: object) -> bool:
 
 FIRST, LAST = 10, 20
 """How many frames of a long traceback are kept at its beginning and at its end."""
-MOST_ERRORS: Final = 10
-"""How many errors of a chain or of a group are kept."""
-MOST_OF_A_MESSAGE: Final = 20_000
-"""How many characters of an error's message are kept."""
-
+_MOST_ERRORS: Final = 10
+"""How many errors of a chain are kept, or of groups in one another."""
 _CAUSE: Final = "The error above was the direct cause of the following one:"
 _CONTEXT: Final = "While the error above was handled, the following one was raised:"
 
 
-def traceback_text(error: BaseException, cell_of: Callable[[str], str | None]) -> str:
-    """Return an error with its traceback, its causes, and the errors of its group.
+def traceback_text(
+    error: BaseException,
+    cell_of: Callable[[str], str | None],
+    seen: AbstractSet[int] = frozenset(),
+) -> str:
+    """Return an error with its traceback, below its causes and above the errors of its group.
 
     Args:
         error: the error.
         cell_of: returns the name of the cell for a file's name; ``None`` for a file of no cell.
+        seen: identities of the errors that this one belongs to.
     """
-    return "\n".join(_chain(error, cell_of))
-
-
-def _chain(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
-    """Return the lines of an error, after those of the errors that led to it."""
-    chain: list[BaseException] = []
-    item: BaseException | None = error
-    while item is not None and all(item is not each for each in chain):
-        chain.append(item)
-        context = None if item.__suppress_context__ else item.__context__
-        item = context if item.__cause__ is None else item.__cause__
+    seen = {*seen, id(error)}
     lines: list[str] = []
-    if len(chain) > MOST_ERRORS:
-        lines.append(f"[{len(chain) - MOST_ERRORS:,} earlier errors left out]")
-    for each in reversed(chain[:MOST_ERRORS]):
-        if lines:
-            lines += ["", _CONTEXT if each.__cause__ is None else _CAUSE, ""]
-        lines += _error_lines(each, cell_of)
-    return lines
+    context = None if error.__suppress_context__ else error.__context__
+    before = context if error.__cause__ is None else error.__cause__
+    if before is not None and id(before) not in seen and len(seen) < _MOST_ERRORS:
+        joint = _CONTEXT if error.__cause__ is None else _CAUSE
+        lines += [traceback_text(before, cell_of, seen), "", joint, ""]
+    lines += [*_calls(error, cell_of), *_message(error, cell_of)]
+    if isinstance(error, BaseExceptionGroup) and len(seen) < _MOST_ERRORS:
+        for number, each in enumerate(error.exceptions, 1):
+            lines.append(f"  Error {number:,} of {len(error.exceptions):,} in the group:")
+            lines.append(textwrap.indent(traceback_text(each, cell_of, seen), "    "))
+    return "\n".join(lines)
 
 
-def _error_lines(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
-    frames = _frames(error, cell_of)
-    lines = ["Traceback (most recent call last):", *_framed(frames, cell_of)] if frames else []
-    lines += _message(error, cell_of)
-    if isinstance(error, BaseExceptionGroup):
-        lines += _members(error.exceptions, cell_of)
-    return lines
-
-
-def _members(errors: Sequence[BaseException], cell_of: Callable[[str], str | None]) -> list[str]:
-    """Return the lines of a group's errors, indented."""
-    lines: list[str] = []
-    for number, each in enumerate(errors[:MOST_ERRORS], 1):
-        lines.append(f"  Error {number:,} of {len(errors):,} in the group:")
-        lines += [f"    {line}".rstrip() for line in _chain(each, cell_of)]
-    if len(errors) > MOST_ERRORS:
-        lines.append(f"  [{len(errors) - MOST_ERRORS:,} more errors left out]")
-    return lines
-
-
-def _frames(error: BaseException, cell_of: Callable[[str], str | None]) -> list[Frame]:
-    """Return file, line and function of each frame, from the first frame of a cell on."""
+def _calls(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
+    """Return file, line, function and source of each frame, from the first frame of a cell on."""
     walked = traceback.walk_tb(error.__traceback__)
     frames = [(f.f_code.co_filename, number, f.f_code.co_name) for f, number in walked]
     first = next((n for n, frame in enumerate(frames) if cell_of(frame[0])), None)
     # An error that was caught in a library has no frame of a cell.
     if first is None and isinstance(error, SyntaxError):
         return []
-    return [frame for frame in frames[first:] if not frame[0].startswith("<frozen importlib")]
-
-
-def _framed(frames: list[Frame], cell_of: Callable[[str], str | None]) -> list[str]:
-    lines: list[str] = []
-    for place, (file, number, function) in enumerate(frames):
-        left_out = len(frames) - FIRST - LAST
-        if left_out > 0 and FIRST <= place < FIRST + left_out:
-            if place == FIRST:
-                lines.append(f"  [{left_out:,} calls left out]")
-            continue
+    calls = []
+    for file, number, function in frames[first:]:
         inside = "" if function == "<module>" else f", in {function}"
-        lines.append(f"  {cell_of(file) or _file(file)}, line {number}{inside}")
-        if source := linecache.getline(file, number).strip():
-            lines.append(f"    {source}")
-    return lines
+        source = linecache.getline(file, number).strip()
+        if not file.startswith("<frozen importlib"):
+            place = f"  {cell_of(file) or _file(file)}, line {number}{inside}"
+            calls.append(f"{place}\n    {source}" if source else place)
+    if (left_out := len(calls) - FIRST - LAST) > 0:
+        calls[FIRST:-LAST] = [f"  [{left_out:,} calls left out]"]
+    return ["Traceback (most recent call last):", *calls] if calls else []
 
 
 def _message(error: BaseException, cell_of: Callable[[str], str | None]) -> list[str]:
+    """Return the class of an error with its message, below the place of a syntax error."""
     kind = type(error)
     module = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
-    name = f"{module}{kind.__qualname__}"
-    lines: list[str] = []
+    name, words, lines = f"{module}{kind.__qualname__}", "(its message cannot be made)", []
     if isinstance(error, SyntaxError):
-        lines += _place(error, cell_of)
-    words = error.msg if isinstance(error, SyntaxError) else _words(error)
-    lines.append(f"{name}: {template.shortened(str(words), MOST_OF_A_MESSAGE)}" if words else name)
-    notes = getattr(error, "__notes__", ())
-    return lines + [template.shortened(str(note), MOST_OF_A_MESSAGE) for note in notes]
-
-
-def _words(error: BaseException) -> str:
-    """Return an error's message; a class of the user's may fail to make it."""
-    with swallowed():
-        return str(error)
-    return "(its message cannot be made)"
+        lines, words = _place(error, cell_of), error.msg
+    else:
+        with swallowed():  # a class of the user's may fail to make it
+            words = str(error)
+    lines.append(f"{name}: {words}" if words else name)
+    return [*lines, *map(str, getattr(error, "__notes__", ()))]
 
 
 def _place(error: SyntaxError, cell_of: Callable[[str], str | None]) -> list[str]:

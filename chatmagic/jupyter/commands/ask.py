@@ -390,10 +390,9 @@ def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, 
 
 def _error(kernel: Kernel) -> Value:
     notes = kernel.settings.notes
-    error = None if notes is None else notes.error
-    if error is None:
+    if notes is None or notes.error is None:
         raise InputError(f"No cell has raised an error {_SINCE}")
-    return Value.of_text(error.kind, template.error_text(error.source, error.trace), "error")
+    return notes.error
 
 
 def _stop(kernel: Kernel, given: Arguments) -> None:

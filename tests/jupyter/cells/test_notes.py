@@ -15,7 +15,6 @@ from chatmagic.errors import ChatInterrupted
 from chatmagic.jupyter.cells.notes import (
     FIRST,
     LAST,
-    MOST_ERRORS,
     CellRun,
     KeptOutput,
     is_ours,
@@ -234,63 +233,56 @@ def test_a_syntax_error_has_its_line() -> None:
     assert error_of("x = 1\nif x:\n  x = )") == (
         "  this cell, line 3\n    x = )\n        ^\nSyntaxError: unmatched ')'"
     )
-    assert error_of("raise SyntaxError('odd')").endswith("line 1\nSyntaxError: odd")
 
 
-def test_causes_and_contexts_come_first() -> None:
-    """Each with what joins it to the next; a circle ends."""
-    caused = error_of(
-        "try:\n    1 / 0\nexcept ValueError.__base__ as e:\n    raise KeyError('k') from e"
-    )
-    assert caused.index("ZeroDivisionError") < caused.index("was the direct cause of the following")
-    assert caused.endswith("KeyError: 'k'")
-    during = error_of("try:\n    1 / 0\nexcept Exception:\n    raise KeyError('k')")
-    assert "While the error above was handled, the following" in during
-    hidden = error_of("try:\n    1 / 0\nexcept Exception:\n    raise KeyError('k') from None")
-    assert "ZeroDivisionError" not in hidden
-    assert "E0" in error_of("class E0(Exception): pass\na, b = E0('a'), E0('b')\nb.__cause__ = a\n"
-                        "a.__cause__ = b\nraise a")  # fmt: skip
+E, A = "class E(Exception): pass\n", "ValueError('a')"
+LINE_4 = "Traceback (most recent call last):\n  this cell, line 4\nKeyError: 'k'"
+GROUP = """ExceptionGroup: all (2 sub-exceptions)
+  Error 1 of 2 in the group:
+    ValueError: a
+  Error 2 of 2 in the group:
+    ExceptionGroup: in (1 sub-exception)
+      Error 1 of 1 in the group:
+        KeyError: 1"""
+CHAIN = "for n in range(1, 30):\n    f = ValueError(n)\n    f.__cause__ = e\n    e = f\nraise e"
 
 
-def test_a_long_chain_is_cut() -> None:
-    """And says so."""
-    code = (
-        "e = ValueError(0)\nfor n in range(1, 30):\n    f = ValueError(n)\n"
-        "    f.__cause__ = e\n    e = f\nraise e"
-    )
-    chain = error_of(code)
-    assert chain.startswith("[20 earlier errors left out]\n")
-    assert chain.count("ValueError: ") == MOST_ERRORS
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [
+        (
+            "try:\n    1 / 0\nexcept Exception as e:\n    raise KeyError('k') from e",
+            f"by zero\n\nThe error above was the direct cause of the following one:\n\n{LINE_4}",
+        ),
+        (
+            "try:\n    1 / 0\nexcept Exception:\n    raise KeyError('k')",
+            f"zero\n\nWhile the error above was handled, the following one was raised:\n\n{LINE_4}",
+        ),
+        (f"{E}a, b = E('a'), E('b')\nb.__cause__ = a\na.__cause__ = b\nraise a", "\nE: a"),
+        (f"raise ExceptionGroup('all', [{A}, ExceptionGroup('in', [KeyError(1)])])", GROUP),
+        (f"e = {A}\ne.add_note('more')\nraise e", "ValueError: a\nmore"),
+        ("raise ValueError", "\nValueError"),
+        ("raise SyntaxError('odd')", "line 1\nSyntaxError: odd"),
+        (
+            "class E(Exception):\n    def __str__(self): raise ValueError\nraise E",
+            "E: (its message cannot be made)",
+        ),
+    ],
+    ids=range(8),
+)
+def test_an_error_has_its_causes_its_group_and_its_notes(code: str, end: str) -> None:
+    """Causes above it, with what joins them; below it the errors of its group, indented."""
+    assert error_of(code).endswith(end)
 
 
-def test_a_group_has_its_members() -> None:
-    """Indented, in one another, and no more of them than can be read."""
-    group = error_of(
-        "raise ExceptionGroup('all', [ValueError('a'), ExceptionGroup('in', [KeyError(1)])])"
-    )
-    assert group.endswith(
-        "ExceptionGroup: all (2 sub-exceptions)\n"
-        "  Error 1 of 2 in the group:\n    ValueError: a\n"
-        "  Error 2 of 2 in the group:\n    ExceptionGroup: in (1 sub-exception)\n"
-        "      Error 1 of 1 in the group:\n        KeyError: 1"
-    )
-    many = error_of("raise ExceptionGroup('all', [ValueError(n) for n in range(30)])")
-    assert many.endswith("  [20 more errors left out]")
-
-
-def test_a_deep_recursion_is_cut() -> None:
-    """The first calls and the last ones stay, and how many are left out is said."""
+def test_a_long_traceback_is_cut() -> None:
+    """The first calls and the last ones stay, and of a chain the last errors."""
     deep = error_of("def f(n):\n    return f(n - 1) if n else 1 / 0\nf(100)")
     assert "  [72 calls left out]\n" in deep
     assert deep.count("this cell, line ") == FIRST + LAST
-
-
-def test_notes_stand_below_the_message() -> None:
-    """What ``add_note`` added."""
-    assert error_of("e = ValueError('v')\ne.add_note('more')\nraise e").endswith(
-        "ValueError: v\nmore"
-    )
-    assert error_of("raise ValueError").endswith("\nValueError")
+    assert error_of(f"e = {A}\n{CHAIN}").count("ValueError: ") == 10
+    hidden = error_of("try:\n    1 / 0\nexcept Exception:\n    raise KeyError('k') from None")
+    assert "ZeroDivisionError" not in hidden
 
 
 def test_nothing_is_evaluated() -> None:
@@ -306,11 +298,3 @@ def test_nothing_is_evaluated() -> None:
     assert error_of(code).endswith("ValueError: {{ 1 + 1 }} {os.environ[1]}")
     assert "4711" not in error_of(code)
     assert error_of(code.rpartition("\n")[0] + "\nspy.nmae").endswith("has no attribute 'nmae'")
-
-
-def test_a_message_that_cannot_be_made() -> None:
-    """The user's own class may fail to give it; a long one is cut."""
-    code = "class E(Exception):\n    def __str__(self): raise ValueError\nraise E"
-    assert error_of(code).endswith("(its message cannot be made)")
-    long = error_of("raise ValueError('x' * 30_000)")
-    assert long.endswith("[the first 20,000 of 30,000 characters]")
