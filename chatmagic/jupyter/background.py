@@ -23,37 +23,13 @@ from chatmagic.session.worker import NAP
 HINT: Final = "Run that cell again; or this one, which then goes on with what there is."
 
 
-@dataclass(frozen=True, slots=True)
-class AskingCell:
-    """Cell that asks, and the questions that come before its own.
-
-    Args:
-        owner: hash of the cell; ``None`` if it is unknown.
-        order: hashes of the page's cells from top to bottom; empty if they are unknown.
-        threads: name of the conversation's thread that it asks in, and behind it those that share
-            turns with it; ``None`` are all threads.
-    """
-
-    owner: str | None = None
-    order: Sequence[str] = ()
-    threads: Sequence[str] | None = None
-
-    def is_behind(self, task: _Task) -> bool:
-        """Return whether a question comes before this cell's own."""
-        return self.threads is None or task.cell.threads is None or task.thread in self.threads
-
-    def is_above(self, other: str | None) -> bool:
-        """Return whether it stands above another cell on its page."""
-        owner, order = self.owner, self.order
-        return owner in order and other in order and order.index(owner) < order.index(other)
-
-
 @dataclass(slots=True, eq=False)
 class _Task:
     """One question, and how far it has come."""
 
     ask: Ask
-    cell: AskingCell
+    threads: Sequence[str] | None
+    """Names of the conversation's threads that count, its own first; ``None`` are all."""
     halt: Halt = field(default_factory=Halt)
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when its thread is done; an interrupted ``join`` takes a thread for ended that is not."""
@@ -66,10 +42,9 @@ class _Task:
     cause: _Task | None = None
     """The one that failed, where this one was not asked for that."""
 
-    @property
-    def thread(self) -> str:
-        """Name of the conversation's thread that it is asked in."""
-        return (self.cell.threads or ("",))[0]
+    def is_before(self, threads: Sequence[str] | None) -> bool:
+        """Return whether it comes before a question in these threads of the conversation."""
+        return threads is None or self.threads is None or self.threads[0] in threads
 
     def run(self, view: Live, send: Callable[[], Reply | None]) -> None:
         """Ask, and keep what comes of it; a cell that has ended shows why nothing did.
@@ -108,7 +83,7 @@ class Background:
         view: Live,
         send: Callable[..., Reply | None],
         forget: Callable[[], object],
-        cell: AskingCell,
+        threads: Sequence[str] | None = None,
     ) -> None:
         """Ask in a thread; return when the request goes out, or at once where others come first.
 
@@ -117,12 +92,13 @@ class Background:
             view: what shows it, in the output of its cell.
             send: sends it and shows its reply; takes a ``halt``.
             forget: called just before the cell ends.
-            cell: the cell, with the conversation's threads.
+            threads: names of the conversation's threads that count, its own first; ``None`` are
+                all of them.
 
         Raises:
             BaseException: what ended it before that.
         """
-        task, before = _Task(ask, cell), self._under_way(cell)
+        task, before = _Task(ask, threads), self._under_way(threads)
 
         def release() -> None:
             if not task.is_released:
@@ -133,7 +109,7 @@ class Background:
         def queued() -> Reply | None:
             for each in before:
                 each.ended.wait()
-            task.cause = self._failed(cell) if before else None
+            task.cause = self._failed(ask.owner, threads) if before else None
             if task.cause is not None:
                 raise _not_asked(task.cause)
             return send(halt=task.halt)
@@ -157,17 +133,17 @@ class Background:
             self._forget([task])
             raise task.error
 
-    def wait(self, view: View | None = None, cell: AskingCell | None = None) -> bool:
+    def wait(self, view: View | None = None, threads: Sequence[str] | None = None) -> bool:
         """Wait until no question is under way, and return whether one was.
 
         Args:
             view: what shows that it is waited for; ``None`` shows nothing.
-            cell: the cell that is about to ask; ``None`` waits for all.
+            threads: names of the conversation's threads that count; ``None`` are all of them.
 
         Raises:
             ChatInterrupted: an interrupt ended the wait.
         """
-        if not (under_way := self._under_way(cell or AskingCell())):
+        if not (under_way := self._under_way(threads)):
             return False
         view, asker = view or View(), under_way[-1].ask.asker
         try:
@@ -181,22 +157,30 @@ class Background:
             view.failed()
         return True
 
-    def settle(self, cell: AskingCell, view: View, *, waits: bool = True) -> None:
-        """Wait until no question is under way; tell once, below its cell, of one that failed.
+    def settle(
+        self,
+        owner: str | None,
+        view: View,
+        threads: Sequence[str] | None = None,
+        *,
+        waits: bool = True,
+    ) -> None:
+        """Wait until no question is under way; tell once of one that failed in another cell.
 
         One that a person stopped has failed for the question that waited for it, alone.
 
         Args:
-            cell: the cell that is about to ask.
+            owner: hash of the cell that is about to ask; ``None`` if it is unknown.
             view: what shows that it is waited for.
+            threads: names of the conversation's threads that count; ``None`` are all of them.
             waits: whether those under way are waited for.
 
         Raises:
             ChatError: it failed; nothing was sent.
             ChatInterrupted: an interrupt ended the wait.
         """
-        waited = waits and self.wait(view, cell)
-        if (failed := self._failed(cell, waited=waited)) is not None:
+        waited = waits and self.wait(view, threads)
+        if (failed := self._failed(owner, threads, waited=waited)) is not None:
             raise _not_asked(failed)
 
     def stop(self, number: str) -> str:
@@ -208,7 +192,7 @@ class Background:
         Raises:
             InputError: there is no such question, or there are several.
         """
-        under_way = self._under_way(AskingCell())
+        under_way = self._under_way(None)
         asked = [task for task in under_way if number in {"", *re.findall(r"\d+", task.ask.asker)}]
         if len(asked) != 1:
             askers = ", ".join(task.ask.asker for task in under_way)
@@ -219,21 +203,19 @@ class Background:
         asked[0].halt.stop()
         return asked[0].ask.asker
 
-    def _under_way(self, cell: AskingCell) -> list[_Task]:
-        """Return the questions under way that come before a cell's own."""
-        return [t for t in (*self._tasks,) if not t.ended.is_set() and cell.is_behind(t)]
+    def _under_way(self, threads: Sequence[str] | None) -> list[_Task]:
+        """Return the questions under way that come before one in these threads."""
+        return [t for t in (*self._tasks,) if not t.ended.is_set() and t.is_before(threads)]
 
-    def _failed(self, cell: AskingCell, *, waited: bool = True) -> _Task | None:
-        """Return the question that failed above a cell, if one did; each is returned once."""
-        heard = [
-            task
-            for task in (*self._tasks,)
-            if task.ended.is_set() and cell.is_behind(task) and not cell.is_above(task.ask.owner)
-        ]
+    def _failed(
+        self, owner: str | None, threads: Sequence[str] | None, *, waited: bool = True
+    ) -> _Task | None:
+        """Return the question that failed before a cell's own, if any; each is returned once."""
+        heard = [t for t in (*self._tasks,) if t.ended.is_set() and t.is_before(threads)]
         self._forget(heard)
         for task in heard:
             is_told = waited or not isinstance(task.error, ChatInterrupted)
-            if task.error is not None and is_told and task.ask.owner != cell.owner:
+            if task.error is not None and is_told and task.ask.owner != owner:
                 return task.cause or task
         return None
 

@@ -27,13 +27,41 @@ WAITING: Final = "… waiting for the reply"
 NOTE_STYLE: Final = f"{QUIET} margin: 0 0 0.4em;"
 
 
+class Place:
+    """Place in the output of the running cell, where each thing shown replaces the one before.
+
+    It can be changed after the cell has ended, and from any thread.
+    """
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self._handle: DisplayHandle | None = None
+        self._context = contextvars.copy_context()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was shown yet."""
+        return self._handle is None
+
+    def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
+        """Show an output of ours.
+
+        Args:
+            data: by type.
+            metadata: with its record, if it has one.
+        """
+        before = self._handle
+        self._handle = before or DisplayHandle()
+        put = self._handle.display if before is None else self._handle.update
+        self._context.copy().run(put, data, metadata=metadata, raw=True)
+
+
 class Once(View):
     """View of a reply that has ended, drawn once: for machines, and for ``stream = off``."""
 
     def ended(self, outcome: Outcome) -> None:
         """Show the reply."""
-        data, metadata = output.of_turn(outcome.reply, outcome.record)
-        display(data, metadata=metadata, raw=True)
+        show(*output.of_turn(outcome.reply, outcome.record))
 
 
 class Live(View):
@@ -52,8 +80,7 @@ class Live(View):
         self._drawing = drawing
         self._alone = alone
         self._notes = ""
-        self._handle: DisplayHandle | None = None
-        self._context = contextvars.copy_context()
+        self._place = Place()
         self.release: Callable[[], object] | None = None
         """Lets the cell end, of a question in the background; ``None`` of any other."""
 
@@ -82,21 +109,14 @@ class Live(View):
         """Show the last state."""
         self._drawing.draw(self._ask)
         self._drawing.leave(self._hear)
-        data, metadata = output.of_turn(outcome.reply, outcome.record)
-        if self._handle is None:
-            self._handle = DisplayHandle()
-            self._handle.display(data, metadata=metadata, raw=True)
-        else:
-            self._handle.update(data, metadata=metadata, raw=True)
+        self._place.show(*output.of_turn(outcome.reply, outcome.record))
 
     def failed(self) -> None:
         """Take the waiting mark away."""
         self._drawing.leave(self._hear)
-        if self._handle is None:
-            return
-        if self._alone:
+        if self._alone and not self._place.is_empty:
             clear_output(wait=True)
-        else:
+        elif not self._place.is_empty:
             self._show("")
 
     def _mark(self, words: str) -> str:
@@ -106,16 +126,12 @@ class Live(View):
 
     def _show(self, html: str, text: str | None = None) -> None:
         data = {"text/html": html} if text is None else {"text/html": html, "text/plain": text}
-        if self._handle is None:
-            self._handle = DisplayHandle()
-            self._handle.display(data, raw=True)
-        else:
-            self._handle.update(data, raw=True)
+        self._place.show(data, {})
 
     def _hear(self, event: Event | Drawn) -> None:
         """Show what came, in the drawing loop's thread."""
         if isinstance(event, Drawn) and event.whole and event.ask is self._ask:
-            self._context.run(self._show, frame(self._notes + event.html))
+            self._show(frame(self._notes + event.html))
 
 
 class Printed(TextView):
@@ -249,20 +265,16 @@ def show_change(words: str, record: dict[str, Any]) -> None:
 def show_until_known(html: str, text: str) -> Callable[[str, str], None]:
     """Show something in the running cell; return a function that shows the outcome in its place.
 
-    An output that is shown while the cell runs can be changed when the page has answered.
-
     Args:
         html: safe HTML.
         text: the same in words.
     """
-    handle, context = DisplayHandle(), contextvars.copy_context()
+    place = Place()
 
     def put(html: str, text: str) -> None:
-        data, metadata = output.note(html, text)
-        context.run(handle.update, data, metadata=metadata, raw=True)
+        place.show(*output.note(html, text))
 
-    data, metadata = output.note(html, text)
-    handle.display(data, metadata=metadata, raw=True)
+    put(html, text)
     return put
 
 

@@ -15,7 +15,6 @@ from chatmagic.conversation.options import ParsedLine
 from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
 from chatmagic.jupyter import transcript, views
-from chatmagic.jupyter.background import AskingCell
 from chatmagic.jupyter.cells.execution import Execution, cell_source, running
 from chatmagic.jupyter.cells.notes import CellRun
 from chatmagic.jupyter.commands.command import Arguments, Command
@@ -137,13 +136,7 @@ def settle(
         ChatInterrupted: a person interrupted the waiting.
     """
     view = _view(kernel, Ask("", shown=shown), execution)
-    kernel.background.settle(_cell(kernel, execution, threads), view, waits=waits)
-
-
-def _cell(kernel: Kernel, execution: Execution, threads: Sequence[str] | None) -> AskingCell:
-    """Return the cell that asks, with its page's cells from top to bottom."""
-    layout = kernel.layout(execution.cell)
-    return AskingCell(execution.cell, (layout and layout.order) or (), threads)
+    kernel.background.settle(execution.cell, view, threads, waits=waits)
 
 
 def send(
@@ -170,8 +163,7 @@ def send(
     work = partial(_send, kernel, ask, execution, view, output=output)
     # The value of an earlier run would be mistaken for the new reply.
     forget = partial(kernel.shell.user_ns.pop, output, None)
-    cell = _cell(kernel, execution, kernel.session.threads_of(ask))
-    kernel.background.start(ask, view, work, forget, cell)
+    kernel.background.start(ask, view, work, forget, kernel.session.threads_of(ask))
     return None
 
 
