@@ -24,8 +24,10 @@ from chatmagic.protocol.wire import Request
 from chatmagic.render import markdown, reply_forms
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.session import Preview
-from chatmagic.text import PROSE, UNTYPESET, counted, one_line, to_terminal, visible
+from chatmagic.text import PROSE, UNTYPESET, columns, counted, one_line, to_terminal, visible
 
+Shown = tuple[str, str]
+"""Something as safe HTML and as text."""
 EXCERPT = 60
 MOST_LISTED: Final = 100
 """How many turns are listed at most, the newest, where nobody asks for others."""
@@ -73,13 +75,13 @@ def marks(
     return notes_on
 
 
-def table(
+def listing(
     conversation: Conversation,
     order: str = AS_RUN,
     notebooks: Mapping[str, str] | None = None,
     here: Window | None = None,
     listed: tuple[int, int] | None = None,
-) -> tuple[str, str]:
+) -> Shown:
     """Return a table of turns, as HTML and as text.
 
     Args:
@@ -122,7 +124,7 @@ def _carried(here: Window, count: int) -> str:
 
 def matches(
     conversation: Conversation, words: str, notebooks: Mapping[str, str] | None = None
-) -> tuple[str, str]:
+) -> Shown:
     """Return a table of the turns that hold some words, as HTML and as text.
 
     Args:
@@ -161,9 +163,7 @@ def _rows(
     return rows
 
 
-def tabulated(
-    head: Sequence[str], rows: Sequence[Sequence[str]], name: str, end: str
-) -> tuple[str, str]:
+def tabulated(head: Sequence[str], rows: Sequence[Sequence[str]], name: str, end: str) -> Shown:
     """Return a table with a line below, as HTML and as text.
 
     Args:
@@ -172,12 +172,11 @@ def tabulated(
         name: its subject, for a screen reader.
         end: the line.
     """
-    text = [
+    lines = [
         f"{number}. " + "\n   ".join([*words, *([f"({notes})"] if notes else [])])
         for number, *words, notes in rows
     ]
-    table = grid(head, rows, name) if rows else ""
-    return group(f"{table}<p>{escape(end)}</p>"), "\n".join([*text, end])
+    return page(*([(grid(head, rows, name), "\n".join(lines))] if rows else []), end)
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
@@ -199,11 +198,36 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
     return markdown.scrolling(f"{markdown.TABLE}>{heads}<tbody>{html}</tbody></table>", name)
 
 
+def page(*parts: str | Shown, name: str = "Conversation") -> Shown:
+    """Return lines and other things below one another, as HTML and as text.
+
+    Args:
+        parts: the lines, as untrusted text, and the others as safe HTML and as text.
+        name: their subject, for a screen reader.
+    """
+    pairs = [
+        (f"<p>{escape(visible(part))}</p>", to_terminal(part)) if isinstance(part, str) else part
+        for part in parts
+    ]
+    return group("".join(html for html, _ in pairs), name), "\n".join(text for _, text in pairs)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Shown:
+    """Return a table, as HTML and as text.
+
+    Args:
+        heads: the names of its columns.
+        rows: the texts of its cells.
+        name: its subject, for a screen reader.
+    """
+    return grid(heads, rows, name), "\n".join(map(to_terminal, columns([heads, *rows])))
+
+
 def whole(
     conversation: Conversation,
     turns: tuple[Turn, ...],
     notebooks: Mapping[str, str] | None = None,
-) -> tuple[str, str]:
+) -> Shown:
     """Return turns in full, as HTML and as text.
 
     Args:
@@ -211,18 +235,17 @@ def whole(
         turns: those to show.
         notebooks: which notebook a cell stands in, in words, by the cell's hash.
     """
+    if not turns:
+        return listing(conversation)
     numbers = {turn.number: place for place, turn in enumerate(conversation.turns, 1)}
     parts, notes = [], marks(conversation, notebooks)
     for turn in turns:
         words = notes(turn)
-        title = f"{numbers[turn.number]}. You{f' ({words})' if words else ''}"
-        parts.append(in_full(title, turn))
-    if not turns:
-        return table(conversation)
+        parts.append(in_full(f"{numbers[turn.number]}. You{f' ({words})' if words else ''}", turn))
     return group("".join(html for html, _ in parts)), "\n\n".join(text for _, text in parts)
 
 
-def in_full(title: str, turn: Turn) -> tuple[str, str]:
+def in_full(title: str, turn: Turn) -> Shown:
     """Return a turn in full, as HTML and as text.
 
     Args:
@@ -279,7 +302,7 @@ PANEL_ABSENT: Final = {
 NEEDS_A_PAGE: Final = PANEL_ABSENT["text/plain"]
 
 
-def saved(conversation: Conversation) -> tuple[str, str]:
+def saved(conversation: Conversation) -> Shown:
     """Return the saved form of the panel's conversation, as HTML and as text.
 
     The panel's own turns are there in full, those of cells, which have outputs of their
@@ -306,7 +329,7 @@ def saved(conversation: Conversation) -> tuple[str, str]:
     return box.replace("chatmagic", "chatmagic chatmagic-saved", 1), text
 
 
-def _turn(turn: Turn, window: Window) -> tuple[str, str]:
+def _turn(turn: Turn, window: Window) -> Shown:
     thread = window.thread
     # Not the number of the cell, which is another one at each run.
     asked = f"{window.index + 1}. You, in {_PLACES[turn.entry]}"
@@ -317,8 +340,6 @@ def _turn(turn: Turn, window: Window) -> tuple[str, str]:
     return in_full(asked, turn)
 
 
-MOST_SHOWN: Final = 100_000
-"""How many characters of a body are shown at most."""
 _KEY_AS: Final[dict[Auth, str]] = {
     "none": "no key",
     "bearer": "Authorization: Bearer …",
@@ -327,7 +348,7 @@ _KEY_AS: Final[dict[Auth, str]] = {
 }
 
 
-def dry_run(preview: Preview, credits: Credits | None) -> tuple[str, str]:
+def dry_run(preview: Preview, credits: Credits | None) -> Shown:
     """Return the request of a dry run, as HTML and as text.
 
     Args:
@@ -347,7 +368,7 @@ def dry_run(preview: Preview, credits: Credits | None) -> tuple[str, str]:
     return _shown(lines, preview.parts, rate, [estimate, before], preview.request)
 
 
-def request_of(conversation: Conversation, place: int) -> tuple[str, str]:
+def request_of(conversation: Conversation, place: int) -> Shown:
     """Return the request of a turn, as HTML and as text.
 
     Args:
@@ -401,32 +422,25 @@ def _where(preview: Preview) -> list[str]:
 
 
 def _shown(
-    lines: Sequence[str],
+    lines: Iterable[str],
     parts: Sequence[Part],
     rate: float | None,
-    end: Sequence[str],
+    end: Iterable[str],
     request: Request,
-) -> tuple[str, str]:
+) -> Shown:
     """Return lines, a table of the parts, more lines and the body, as HTML and as text."""
     body = json.dumps(request.to_json(), ensure_ascii=False, indent=2)
-    rows = [*parts, ("all of it", sum(size for _, size in parts))]
-    cells = [
+    rows = [
         (one_line(name), f"{size:,}", *([] if rate is None else [f"{round(rate * size):,}"]))
-        for name, size in rows
+        for name, size in (*parts, ("all of it", sum(size for _, size in parts)))
     ]
     heads = ("Part", "Characters", *([] if rate is None else ["Tokens, about"]))
-    cut = len(body) - MOST_SHOWN
-    shown = body if cut <= 0 else f"{body[:MOST_SHOWN]}\n… and {counted(cut, 'more character')}"
-    html = (
-        "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
-        + grid(heads, cells, "Parts of the request")
-        + "".join(f'<p style="{QUIET}">{escape(visible(line))}</p>' for line in end)
-        + f"<details><summary>The request, {counted(len(body), 'character')} as JSON</summary>"
-        f'<pre dir="auto" style="{PROSE}">{escape(visible(shown))}</pre></details>'
+    details = (
+        f"<details><summary>The request, {counted(len(body), 'character')} as JSON</summary>"
+        f'<pre dir="auto" style="{PROSE}">{escape(visible(body))}</pre></details>'
     )
-    table = [f"  {name}: {', '.join(figures)}" for name, *figures in cells]
-    words = [*lines, f"{', '.join(heads)}:", *table, *end, shown]
-    return group(html, "Request"), "\n".join(map(to_terminal, words))
+    sizes = table(heads, rows, "Parts of the request")
+    return page(*lines, sizes, *end, (details, to_terminal(body)), name="Request")
 
 
 CHANGES: Final = {

@@ -67,7 +67,7 @@ def ask(
 def test_an_empty_conversation() -> None:
     """It is said to be empty, whichever way it is asked for."""
     made = Conversation()
-    html, text = transcript.table(made)
+    html, text = transcript.listing(made)
     assert text.startswith("The conversation is empty. %chat_load takes up what the saved")
     assert transcript.whole(made, ()) == (html, text)
     assert "<table" not in html
@@ -76,16 +76,16 @@ def test_an_empty_conversation() -> None:
 def test_a_line_a_turn() -> None:
     """Each turn has its number, its question and its reply, on one line each."""
     made = conversation("first\nof two lines", "x" * 200)
-    html, text = transcript.table(made)
+    html, text = transcript.listing(made)
     lines = text.splitlines()
     assert lines[:2] == ["1. first of two lines", "   reply to first of two lines"]
     assert lines[2].endswith("…")
     assert len(lines[2]) <= transcript.EXCERPT + 3
     assert lines[-1].startswith("2 turns, in the order of the first run.")
-    told = transcript.table(made, transcript.AS_ON_PAGE)[1].splitlines()
+    told = transcript.listing(made, transcript.AS_ON_PAGE)[1].splitlines()
     assert told[-1].startswith("2 turns, in the order of the cells in the page.")
     assert html.count("<tr>") == 3
-    assert transcript.table(conversation("a"))[1].splitlines()[-1].startswith("1 turn,")
+    assert transcript.listing(conversation("a"))[1].splitlines()[-1].startswith("1 turn,")
 
 
 def test_what_is_particular_about_a_turn() -> None:
@@ -98,12 +98,12 @@ def test_what_is_particular_about_a_turn() -> None:
     ask(made, "A", "cell-0")
     cause = "because a cell of the notebook was run again"
     assert transcript.marks(made)(made.turns[1]) == f"stale, {cause}"
-    assert "1 stale (run their cells again)" in transcript.table(made)[1]
+    assert "1 stale (run their cells again)" in transcript.listing(made)[1]
     ask(made, "cut", "cell-3", state="cut off")
     assert transcript.marks(made)(made.turns[3]) == "cut off"
     ask(made, "d", "cell-4", temperature=0.2, max_tokens=200, asked_model="small")
     assert transcript.marks(made)(made.turns[4]) == "t 0.2 · max 200 · model small"
-    assert "(t 0.2 · max 200 · model small)" in transcript.table(made)[1]
+    assert "(t 0.2 · max 200 · model small)" in transcript.listing(made)[1]
     alone = conversation()
     ask(alone, "first", "cell-4", last=3)
     assert transcript.marks(alone)(alone.turns[0]) == "sent with none before it"
@@ -123,7 +123,7 @@ def test_what_is_hostile_stays_text() -> None:
     """Neither prompt nor reply becomes a tag or a formula, or acts in a terminal."""
     made = conversation(HOSTILE)
     for html, text in (
-        transcript.table(made),
+        transcript.listing(made),
         transcript.whole(made, made.turns),
     ):
         assert "<script" not in html
@@ -170,18 +170,18 @@ def test_what_is_saved_of_a_long_conversation_is_bounded() -> None:
 def test_a_long_conversation_is_listed_by_pages() -> None:
     """The newest turns, and a line that says how to see those before; or those of a page."""
     made = conversation(*(f"q{number}" for number in range(1, 251)))
-    html, text = transcript.table(made)
+    html, text = transcript.listing(made)
     lines = text.splitlines()
     assert (lines[0], lines[-3]) == ("151. q151", "250. q250")
     end = " Turns 151 to 250 are listed; %chat_history 51-150 lists those before."
     assert lines[-1].endswith(end)
     assert html.count("<tr>") == 101
-    page = transcript.table(made, listed=(51, 150))[1].splitlines()
+    page = transcript.listing(made, listed=(51, 150))[1].splitlines()
     assert (page[0], page[-3]) == ("51. q51", "150. q150")
     assert page[-1].endswith("Turns 51 to 150 are listed; %chat_history 1-50 lists those before.")
-    first = transcript.table(made, listed=(1, 2))[1].splitlines()
+    first = transcript.listing(made, listed=(1, 2))[1].splitlines()
     assert first[-1].endswith("shows everything. Turns 1 to 2 are listed.")
-    assert transcript.table(made, listed=(1, 250))[1].splitlines()[0] == "1. q1"
+    assert transcript.listing(made, listed=(1, 250))[1].splitlines()[0] == "1. q1"
 
 
 def test_of_many_turns_that_hold_a_word_the_newest_are_listed() -> None:
@@ -220,9 +220,9 @@ def test_a_dry_run_shows_the_request_that_would_go(shell: Shell, emulator: Emula
         f"POST {emulator.url}/v1/chat/completions",
         "Authorization: Bearer …",
     ]
-    assert "  turn 1 (prompt and reply): 11, " in text
-    assert "  {{ name }}: 3, " in text
-    assert "  the rest of the prompt: 16, " in text
+    table = " ".join(text.split())
+    for size in ("turn 1 (prompt and reply) 11 ", "{{ name }} 3 ", "the rest of the prompt 16 "):
+        assert size in table
     assert "Tokens are an estimate: the last ones that were told are " in text
     assert "Before it: 99 " in text
     assert KEY not in dry.everything
@@ -288,12 +288,6 @@ def test_a_dry_run_fails_as_the_question_without_key_or_budget(
     assert emulator.requests == []
 
 
-def test_a_long_body_is_cut(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says how much of it is not shown."""
-    monkeypatch.setattr(transcript, "MOST_SHOWN", 20)
-    assert " more characters" in shell.machine("%chat --dry echo:one").texts[0]
-
-
 def test_the_request_of_a_turn_is_shown(shell: Shell, emulator: Emulator) -> None:
     """With the turns as it carried them, though one of them was asked again since."""
     shell.page("%%chat\necho:one <b>", "a")
@@ -302,7 +296,7 @@ def test_the_request_of_a_turn_is_shown(shell: Shell, emulator: Emulator) -> Non
     shell.page("%%chat\necho:other", "a")
     ran = shell.machine("%chat_history 2 --request")
     assert body(ran.texts[0]) == bodies(emulator)[1]
-    assert "a turn that is not live any more (prompt and reply): 19" in ran.texts[0]
+    assert "a turn that is not live any more (prompt and reply)  19" in ran.texts[0]
     assert "By its digest, this is the request as it was sent." in ran.texts[0]
     assert "<b>" not in ran.html
     assert ran.records == []
@@ -335,7 +329,7 @@ def test_what_is_not_known_is_said(shell: Shell) -> None:
     shell.page("%chat echo:other", "a")
     session.conversation = as_saved(session.conversation)
     text = shell.machine("%chat_history --request 2").texts[0]
-    assert "instructions: 9" in text
+    assert "instructions  9" in text
     assert "Not all of it is kept: names stand for values, and instructions may be" in text
     assert "[a turn that is not known here]" in text
     assert "By its digest" not in text

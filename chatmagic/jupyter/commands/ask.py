@@ -382,9 +382,10 @@ def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, 
 
 def _error(kernel: Kernel) -> Value:
     notes = kernel.settings.notes
-    if notes is None or notes.error is None:
+    error: Value | None = None if notes is None else notes.error
+    if error is None:
         raise InputError(f"No cell has raised an error {_SINCE}")
-    return notes.error
+    return error
 
 
 def _stop(kernel: Kernel, given: Arguments) -> None:

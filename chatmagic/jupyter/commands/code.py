@@ -28,12 +28,10 @@ PYTHON: Final = frozenset(["", "py", "py3", "pycon", "python", "python3", "ipyth
 MOST: Final = 200
 """The most cells that are made of a reply: a page with thousands of cells stands still."""
 NO_CELLS: Final = "No cells were made: "
-HEADLESS: Final = f"{NO_CELLS}the notebook is run without a page. A person who runs this cell gets "
-UNKNOWN: Final = (
-    f"{NO_CELLS}this page has not listed its cells, or not yet, as while all cells run. Copy the "
-    "code, or run this cell again in JupyterLab or Notebook 7."
+WITHOUT_PAGE: Final = (
+    f"{NO_CELLS}only a page of JupyterLab or Notebook 7 makes them, when it has listed its cells, "
+    "which it does not while all cells run. The code, to copy:"
 )
-WITHOUT_PAGE: Final = f"{NO_CELLS}only JupyterLab and Notebook 7 make them. The code, to copy:"
 QUEUED: Final = f"{NO_CELLS}other cells are running or waiting to run. Run this cell alone."
 SAME: Final = "Nothing was changed: the cells of this code are there already."
 REFUSED: Final = f"{NO_CELLS}this page does not allow it. Copy the code, or paste it into a cell."
@@ -63,23 +61,11 @@ def _code(kernel: Kernel, given: Arguments) -> None:
         _show(f"{NO_CELLS}they would be {len(cells):,}, more than {MOST}. Copy the code.")
         return
     execution = running(kernel.shell)
-    if execution.audience == "machine":
-        _show(f"{HEADLESS}{counted(len(cells), 'cell')}.")
-        return
-    if execution.audience == "text":
-        _show(WITHOUT_PAGE, blocks)
-        return
-    _put(kernel, execution.cell, cells, blocks)
-
-
-def _put(
-    kernel: Kernel, owner: str | None, cells: list[tuple[Kind, str]], blocks: Sequence[CodeBlock]
-) -> None:
-    """Let the page put cells below a cell, and show the outcome."""
-    kernel.page.open_bridge()
-    bridge = kernel.page.bridge
+    if execution.audience == "page":
+        kernel.page.open_bridge()
+    bridge, owner = kernel.page.bridge, execution.cell
     if bridge is None or not bridge.listed_with(owner):
-        _show(UNKNOWN, blocks)
+        _show(WITHOUT_PAGE, blocks)
         return
     put = views.show_until_known(*_note(f"{counted(len(cells), 'cell')} for this page."))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Final
 
 from chatmagic.conversation.options import Option
@@ -11,10 +10,9 @@ from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
 from chatmagic.protocol import credits as crediting
-from chatmagic.render.sanitize import QUIET
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import EMULATOR, Ledger, LedgerRow, Meter, Sure
-from chatmagic.text import UNTYPESET, columns, counted, to_terminal, visible
+from chatmagic.text import counted
 
 MOST_SHOWN: Final = 20
 """The most rows of the table, which are those of the latest requests."""
@@ -45,47 +43,37 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
         InputError: a budget cannot be read.
     """
     rows = ledger.rows_of(service)
-    to = f" to {service}" if ledger.rows else ""
-    lines = [f"No request was sent from this kernel{to} yet."]
-    if rows:
-        lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
-        lines += _lately(ledger.meter(service))
-    lines += ledger.budget_words()
-    html = "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
-    if rows:
-        cells, more = [_cells(row) for row in rows[-MOST_SHOWN:]], len(rows) - MOST_SHOWN
-        caption = (
-            "Credits before and after each request. Alone: no other request of this kernel had a "
-            f"part in what it took; {OTHERS}."
-        )
-        if more > 0:
-            caption += f" The latest {MOST_SHOWN}; session.ledger has {more:,} more."
-        table = transcript.grid(_HEADS, cells, "Requests")
-        html += f'{table}<p style="{QUIET}">{escape(caption)}</p>'
-        lines += [*columns([_HEADS, *cells]), caption]
-    box = f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="Usage">{html}</div>'
-    return box, "\n".join(map(to_terminal, lines))
+    if not rows:
+        to = f" to {service}" if ledger.rows else ""
+        none = f"No request was sent from this kernel{to} yet."
+        return transcript.page(none, *ledger.budget_words(), name="Usage")
+    lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
+    lines += [*_lately(ledger.meter(service)), *ledger.budget_words()]
+    caption = (
+        "Credits before and after each request. Alone: no other request of this kernel had a "
+        f"part in what it took; {OTHERS}."
+    )
+    if (more := len(rows) - MOST_SHOWN) > 0:
+        caption += f" The latest {MOST_SHOWN}; session.ledger has {more:,} more."
+    table = transcript.table(_HEADS, [*map(_cells, rows[-MOST_SHOWN:])], "Requests")
+    return transcript.page(*lines, table, caption, name="Usage")
 
 
 def _lately(meter: Meter) -> list[str]:
     """Return the lines on the cost of the last turns, and on the number of turns left."""
     credits, costs = meter.credits, meter.costs
     if credits is None or credits.remaining is None:
-        return [f"Its answers tell no credits; {OTHERS}."]
+        return ["Its answers tell no credits."]
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
     left = left[0].upper() + left[1:]
     if not costs:
-        return [f"{left}; {OTHERS}. What a turn takes is known from the second answer on."]
-    low, high, count = min(costs), max(costs), len(costs)
+        return [f"{left}. What a turn takes is known from the second answer on."]
+    low, high = min(costs), max(costs)
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
-    lines = [f"The last turn took {took}; {OTHERS}."]
-    if count > 1:
-        lines = [f"The last {count} turns took {took} each; {OTHERS}."]
+    last, each = ("turn", "") if len(costs) == 1 else (f"{len(costs)} turns", " each")
     turns = meter.turns_left(credits.remaining)
-    if turns is None:
-        return [*lines, f"{left}; {OTHERS}."]
-    like = "the last" if count == 1 else f"the last {count}"
-    return [*lines, f"{left}: about {counted(turns, 'more turn')} like {like}; {OTHERS}."]
+    more = "" if turns is None else f": about {counted(turns, 'more turn')} like that"
+    return [f"The last {last} took {took}{each}.", f"{left}{more}."]
 
 
 def _cells(row: LedgerRow) -> tuple[str, ...]:

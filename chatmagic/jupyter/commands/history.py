@@ -41,7 +41,7 @@ def _history(kernel: Kernel, given: Arguments) -> None:
         order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
         order = order if is_one else f"in the thread {here.thread}, {order}"
         listed = span and (int(span[1]), int(span[2]))
-        views.show_html(*transcript.table(conversation, order, notebooks, here, listed))
+        views.show_html(*transcript.listing(conversation, order, notebooks, here, listed))
     elif word == "all":
         views.show_html(*transcript.whole(conversation, turns, notebooks))
     elif re.fullmatch(r"[+-]?\d+", word):

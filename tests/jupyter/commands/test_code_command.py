@@ -112,7 +112,7 @@ def test_a_page_that_makes_no_cells_shows_the_code(page: Page) -> None:
     page.answer("refused")
     assert page.shown() == f"{module.REFUSED}\n\nx = 1\n\nls"
     ran = page.shell.page("%chat_code", "not listed")
-    assert ran.texts == [f"{module.UNKNOWN}\n\nx = 1\n\nls"]
+    assert ran.texts == [f"{module.WITHOUT_PAGE}\n\nx = 1\n\nls"]
     assert '<div class="highlight">' in ran.html
 
 
@@ -120,17 +120,17 @@ def test_without_a_reply_in_the_page_it_opens_the_bridge(monkeypatch: pytest.Mon
     """As after ``%chat_load``: the first run shows the code, the next one has cells made."""
     page = Page(monkeypatch)
     page.shell.machine(ASK)
-    assert page.shell.page("%chat_code", "b").texts == [f"{module.UNKNOWN}\n\nx = 1\n\nls"]
+    assert page.shell.page("%chat_code", "b").texts == [f"{module.WITHOUT_PAGE}\n\nx = 1\n\nls"]
     page.cells("ab")
     assert page.shell.page("%chat_code 1", "b").texts == ["2 cells for this page."]
     assert len(page.code()["cells"]) == 2
 
 
 def test_a_machine_and_a_terminal_get_no_cells() -> None:
-    """They are told so; a terminal has the code to copy, in which nothing acts."""
+    """They have the code to copy, in which nothing acts."""
     shell = Shell()
     shell.do("%%chat\necho:```\n1 \x1b[2J\n```")
-    assert shell.machine("%chat_code").texts == [f"{module.HEADLESS}1 cell."]
+    assert shell.machine("%chat_code").texts == [f"{module.WITHOUT_PAGE}\n\n1 \u241b[2J"]
     assert shell.do("%chat_code").texts == [f"{module.WITHOUT_PAGE}\n\n1 \u241b[2J"]
 
 
