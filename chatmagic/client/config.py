@@ -9,7 +9,6 @@ name: those of ``servers.toml`` beside this file, and those of the user's own fi
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -352,21 +351,20 @@ def _read(path: Path) -> dict[str, Server]:
 
 
 def _server(path: Path, name: str, value: Any) -> Server:
-    server = None
-    with contextlib.suppress(TypeError):  # it is no table, or has other names
-        server = Server(name, **{"base_url": "", **value})
+    known = {"base_url": str, "auth": str, "needs_model": bool, "stream_usage": bool}
+    shown = one_line(name, _SHOWN)
     if (
-        server is None
-        or not isinstance(server.base_url, str)
-        or server.auth not in AUTH_WAYS
-        or not all(isinstance(flag, bool) for flag in (server.needs_model, server.stream_usage))
+        not isinstance(value, dict)
+        or any(type(each) is not known.get(key) for key, each in value.items())
+        or value.get("auth", "none") not in AUTH_WAYS
     ):
         raise InputError(
-            f"{path}: [{one_line(name, _SHOWN)}] holds something else than base_url, auth, "
-            "needs_model and stream_usage, or a wrong value.",
+            f"{path}: [{shown}] holds something else than base_url, auth, needs_model and "
+            "stream_usage, or a wrong value.",
             hint="The reference page on servers shows an example.",
         )
-    usable_url(server.base_url, f"The base_url of [{one_line(name, _SHOWN)}] in {path.name}")
+    server = Server(name, **{"base_url": "", **value})
+    usable_url(server.base_url, f"The base_url of [{shown}] in {path.name}")
     return server
 
 

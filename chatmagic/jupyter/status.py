@@ -11,7 +11,6 @@ from chatmagic import text
 from chatmagic._json import shared_fields
 from chatmagic.cassette.cassette import CASSETTE
 from chatmagic.client.endpoint import Endpoint
-from chatmagic.client.stream import CreditState
 from chatmagic.conversation import options
 from chatmagic.conversation.request_facts import Parameters, Value
 from chatmagic.conversation.turn import MAIN
@@ -24,8 +23,8 @@ from chatmagic.render import gauge
 from chatmagic.render.sanitize import QUIET
 from chatmagic.session.ledger import EMULATOR, service_of
 
-_OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget", "stream"])
-"""The settings that ``%chat`` alone tells in rows of their own, or not at all."""
+_OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget"])
+"""The settings that ``%chat`` alone tells in rows of their own."""
 CASSETTE_MODES: Final = {
     "record": "what is recorded is answered from it; what is new is asked, and saved",
     "replay": "nothing is sent, no key is needed",
@@ -79,21 +78,19 @@ class Status:
         return bool(self.kernel.settings.stream != "off")
 
     def credits(self) -> tuple[str, str]:
-        """Return the large gauge as HTML and as words."""
-        state = self.kernel.session.credit_state
-        html, words = gauge.large(state.credits, self.kernel.session.took)
-        for note in self._notes(state, self._now(state)):
-            html += f'<p style="{QUIET}">{escape(note)}</p>'
-            words += f"\n{note}"
-        return html, words
-
-    def _notes(self, state: CreditState, now: datetime) -> list[str]:
-        """Return the lines under the credits: requests left, a replay."""
-        notes = []
+        """Return the large gauge as HTML and as words, with the requests left, and a replay."""
+        session, notes = self.kernel.session, []
+        state, endpoint = session.credit_state, session.endpoint
         if state.requests is not None:
+            now = self.now()
+            if state.credits and endpoint and (endpoint.is_emulator or endpoint == CASSETTE):
+                now = state.credits.seen_at  # the outputs of these repeat
             notes.append(crediting.request_line(state.requests, now))
-        replayed = _replay_words(self.kernel)
-        return notes if replayed is None else [*notes, replayed]
+        if endpoint == CASSETTE:
+            notes.append("Replayed from a cassette: figures as recorded, nothing was sent.")
+        html, words = gauge.large(state.credits, session.took)
+        html += "".join(f'<p style="{QUIET}">{escape(note)}</p>' for note in notes)
+        return html, "\n".join([words, *notes])
 
     def summary(self) -> tuple[str, str]:
         """Return the state that ``%chat`` alone shows, as HTML and as text."""
@@ -141,25 +138,17 @@ class Status:
 
     def _values(self) -> list[str]:
         """Return the settings for every question; of fields and headers the names alone."""
-        kernel, unused = self.kernel, {*_OWN_LINES, *self.kernel.elsewhere()}
+        kernel, settings = self.kernel, self.kernel.settings
+        unused, defaults = {*_OWN_LINES, *kernel.elsewhere()}, settings.trait_defaults(config=True)
         held = {
             name: value
-            for name, value in kernel.settings.trait_values(config=True).items()
-            if name not in unused and value is not None and value is not False and value != {}
+            for name, value in settings.trait_values(config=True).items()
+            if name not in unused and value != defaults[name]
         }
         for name in {"extra_body", "extra_headers"} & held.keys():
             # A key that was put there by mistake is not shown.
             held[name] = _redacted(", ".join(map(str, held[name])), kernel)
         return [f"{name} = {value}" for name, value in held.items()]
-
-    def _now(self, state: CreditState) -> datetime:
-        """Return the time; it stands still for the emulator and a replay, whose outputs repeat."""
-        figures, endpoint = state.credits, self.kernel.session.endpoint
-        if figures is not None and endpoint is not None:
-            still = endpoint.is_emulator or _replay_words(self.kernel)
-            if still:
-                return figures.seen_at
-        return self.now()
 
 
 def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
@@ -224,14 +213,6 @@ def cassette_words(kernel: Kernel) -> str | None:
         f"{choice.name} ({choice.file_from}), {choice.mode} ({choice.mode_from}): "
         f"{CASSETTE_MODES[choice.mode]}."
     )
-
-
-def _replay_words(kernel: Kernel) -> str | None:
-    """Return a line that the credits shown are recorded ones; ``None`` where they are not."""
-    endpoint = kernel.session.endpoint
-    if endpoint is None or endpoint != CASSETTE:
-        return None
-    return "Replayed from a cassette: figures as recorded, nothing was sent."
 
 
 def _redacted(names: str, kernel: Kernel) -> str:

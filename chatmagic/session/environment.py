@@ -297,12 +297,11 @@ class ConfiguredEnvironment(Environment):
         value = getattr(self.settings, name)
         if not value:
             return None
-        homes, here = self.settings.homes, self._here()
+        homes, here, own = self.settings.homes, self._here(), ""
         if name not in homes:
             own = self.settings.file_url or os.environ.get(config.URL_VARIABLE, "")
-            homes[name] = _normalized(own) if own.strip() else None
-        if homes[name] is None:
-            homes[name] = here
+        if homes.get(name) is None:
+            homes[name] = _normalized(own) if own.strip() else here
         return value if homes[name] == here else None
 
     def elsewhere(self) -> list[str]:
@@ -327,11 +326,11 @@ class ConfiguredEnvironment(Environment):
         base_url = self.settings.base_url
         if not base_url or base_url == self.settings.file_url:
             return None
-        if self._here() == _normalized(base_url):
+        at = self.address()
+        if _normalized(at.base_url) == _normalized(base_url):
             return None
-        by = self.address().url_from
         return (
-            f"ChatMagics.base_url is not used: {by} names another address. "
+            f"ChatMagics.base_url is not used: {at.url_from} names another address. "
             "%chat_connect URL has precedence."
         )
 

@@ -76,7 +76,7 @@ def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -
     shell.do("%config ChatMagics.stream = 'off'")
     rows = dict(kernel.standing()["rows"])
     assert (rows["Model"], rows["Instructions"]) == ("small.", "9 characters: “Be terse.”")
-    words = "extra_body = token, last = 0, no_history = True, temperature = 0.5."
+    words = "extra_body = token, last = 0, no_history = True, stream = off, temperature = 0.5."
     assert rows["Set for every question"] == words
     shown = shell.do("%chat")
     assert f"Set for every question: {words}" in shown.texts[0]

@@ -121,17 +121,11 @@ def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
     Args:
         given: a file, and options before or after it; the file's name may hold spaces.
         before: the file if the line names none.
-
-    Raises:
-        InputError: something else than the emulator is to answer.
     """
-    fallback = given.options.get("--else")
-    if fallback not in (None, "emulator"):
-        raise given.command.refusal("--else takes one word: emulator.")
     return CassetteOptions(
         None if "--off" in given.options else given.words or before,
         next((mode for mode in CASSETTE_MODES if f"--{mode}" in given.options), None),
-        fallback,
+        given.options.get("--else"),
         by_order="--by-order" in given.options,
         off="--off" in given.options,
     )

@@ -137,7 +137,8 @@ class Command:
                 value, rest = without_quotes(f"{value or ''}{rest}"), ""
             elif metavar is not None and value is None:
                 value, rest = [*rest.split(maxsplit=1), "", ""][:2]
-            if bool(value) != (metavar is not None):
+            is_other_word = metavar is not None and metavar.islower() and value != metavar
+            if bool(value) != (metavar is not None) or is_other_word:
                 raise self.refusal()
             given[flag] = value or ""
             words = words[: match.start()] + rest

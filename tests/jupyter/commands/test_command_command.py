@@ -80,7 +80,7 @@ TAKES = "after its name."
         ("cassette f --yes", TAKES),
         ("cassette --prune 1", TAKES),
         ("cassette f --else", TAKES),
-        ("cassette f --else nobody", "--else takes one word: emulator."),
+        ("cassette f --else nobody", "[FILE] [--replay] [--else emulator] [--by-order]"),
         ("code 2", "%chat_code takes a turn's number from 1 to 1."),
         ("code last", "%chat_code takes a turn's number from 1 to 1."),
         ("code --all", "%chat_code takes [TURN] [--prose] after its name."),
