@@ -43,7 +43,6 @@ LONGEST_NAME: Final = 100
 EXCERPT: Final = 32
 WIDEST: Final = 300
 UNITS: Final = {"notebook": "cell", "cassette": "exchange"}
-EARLY: Final = ("interrupted", "cut off", "error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -508,19 +507,16 @@ def disclosures(read: Notebook) -> list[str]:
         read: the notebook.
     """
     lines: list[str] = []
-    for saved, record in read.turns:
-        for value in record.values:
-            size = counted(value.size, "character")
-            kept = "its size and digest" if value.text is None else "all of it"
-            what = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
-            lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
-    lines += [
-        f"cell {saved.cell}: {saved.steering.value.as_typed} "
-        f"({counted(saved.steering.value.size, 'character')}): all of it"
-        for saved in read.outputs
+    for saved in read.outputs:
+        values = () if saved.record is None or saved.record.picked else saved.record.values
         # What was typed, the cell says anyway.
-        if isinstance(saved.steering, Instructions) and saved.steering.value.expression
-    ]
+        if isinstance(saved.steering, Instructions) and saved.steering.value.expression:
+            values = (saved.steering.value,)
+        for value in values:
+            what = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
+            kept = "its size and digest" if value.text is None else "all of it"
+            size = counted(value.size, "character")
+            lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
     places: dict[str, list[int]] = defaultdict(list)
     for number, text in read.texts:
         for words in _disclosed(text):
@@ -587,7 +583,7 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
             for row, turn in zip(rows, audit.turns, strict=True):
                 row["thread"] = turn.thread or MAIN
         grid = [tuple(rows[0]), *(tuple(row.values()) for row in rows)]
-        lines += [*columns(grid), _totals(audit.turns)]
+        lines += columns(grid)
     elif not audit.problems:
         lines.append("No turn of a conversation.")
     lines += [f"! {one_line(line, WIDEST)}" for line in audit.problems]
@@ -623,18 +619,3 @@ def _model(row: Row) -> str:
     """Return the model that answered, and before it the one that was asked for if it differs."""
     name = row.model or "?"
     return name if row.asked_model in {None, name} else f"{row.asked_model} -> {name}"
-
-
-def _totals(turns: Sequence[Row]) -> str:
-    count = len(turns)
-    parts = [counted(count, "turn")]
-    states = Counter(turn.state for turn in turns)
-    parts += [f"{states[state]:,} {state}" for state in EARLY if states[state]]
-    tokens = [turn.total_tokens for turn in turns if turn.total_tokens is not None]
-    took = [turn.took for turn in turns if turn.took is not None]
-    if tokens:
-        parts.append(f"{sum(tokens):,} tokens, reported for {len(tokens):,}")
-    if took:
-        count = sum(took)
-        parts.append(f"about {counted(count, 'credit')}, known for {len(took):,}")
-    return ", ".join(parts) + "."

@@ -26,9 +26,7 @@ class Page(HTMLParser):
     def __init__(self, html: str) -> None:
         """Read the HTML, in which every tag must be closed."""
         super().__init__()
-        self.seen = ""
-        self.heard = ""
-        self.styles: list[str] = []
+        self.seen = self.heard = ""
         self._hidden: list[bool] = []
         self.feed(html)
         self.close()
@@ -37,20 +35,16 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take note of whether the tag is for eyes only."""
         assert tag in {"div", "p", "span", "strong"}
-        found = dict(attrs)
-        self._hidden.append(found.get("aria-hidden") == "true" or any(self._hidden))
-        self.styles.append(found.get("style") or "")
+        self._hidden.append(("aria-hidden", "true") in attrs or any(self._hidden))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, _: str) -> None:
         """Close the innermost tag."""
-        del tag
         self._hidden.pop()
 
     def handle_data(self, data: str) -> None:
         """Keep the text."""
         self.seen += data
-        if not any(self._hidden):
-            self.heard += data
+        self.heard += "" if any(self._hidden) else data
 
 
 @pytest.mark.parametrize(
@@ -70,30 +64,16 @@ def test_tokens_in_words(usage: Usage | None, words: str) -> None:
     assert gauge.usage_words(usage) == words
 
 
-def test_the_line_says_credits_and_tokens() -> None:
-    """Under a reply stand the credits of its own response, and the tokens."""
-    assert gauge.line_words(figures(1000, 750), Usage(1, 2, 3)) == (
-        "750 of 1,000 credits left · reset unknown · 1 + 2 tokens"
-    )
-    assert gauge.line_words(None, None) == ""
-
-
 @pytest.mark.parametrize(
     ("parameters", "model", "words"),
     [
         ({}, None, ""),
-        ({"temperature": 0.2}, None, "t 0.2"),
-        ({"temperature": 0}, None, "t 0"),
         ({"temperature": 1.0}, None, "t 1"),
         ({"temperature": 1}, None, "t 1"),
         ({"temperature": -0.0}, None, "t 0"),
-        ({"temperature": 1e300}, None, "t 1e+300"),
-        ({"temperature": 1e17}, None, "t 1e+17"),
         ({"temperature": 10**17}, None, "t 1e+17"),
-        ({"max_tokens": 2000}, None, "max 2,000"),
-        ({}, "small", "model small"),
         ({}, "a\n\x1b" + "b" * 100, f"model a \u241b{'b' * 56}…"),
-        ({"temperature": 2, "max_tokens": 9}, "small", "t 2 · max 9 · model small"),
+        ({"temperature": 0.2, "max_tokens": 2000}, "small", "t 0.2 · max 2,000 · model small"),
         ({"last": 3, "stream": False, "history": False}, None, ""),
     ],
 )
@@ -104,20 +84,17 @@ def test_the_settings_of_a_request(
     assert gauge.settings_words(parameters, model) == words
 
 
-def test_the_line_ends_with_the_settings() -> None:
-    """They are words of ours and a name of somebody's, so nothing of them is a tag."""
-    line = gauge.line_words(None, Usage(1, 2, 3), "t 0.2 · model <b>")
-    assert line == "1 + 2 tokens · t 0.2 · model <b>"
-    html = gauge.line_html(None, Usage(1, 2, 3), "t 0.2 · model <b>")
-    assert Page(html).seen == line
-
-
-@pytest.mark.parametrize("remaining", [None, 0, 1, 150, 1000])
-def test_the_line_as_html_says_the_same(remaining: int | None) -> None:
-    """HTML adds a bar for the eyes alone; its words are those of the text."""
-    credits = figures(1000, remaining)
-    assert Page(gauge.line_html(credits, None)).heard.strip() == gauge.line_words(credits, None)
-    assert gauge.line_html(None, None) == ""
+def test_the_line_says_credits_tokens_and_settings() -> None:
+    """Of its own response; no word of somebody's is a tag, and HTML adds a bar for eyes alone."""
+    known, settings = Usage(1, 2, 3), "t 0.2 · model <b>"
+    for credits, words in (
+        (figures(1000, 750), "750 of 1,000 credits left · reset unknown · "),
+        (None, ""),
+    ):
+        line = gauge.line_words(credits, known, settings)
+        assert line == f"{words}1 + 2 tokens · {settings}"
+        assert Page(gauge.line_html(credits, known, settings)).heard.strip() == line
+    assert gauge.line_words(None, None) == gauge.line_html(None, None) == ""
 
 
 @pytest.mark.parametrize(
@@ -137,8 +114,7 @@ def test_the_bar_has_a_shape(limit: int | None, remaining: int | None, full: int
     """The bar is full as far as credits are left, never empty while any is, or it is not there."""
     credits = figures(limit, remaining)
     line = Page(gauge.line_html(credits, None)).seen
-    large = gauge.large(credits, None)[1]
-    html = gauge.large(credits, None)[0]
+    html, large = gauge.large(credits, None)
     if full is None:
         assert "▰" not in line + large + html
         assert "[" not in large
@@ -169,16 +145,16 @@ def test_low_and_empty_are_told_by_words(remaining: int, words: str, colour: str
         assert f"var(--jp-{colour}-color1, var(--vscode-charts-" in html
 
 
-@pytest.mark.parametrize("took", [None, 0, 1, 1234])
-def test_what_the_last_turn_took(took: int | None) -> None:
-    """It is about so much, none, or not said."""
-    said = {None: "", 0: "The last turn took about 0.", 1: "about 1.", 1234: "about 1,234."}[took]
-    for text in (
-        gauge.large(figures(10, 5), took)[1],
-        Page(gauge.large(figures(10, 5), took)[0]).heard,
-    ):
-        assert said in text
+@pytest.mark.parametrize("took", [None, 0, 1234])
+def test_the_large_gauge_says_what_the_last_turn_took_and_when(took: int | None) -> None:
+    """It is about so much, none, or not said; the bar is for the eyes alone."""
+    html, words = gauge.large(figures(10, 5), took)
+    page = Page(html)
+    assert page.seen == f"▰▰▰▰▰▱▱▱▱▱{page.heard}"
+    for text in (words, page.heard):
+        assert text.endswith("As of 2026-03-01 12:00:00 UTC.")
         assert ("took" in text) == (took is not None)
+        assert took is None or f"The last turn took about {took:,}." in text
 
 
 def test_unknown_is_never_zero() -> None:
@@ -191,8 +167,6 @@ def test_unknown_is_never_zero() -> None:
 
 
 def test_the_large_gauge_is_a_named_group() -> None:
-    """A screen reader is told what the figures are of; the bar is for the eyes alone."""
+    """A screen reader is told what the figures are of."""
     for credits in (None, figures(10, 5)):
         assert 'role="group" aria-label="Credits"' in gauge.large(credits, None)[0]
-    page = Page(gauge.large(figures(10, 5), None)[0])
-    assert page.seen == f"▰▰▰▰▰▱▱▱▱▱{page.heard}"
