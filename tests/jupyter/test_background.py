@@ -213,16 +213,6 @@ def test_the_output_ends_as_in_the_foreground(shell: Shell) -> None:
     assert back["metadata"]["chatmagic"].keys() == front["metadata"]["chatmagic"].keys() - {"took"}
 
 
-@pytest.mark.parametrize("how", [{"person": False}, {}, {"cell": "a"}])
-def test_elsewhere_it_is_asked_in_the_foreground(shell: Shell, how: dict[str, Any]) -> None:
-    """For a machine, in a terminal, and where a page is not to be shown updates."""
-    if "cell" in how:
-        shell.do("%config ChatMagics.stream = 'off'")
-    shell.do(ASK, **how)
-    assert shell["reply"].text == "one two"
-    assert not shell.kernel.background._tasks
-
-
 @pytest.mark.parametrize(
     "code",
     [

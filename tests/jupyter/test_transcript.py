@@ -252,30 +252,21 @@ def test_a_dry_run_works_while_replaying(
 
 
 def test_a_dry_run_fails_as_the_question_would(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A secret is not shown either, and allowing it for a dry run allows it for nothing else."""
-    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
-    shell.machine("import os")
-    assert "The prompt holds" in shell.fails("%chat --dry tr0ub4dor&staple").traceback[0]
-    assert "holds your API key" in shell.fails(f"%chat --dry {MINE}").traceback[0]
-    shell.machine("%chat --dry --allow-secrets tr0ub4dor&staple")
-    shell.fails("%chat tr0ub4dor&staple")
-    shell.fails("%%chat --dry\n\n")
-
-
-def test_a_dry_run_fails_as_the_question_without_key_or_budget(
     shell: Shell, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the same words; no header is shown that cannot be sent."""
+    """For a secret, without budget and without key, by the same words; it allows nothing else."""
 
-    def fails_alike(words: str) -> None:
-        asked = shell.fails("%chat echo:a").traceback
-        dry = shell.fails("%chat --dry echo:a")
+    def fails_alike(words: str, prompt: str = "echo:a") -> None:
+        asked = shell.fails(f"%chat {prompt}").traceback
+        dry = shell.fails(f"%chat --dry {prompt}")
         assert words in asked[0]
         assert dry.traceback == asked
         assert dry.outputs == []
 
+    monkeypatch.setenv("DB_PASSWORD", "tr0ub4dor&staple")
+    shell.machine("import os\n%chat --dry --allow-secrets tr0ub4dor&staple")
+    fails_alike("The prompt holds", "tr0ub4dor&staple")
+    fails_alike("holds your API key", MINE)
     shell.do("%config ChatMagics.budget = '0'")
     fails_alike("budget of 0 credits")
     shell.do("%config ChatMagics.budget = None")
@@ -343,24 +334,18 @@ def test_every_kind_of_change_is_said() -> None:
         made.add(Turn(prompt=prompt, reply=Reply("r"), owner=cell, carried=carried))
     set_aside(made, ["cell-1"])
     made.reset()
-    back = [transcript.undone(made.undo()) for _ in range(6)]
-    again = [transcript.redone(made.redo()) for _ in range(6)]
-    assert back == [
-        "Took back the reset (1 turn).",
-        "Took back the setting aside (1 turn).",
-        "Took back the new reply to “A”.",
-        "Took back the question “b”.",
-        "Took back the question “a”.",
-        "Nothing to take back.",
+    changes = [
+        "the reset (1 turn).",
+        "the setting aside (1 turn).",
+        "the new reply to “A”.",
+        "the question “b”.",
+        "the question “a”.",
     ]
-    assert again == [
-        "Nothing to do again.",
-        "Redid the question “a”.",
-        "Redid the question “b”.",
-        "Redid the new reply to “A”.",
-        "Redid the setting aside (1 turn).",
-        "Redid the reset (1 turn).",
-    ]
+    assert [transcript.undone(made.undo()) for _ in changes] == [f"Took back {c}" for c in changes]
+    assert transcript.undone(made.undo()) == "Nothing to take back."
+    assert transcript.redone(made.redo()) == "Nothing to do again."
+    redone = [transcript.redone(made.redo()) for _ in changes]
+    assert redone == [f"Redid {change}" for change in reversed(changes)]
 
 
 def test_a_change_of_instructions_is_said() -> None:
@@ -369,10 +354,7 @@ def test_a_change_of_instructions_is_said() -> None:
     made.add(Instructions.of_text("Be terse.", owner="i"))
     assert transcript.undone(made.undo()) == "Took back the instructions."
     assert transcript.redone(made.redo()) == "Redid the instructions."
-    set_aside(made, ["i"])
-    assert transcript.undone(made.undo()) == "Took back the setting aside (instructions)."
     made.add(Turn(prompt="a", reply=Reply("r"), owner="a"))
-    set_aside(made, [])
     set_aside(made, ["a", "i"])
     back = transcript.undone(made.undo())
     assert back == "Took back the setting aside (1 turn and instructions)."

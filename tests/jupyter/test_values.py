@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 import textwrap
 from collections.abc import Callable
@@ -193,28 +192,6 @@ def test_nothing_is_written_to_the_object() -> None:
     describe(numbers, {})
     assert vars(guarded) == {}
     assert list(numbers) == [1, 2]
-
-
-def test_a_prompt_has_the_description(shell: Shell, emulator: Emulator) -> None:
-    """What was put in is sent and digested; nothing in it is evaluated."""
-    shell.do("class Trap:\n    def _repr_llm_(self):\n        return '{{ 1 / 0 }}'\nxs = [1, 2]")
-    ran = shell.machine("%%chat\necho:{{ Trap() }} {{ xs }} {x}")
-    assert asked(emulator) == [["echo:{{ 1 / 0 }} [1, 2] {x}"]]
-    sizes = [(value["size"], value["sha256"]) for value in ran.records[0]["values"]]
-    texts = ("{{ 1 / 0 }}", "[1, 2]")
-    assert sizes == [(len(text), hashlib.sha256(text.encode()).hexdigest()) for text in texts]
-
-
-def test_inputs_and_outputs_are_names_of_the_namespace(shell: Shell, emulator: Emulator) -> None:
-    """``In[n]`` puts in a cell's source, whole, ``Out[n]`` what it gave."""
-    first = shell.shell.execution_count
-    shell.do("sum(\n    [1, 2])")
-    shell.do("[3] * 2")
-    shell.machine(f"%%chat\necho:{{{{ In[{first}] }}}} {{{{ Out[{first}] }}}}")
-    shell.machine(f"%chat --no-history echo:{{{{ Out[{first + 1}] }}}}")
-    assert asked(emulator) == [["echo:sum(\n    [1, 2]) 3"], ["echo:[3, 3]"]]
-    ran = shell.fails("%chat {{ Out[99] }}")
-    assert "{{ Out[99] }} has no value: KeyError: 99. Nothing was sent." in ran.traceback[0]
 
 
 def test_the_live_line_says_what_went_in(shell: Shell) -> None:

@@ -288,37 +288,6 @@ def test_a_pipe_gets_the_text_alone(
     assert page.messages == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({}, None),
-        ({"finish_reason": None}, None),
-        ({"state": "interrupted"}, "Interrupted: this reply is not complete."),
-        ({"state": "cut off"}, "Cut off: this reply is not complete."),
-        ({"finish_reason": "length"}, output.AT_LIMIT),
-        ({"text": "", "refusal": "I will not."}, "The model refused: I will not."),
-        ({"text": ""}, "The reply is empty."),
-    ],
-)
-def test_how_a_reply_ended(
-    page: Page, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], words: str | None
-) -> None:
-    """What was not a normal end is said in words, in the page and in the terminal."""
-    del page
-    reply = replace(REPLY, **changed)
-    found = output.bundle(reply)["text/html"]
-    assert ("chatmagic-state" in found) == (words is not None)
-    view = views.Printed()
-    view.began([])
-    view.ended(answer(reply))
-    said = capsys.readouterr().out
-    if words is None:
-        assert said.count("(") == 1
-    else:
-        assert words in found
-        assert f"({words})" in said
-
-
 def test_no_page_looks_for_formulas_in_what_stands_around_a_reply(
     page: Page, loop: DrawingLoop
 ) -> None:

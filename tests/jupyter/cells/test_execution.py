@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -185,21 +184,6 @@ def test_a_page_without_labextensions_has_the_panel_by_anywidget(
     assert (panel.NEEDS_ANYWIDGET in ran.printed) == told
     assert ("needs a live page" in ran.printed) == (sample["audience"] == "text")
     assert ("chatmagic-saved" in repr(ran)) == (sample["audience"] != "text")
-
-
-def test_a_cell_of_colab_is_restored(shell: Shell, tmp_path: Path) -> None:
-    """Its notebooks have no identities that nbformat knows; the record names the cell's hash."""
-    colab = next(sample for sample in REQUESTS if "colab" in sample["metadata"])
-    (output,) = ask(shell, colab).outputs
-    shown = {"output_type": "display_data", "data": output["data"], "metadata": output["metadata"]}
-    cell = {"cell_type": "code", "source": ASKS, "execution_count": 1, "outputs": [shown]}
-    notebook = {"cells": [{**cell, "metadata": {"id": "XU0o_w7y2BQa"}}], "metadata": {}}
-    path = tmp_path / "downloaded.ipynb"
-    path.write_text(json.dumps({**notebook, "nbformat": 4, "nbformat_minor": 0}), "utf-8")
-    shell.do("%chat_reset")
-    assert "1 turn" in shell.do(f"%chat_load {path}", request=colab).printed
-    ask(shell, colab)
-    assert len(current_session().conversation) == 1
 
 
 def test_the_table_of_hosts_is_the_manuals() -> None:

@@ -104,32 +104,6 @@ def test_a_model_for_one_question(
     assert turn.record.parameters == {"model": "small"}
 
 
-@pytest.mark.parametrize(
-    ("trait", "flag"),
-    [
-        ("no_history", "--history"),
-        ("no_stream", "--stream"),
-        ("raw", "--no-raw"),
-        ("no_credits", "--credits"),
-    ],
-)
-def test_a_configured_switch_is_taken_back(
-    shell: Shell, emulator: Emulator, trait: str, flag: str
-) -> None:
-    """A switch holds for every ask, and not for the one that takes it back."""
-    shell.do(f"%config ChatMagics.{trait} = True\nx = 'value'")
-    shown = [shell.machine(f"%%chat {each}\necho:{{{{ x }}}}").html for each in ("", flag)]
-    assert ["credits" in html for html in shown] == [trait != "no_credits", True]
-    (first, second) = bodies(emulator)
-    assert (first["stream"], second["stream"]) == (trait != "no_stream", True)
-    assert len(current_session().conversation) == (1 if trait == "no_history" else 2)
-    typed = "echo:{{ x }}" if trait == "raw" else "echo:value"
-    assert [first["messages"][-1]["content"], second["messages"][-1]["content"]] == [
-        typed,
-        "echo:value",
-    ]
-
-
 def test_the_reply_goes_into_a_variable(shell: Shell) -> None:
     """``-o`` and an assignment give the reply, which is shown as well."""
     first = shell.machine("%%chat -o one\necho:first")
@@ -248,17 +222,6 @@ def test_streaming_is_configured(shell: Shell) -> None:
     assert "\rb\n" in shell.page("%chat echo:b", "two").printed
     shell.do("%config ChatMagics.stream = 'updates'")
     assert shell.machine("%chat echo:c").messages[-1]["kind"] == "update"
-
-
-def test_a_loop_belongs_together(shell: Shell, emulator: Emulator) -> None:
-    """The asks of one execution go on from each other; a new execution replaces them all."""
-    code = "for word in ('a', 'b'):\n    r = %chat echo:again?\n"
-    shell.page(code, "loop")
-    shell.page("%chat echo:after", "next")
-    shell.page(code, "loop")
-    assert [len(messages) for messages in asked(emulator)] == [1, 3, 5, 1, 3]
-    prompts = [turn.prompt for turn in current_session().conversation]
-    assert prompts == ["echo:again?", "echo:again?", "echo:after"]
 
 
 @pytest.mark.parametrize("person", [True, False])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from logged import Emulator
-from shells import Shell, asked, bodies
+from shells import Shell, asked
 
 from chatmagic.conversation.record import sealed
 from chatmagic.session.current import current_session
@@ -30,44 +29,6 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
     shell.page("%chat echo:b", "two")
     assert asked(emulator)[-1] == ["echo:b"]
     assert shell.machine("%chat_redo").texts == ["Nothing to do again."]
-
-
-NOTEBOOKS: dict[str, list[str]] = {
-    "plain": ["%%chat\necho:a", "%chat echo:b?", "%%chat --last 1\necho:c"],
-    "undo": ["%%chat\necho:a", "%%chat\necho:b", "%chat_undo", "%%chat\necho:c", "%chat_redo"],
-    "reset": ["%%chat\necho:a", "%chat_reset", "%%chat\necho:b", "%%chat\necho:c"],
-    "loop": ["%%chat\necho:a", "for i in range(3):\n    %chat echo:loop?\n", "%%chat\necho:z"],
-    "redo": ["%chat_undo", "%chat echo:a", "%chat_reset", "%chat_undo", "%chat echo:b"],
-    "all": [
-        "%chat_reset",
-        "%%chat\necho:a",
-        "for i in range(2):\n    r = %chat echo:loop?\n",
-        "%chat_undo",
-        "%chat --no-history echo:aside",
-        "%chat_redo",
-        "%chat_redo",
-        "%%chat -o reply\necho:b",
-        "%chat_reset",
-        "%chat echo:{{ reply }}",
-        "%chat_undo",
-        "%chat_undo",
-        "%chat echo:end",
-    ],
-}
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_run_all_twice(shell: Shell, emulator: Emulator, name: str) -> None:
-    """Run All after Run All sends the same bodies in the same order and leaves the same."""
-    runs, lefts = [], []
-    for _ in range(3):
-        before = len(emulator.requests)
-        for number, code in enumerate(NOTEBOOKS[name]):
-            shell.page(code, f"cell-{number}")
-        runs.append(bodies(emulator)[before:])
-        lefts.append([turn.prompt for turn in current_session().conversation])
-    assert runs[0] == runs[1] == runs[2]
-    assert lefts[0] == lefts[1] == lefts[2]
 
 
 def test_history(shell: Shell) -> None:
@@ -123,10 +84,5 @@ def test_the_turns_of_a_page(shell: Shell) -> None:
     """Two numbers list these turns; what is no such page is looked for as a word."""
     for prompt in "abc":
         shell.machine(f"%chat echo:{prompt}")
-    (text,) = shell.do("%chat_history 1-2").texts
-    assert [line for line in text.splitlines() if line[0].isdigit()][:2] == [
-        "1. echo:a",
-        "2. echo:b",
-    ]
-    assert text.endswith("Turns 1 to 2 are listed.")
+    assert shell.do("%chat_history 1-2").texts[0].endswith("Turns 1 to 2 are listed.")
     assert shell.do("%chat_history 2-4").texts == ["0 of 3 turns hold “2-4”."]

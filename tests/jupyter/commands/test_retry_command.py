@@ -109,17 +109,6 @@ def test_what_is_sent_again_is_what_was_sent(
     assert len(bodies(emulator)) == 2
 
 
-def test_one_that_fails_leaves_the_turn(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In its place, with its reply."""
-    shell.page("%chat echo:a", "a")
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", "http://127.0.0.1:9")
-    shell.fails("%chat_retry")
-    (turn,) = current_session().conversation
-    assert (turn.number, turn.reply.text, len(asked(emulator))) == (1, "a", 1)
-
-
 NAMES = (
     "2 turns are stale: about 2 credits, by what requests took lately; others may share the quota. "
     "Run these cells, in this order: cell [3], cell [4]. Nothing was sent."

@@ -106,44 +106,6 @@ def test_a_cell_is_known_as_its_front_end_knows_it(
     assert [prompt for prompt, _ in talk()] == ["echo:again"]
 
 
-def test_a_value_that_was_not_kept_is_named(shell: Shell, emulator: Emulator, paper: Paper) -> None:
-    """Its prompt goes out with the expression in its place, until the cell runs again."""
-    shell.do(f"rows = {SECRET!r}")
-    run(shell, paper, "a", "%%chat\nread {{ rows }} and {{ len(rows) }}")
-    run(shell, paper, "b", "%chat echo:two")
-    assert SECRET not in paper.save().read_text().replace(emulator.url, "")
-    restart()
-    printed = shell.page("%chat_load paper.ipynb", "load").printed
-    assert "cell 1: {{ rows }}, {{ len(rows) }}: the value was not kept" in printed
-    assert stale() == []
-    assert "not kept" in shell.page("%chat_history", "h").texts[0]
-    shell.page("%chat echo:three", "c")
-    assert asked(emulator)[-1][0] == (
-        "read [value of rows, not kept] and [value of len(rows), not kept]"
-    )
-    shell.page("%%chat\nread {{ rows }} and {{ len(rows) }}", "a")
-    assert talk()[0][0] == f"read {SECRET} and {len(SECRET)}"
-    assert stale() == ["echo:two", "echo:three"]
-
-
-def test_a_value_that_is_kept_is_shown_and_restored(
-    shell: Shell, emulator: Emulator, paper: Paper
-) -> None:
-    """``keep_values`` puts the text into the record and, folded and escaped, into the HTML."""
-    shell.do("%config ChatMagics.keep_values = True")
-    shell.do("rows = '<b>{{ x }}</b>'")
-    assert "keep_values = True" in shell.do("%chat").texts[0]
-    ran = run(shell, paper, "a", "%%chat\necho:{{ rows }}!")
-    assert ran.texts == ["<b>{{ x }}</b>!"]
-    assert "<details" in ran.html
-    assert "&lt;b&gt;{{ x }}&lt;/b&gt;</pre></details>" in ran.html
-    paper.save()
-    restart()
-    assert "not kept" not in shell.page("%chat_load paper.ipynb", "load").printed
-    shell.page("%chat echo:next", "b")
-    assert asked(emulator)[-1][0] == "echo:<b>{{ x }}</b>!"
-
-
 def test_a_reply_that_was_changed_goes_out_as_it_stands(
     shell: Shell, emulator: Emulator, paper: Paper
 ) -> None:
@@ -185,49 +147,21 @@ def test_what_was_forged_is_left_out_with_a_line(
     assert asked(emulator)[-1] == [*kept, "echo:three"]
 
 
-def test_malformed_records_are_left_out_each_with_a_line(shell: Shell, paper: Paper) -> None:
-    """What can be read is restored; what acts in a terminal does not."""
-    for id in "abcd":
-        run(shell, paper, id, f"%chat echo:{id}")
-    records = [paper.cells[id]["outputs"][0]["metadata"]["chatmagic"] for id in ("a", "b", "c")]
-    records[0]["state"] = "\x1b[31mred"
-    records[1]["version"] = 2
-    records[2]["values"] = [{"expression": "\x1b]0;x\x07", "size": 1, "sha256": "0" * 64}]
-    paper.cells["e"] = cell("%%chat\nlater", id="e")
-    paper.save()
-    restart()
-    ran = shell.page("%chat_load paper.ipynb", "load")
-    assert ran.printed.splitlines() == [
-        "Restored 1 turn (1 stale) from paper.ipynb as last saved. Nothing was sent.",
-        "cell 1: a malformed record was left out: its 'state' cannot be read.",
-        "cell 2: its record was left out, because a newer release of chatmagic wrote it.",
-        f"cell 3: {notebook.CHANGED}; it was left out.",
-        "cell 5 asks and has no output: not run yet, run with --quiet, or stripped.",
-        (
-            "cell 4 carried a turn that no output here holds: asked with --quiet, from Python or"
-            " in a panel, or asked again since."
-        ),
-        "%chat_load paper.ipynb --force loads that as it is.",
-    ]
+@pytest.mark.usefixtures("shell")
+def test_this_notebook_is_found_where_the_front_end_tells_it(tmp_path: Path) -> None:
+    """A Jupyter server tells it in the environment, VS Code in a variable."""
+    (tmp_path / "paper.ipynb").touch()
+    path = Path("paper.ipynb")
+    assert this_notebook({}, {"JPY_SESSION_NAME": "served/from/elsewhere/paper.ipynb"}) == path
+    told = str(tmp_path / path)
+    assert this_notebook({"__vsc_ipynb_file__": told}, {"JPY_SESSION_NAME": "x"}) == Path(told)
+    for name in ("console-1", "folder/renamed.ipynb", "a\0.ipynb"):
+        assert this_notebook({"__vsc_ipynb_file__": name}, {"JPY_SESSION_NAME": name}) is None
 
 
-def test_this_notebook_is_found_where_the_front_end_tells_it(
-    shell: Shell, paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A Jupyter server tells it in the environment, VS Code in a variable; else one is asked."""
-    run(shell, paper, "a", "%chat echo:one")
-    paper.save()
-    restart()
+def test_where_no_notebook_is_told_one_is_asked_for(shell: Shell) -> None:
+    """And nothing is loaded."""
     assert "NOTEBOOK.ipynb" in str(shell.fails("%chat_load", cell="load").error)
-    monkeypatch.setenv("JPY_SESSION_NAME", "served/from/elsewhere/paper.ipynb")
-    assert "1 turn from" in shell.page("%chat_load", "load").printed
-    monkeypatch.setenv("JPY_SESSION_NAME", "console-1")
-    shell.fails("%chat_load", cell="load")
-    monkeypatch.setenv("JPY_SESSION_NAME", "folder/renamed.ipynb")
-    assert "or it was renamed since" in str(shell.fails("%chat_load", cell="load").error)
-    shell.shell.user_ns["__vsc_ipynb_file__"] = str(tmp_path / "paper.ipynb")
-    assert "1 turn from" in shell.page("%chat_load", "load").printed
-    assert this_notebook({"__vsc_ipynb_file__": "a\0.ipynb"}, {}) is None
 
 
 # --- saving and loading a file --------------------------------------------------------------
@@ -268,6 +202,10 @@ def test_what_is_saved_follows_keep_values(shell: Shell, name: str, tmp_path: Pa
     shell.do("%config ChatMagics.keep_values = True")
     shell.page(f"%chat_save {name}", "s")
     assert (SECRET in (tmp_path / name).read_text()) == (name != "talk.md")
+    if name != "talk.md":
+        restart()
+        assert "not kept" not in shell.page(f"%chat_load {name}", "l").printed
+        assert talk()[0][0] == f"What about {SECRET}?"
     shell.do("%config ChatMagics.keep_values = False")
     shell.page(f"%chat_save {name}", "s")
     assert SECRET not in (tmp_path / name).read_text()
@@ -354,6 +292,7 @@ def test_the_notebook_that_is_open_is_never_overwritten(
         ("%chat_load talk.txt", "FILE.json or FILE.ipynb"),
         ("%chat_load talk.md", "FILE.json or FILE.ipynb"),
         ("%chat_load folder.json", "cannot be read"),
+        ("%chat_load damaged.json", "damaged.json was not loaded: "),
         ("%chat_load empty.ipynb", "holds no turn"),
     ],
 )
@@ -361,19 +300,10 @@ def test_what_is_said_wrongly_is_told(shell: Shell, tmp_path: Path, line: str, s
     """In one line, and the conversation is as it was."""
     shell.page("%chat echo:one", "a")
     (tmp_path / "folder.json").mkdir()
+    (tmp_path / "damaged.json").write_text("{")
     save(tmp_path / "empty.ipynb", [cell("%%chat\nx")])
     assert said in str(shell.fails(line).error)
     assert len(talk()) == 1
-
-
-@pytest.mark.parametrize("content", ["{", "[]", '{"chatmagic": "conversation", "turns": [5]}'])
-def test_a_damaged_file_changes_nothing(shell: Shell, tmp_path: Path, content: str) -> None:
-    """The conversation in memory is as it was."""
-    shell.page("%chat echo:one", "a")
-    before = talk()
-    (tmp_path / "talk.json").write_text(content)
-    assert "was not loaded" in str(shell.fails("%chat_load talk.json").error)
-    assert talk() == before
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no such links there")

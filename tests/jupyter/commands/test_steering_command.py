@@ -15,7 +15,6 @@ from logged import Emulator
 from pages import Paper
 from shells import KEY, Shell, asked, bodies
 
-from chatmagic.archive import notebook, restore
 from chatmagic.audit import audit
 from chatmagic.jupyter.commands.command import UNCHANGED
 from chatmagic.session.current import current_session
@@ -111,15 +110,11 @@ def test_what_a_page_is_shown_is_safe(shell: Shell) -> None:
     assert "\x1b" not in shell.do("%chat_instructions").printed
 
 
-def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
-    """They are changes as any other; a reset leaves what holds, and says so."""
+def test_a_reset_leaves_what_holds(shell: Shell, emulator: Emulator) -> None:
+    """And says so."""
     shell.page(TERSE, "i")
-    assert shell.do("%chat_undo").texts == ["Took back the instructions."]
-    assert shell.do("%chat_redo").texts == ["Redid the instructions."]
     shell.page("%chat echo:a", "a")
-    reset = shell.do("%chat_reset").texts[0]
-    assert reset.startswith("A new conversation begins. 1 turn set aside;")
-    assert reset.endswith(" The instructions hold on.")
+    assert shell.do("%chat_reset").texts[0].endswith(" The instructions hold on.")
     shell.page("%chat echo:b", "b")
     assert asked(emulator)[-1] == ["Be terse.\n\necho:b"]
 
@@ -187,36 +182,6 @@ def test_a_comment_for_a_tool_is_refused(shell: Shell) -> None:
         assert error.endswith(
             "Nothing was sent. Use a cell tag instead (raises-exception, nbval-skip)."
         )
-
-
-def test_the_notebook_tells_of_them(shell: Shell, tmp_path: Path) -> None:
-    """Its outputs alone restore them, with what each turn carried; the audit agrees."""
-    paper = Paper(tmp_path / "paper.ipynb")
-    cells = [
-        ("i", TERSE),
-        ("a", "%%chat\necho:a"),
-        ("j", "%%chat_instructions"),
-        ("b", "%%chat\nb"),
-    ]
-    for id, source in cells:
-        paper.ran(id, source, shell.page(source, id).outputs)
-    records = [one["metadata"]["chatmagic"] for one in _outputs(paper)]
-    assert [record["kind"] for record in records] == [
-        "instructions",
-        "turn",
-        "instructions",
-        "turn",
-    ]
-    assert records[1]["prompt"] == "echo:a"
-    assert set(records[1]["instructions"]) == {"expression", "size", "sha256", "kind"}
-    assert "instructions" not in records[3]
-    restored = restore.restore(notebook.read_notebook(paper.save()))
-    live = current_session().conversation
-    assert restored.conversation.instructions == live.instructions
-    assert restored.conversation.stale_turns() == ()
-    assert [owner for owner, _ in restored.conversation.slots] == [owner for owner, _ in live.slots]
-    (found,) = audit.audit_all([paper.path])
-    assert (found.problems, found.in_order) == ([], True)
 
 
 def test_the_audit_finds_other_instructions(shell: Shell, tmp_path: Path) -> None:
