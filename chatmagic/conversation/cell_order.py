@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from chatmagic.conversation.record import owner_of
 from chatmagic.text import one_line
 
-_T = TypeVar("_T")
 _NAME: Final = 60  # characters of a notebook's name
 
 
@@ -164,19 +163,6 @@ class Pages:
             named |= {name: "of another notebook" for name in owners if name not in self.ever}
         notebooks = {name: named[name] for name in owners if name in named}
         return notebooks if len(set(notebooks.values())) > 1 else {}
-
-    def by_id(self, known: Mapping[str, _T]) -> dict[str, dict[str, _T]]:
-        """Return values by the identities of cells, of each notebook.
-
-        Args:
-            known: what is known, by the cells' hashes.
-        """
-        return {
-            report.notebook: {
-                cell.id: known[name] for name, cell in report.cells.items() if name in known
-            }
-            for report in self.reports
-        }
 
 
 def report_from(content: Any, first: str | None = None) -> PageReport | None:

@@ -17,6 +17,7 @@ from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import transcript
 from chatmagic.jupyter.kernel import Kernel
+from chatmagic.jupyter.page.messages import Standing
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
@@ -51,7 +52,7 @@ class Status:
             return here
         return state.credits.seen_at + max(here - state.received_at, timedelta())
 
-    def standing(self) -> dict[str, Any]:
+    def standing(self) -> Standing:
         """Return the state in one word, and the rows that hold for a question of the panel."""
         order = self.kernel.order(None)
         window = self.kernel.session.conversation.window(order=order)

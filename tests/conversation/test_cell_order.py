@@ -85,12 +85,6 @@ def test_a_second_tab_of_a_notebook_does_not_take_cells_away() -> None:
     assert (layout.order, layout.gone) == ((A, B, C), frozenset())
 
 
-def test_marks_go_to_cells_by_their_own_identities() -> None:
-    """Each once, and only those that some page has."""
-    pages = told(word("p", "ab"), word("q", "ca"))
-    assert pages.by_id({A: 1, C: 2, D: 3}) == {"n": {"a": 1, "c": 2}}
-
-
 def test_a_record_in_a_cells_outputs_names_its_owner() -> None:
     """A layout says which cell names which."""
     pages = Pages().with_report(PageReport("p", "n", {A: PageCell("a"), B: PageCell("b", owner=D)}))

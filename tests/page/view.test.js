@@ -7,6 +7,7 @@ import { Model, isListed, pass, samples, timers } from "./browser.js";
 import { ChatView } from "../../chatmagic/jupyter/labextensions/chatmagic/page/panel.js";
 
 const MESSAGES = samples("to the panel");
+const REFUSED = MESSAGES.find(({ nonce, words }) => nonce && words);
 const of = (kind) => structuredClone(MESSAGES.find((message) => message.kind === kind));
 
 let model;
@@ -126,9 +127,9 @@ test("a prompt that is refused is given back with the reason", () => {
   view.submit();
   const [{ nonce }] = sent();
   view.composer.text = "";
-  receive({ ...of("refused"), nonce: "another" });
+  receive({ ...REFUSED, nonce: "another" });
   assert.equal(view.composer.text, "");
-  receive({ ...of("refused"), nonce });
+  receive({ ...REFUSED, nonce });
   assert.equal(view.composer.text, "Why?");
   assert.match(status(), /Nothing was sent/);
 });

@@ -29,7 +29,7 @@ LIMITS = {
 
 
 class Kernel:
-    """What the hub reads of its kernel."""
+    """What panels read of their kernel."""
 
     def __init__(self) -> None:
         """Say little."""
@@ -40,7 +40,7 @@ class Kernel:
         """Stand still."""
         return NOON
 
-    def standing(self) -> dict[str, Any]:
+    def standing(self) -> messages.Standing:
         """Say where."""
         return {"state": "live", "rows": [["Service", "here"]]}
 

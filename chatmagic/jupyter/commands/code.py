@@ -17,7 +17,7 @@ from chatmagic.jupyter import views
 from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.jupyter.page.messages import CodeCell, Coded
+from chatmagic.jupyter.page.messages import CodeCell, FromPage
 from chatmagic.models import CodeBlock
 from chatmagic.render import markdown, markdown_parser, markdown_writer
 from chatmagic.text import counted, fenced, to_terminal, visible
@@ -69,7 +69,7 @@ def _code(kernel: Kernel, given: Arguments) -> None:
         return
     put = views.show_until_known(*_note(f"{counted(len(cells), 'cell')} for this page."))
 
-    def heard(answer: Coded) -> str:
+    def heard(answer: FromPage) -> str:
         words = _outcome(answer)
         put(*_note(words, blocks if answer["outcome"] == "refused" else ()))
         return words
@@ -101,7 +101,7 @@ def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
     return cells
 
 
-def _outcome(answer: Coded) -> str:
+def _outcome(answer: FromPage) -> str:
     """Return the outcome for the cells, in words."""
     fixed = {"same": SAME, "queued": QUEUED, "refused": REFUSED}.get(answer["outcome"])
     if fixed is not None:

@@ -20,7 +20,7 @@ from chatmagic.jupyter.cells.execution import Execution, running
 from chatmagic.jupyter.commands.ask import cell_facts, send, settle
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.jupyter.page.messages import Started
+from chatmagic.jupyter.page.messages import FromPage
 from chatmagic.models import Reply
 from chatmagic.render import gauge
 from chatmagic.session.events import Ask
@@ -175,7 +175,7 @@ def _retry_stale(kernel: Kernel) -> None:
     said = f"{counted(len(cells), 'cell')} for this page to run again."
     put = views.show_until_known(*views.sentence(said))
 
-    def heard(answer: Started) -> str:
+    def heard(answer: FromPage) -> str:
         words = f"{_outcome(answer, names)}{elsewhere}"
         put(*views.sentence(words))
         return words
@@ -215,7 +215,7 @@ def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str
     return f" {counted(len(turns), 'turn')} {where}" if turns else ""
 
 
-def _outcome(answer: Started, names: str) -> str:
+def _outcome(answer: FromPage, names: str) -> str:
     """Return the outcome for the cells, in words."""
     if answer["outcome"] == "queued":
         return QUEUED

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextvars
 import hashlib
 import secrets
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,6 @@ from chatmagic._version import __version__
 from chatmagic.archive import output
 from chatmagic.conversation.cell_order import PageReport, Pages, report_from
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation, reply_name
-from chatmagic.conversation.staleness import Causes
 from chatmagic.jupyter import stale_cells
 from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
@@ -41,18 +39,17 @@ from chatmagic.jupyter.page.messages import (
     TARGET,
     URGENT,
     CodeCell,
-    Coded,
     ForPage,
+    FromPage,
     KernelState,
     Known,
+    Marks,
     Paint,
     Settled,
-    StaleBelow,
-    Started,
     ToBridge,
 )
 from chatmagic.jupyter.settings import KernelSettings
-from chatmagic.session.events import Began, Ended, Event, Fragment
+from chatmagic.session.events import Began, Ended, Event, Fragment, Thought
 from chatmagic.session.session import Session
 from chatmagic.text import one_line
 
@@ -73,7 +70,8 @@ class ShownReply:
         drawn: what came of it; ``None`` before its first words, and behind its last.
         whole_due: when all of it is told again, in seconds.
         is_told: whether all of it was told while it came, as a page may have been loaded meanwhile.
-        ended: how its ask ended; ``None`` while it comes.
+        settled: its last state, or why there is none; ``None`` while it comes.
+        owner: hash of the cell that asked, where it has ended.
         ended_at: when, in seconds.
         is_seen: whether a page that was told the last state shows it.
     """
@@ -83,22 +81,22 @@ class ShownReply:
     drawn: Drawn | None = None
     whole_due: float = 0.0
     is_told: bool = False
-    ended: Ended | None = None
+    settled: Settled | None = None
+    owner: str | None = None
     ended_at: float = 0.0
     is_seen: bool = False
 
 
 class Painting:
-    """The pages of one bridge that paint; all of it runs in the drawing loop's thread.
+    """What the pages of one bridge paint; all of it runs in the drawing loop's thread.
 
     Args:
         send: sends all pages a message.
     """
 
     def __init__(self, send: Callable[[Known | Paint | Settled], object]) -> None:
-        """Wait for the first of them."""
+        """Show nothing yet."""
         self._send = send
-        self._has_painter = False
         self._shown: dict[str, ShownReply] = {}
         self.digests: deque[str] = deque(maxlen=_MOST_KNOWN)
 
@@ -115,24 +113,17 @@ class Painting:
             self._shown = {name: other for name, other in others if other.cell != cell}
         self._keep(live, ShownReply(cell, replaces))
 
-    def greet(self, *, paints: bool) -> None:
-        """Tell a page that has come all that is shown: it may lack what was sent before.
+    def greet(self) -> None:
+        """Tell a page that has come all that is shown: it may lack what was sent before."""
+        for shown in self._shown.values():
+            if shown.drawn is not None:
+                self._tell_all(shown, shown.drawn)
 
-        Args:
-            paints: whether it has said that it paints; one that has said so was told then.
-        """
-        if paints or not self._has_painter:
-            for shown in self._shown.values():
-                if shown.drawn is not None:
-                    self._tell_all(shown, shown.drawn)
-        self._has_painter = self._has_painter or paints
-
-    def tell(self, drawn: Drawn, *, has_script: bool) -> None:
+    def tell(self, drawn: Drawn) -> None:
         """Send what is new of a reply under way, and now and then all of it.
 
         Args:
             drawn: the drawing.
-            has_script: whether a page may have the script that paints, though none has said so.
         """
         live = drawn.ask.live
         shown = self._shown.get(live) or self._keep(live, ShownReply())
@@ -141,19 +132,28 @@ class Painting:
         shown.drawn = None if drawn.last else drawn
         if time.monotonic() >= shown.whole_due:
             self._tell_all(shown, drawn)
-        elif has_script or self._has_painter:
+        else:
             self._send(drawn.message)
 
     def end(self, ended: Ended) -> None:
         """Keep how an ask has ended, for a page that lacks its last state, and tell it."""
-        live = ended.ask.live
+        live, outcome = ended.ask.live, ended.outcome
         shown = self._shown.pop(live, None) or ShownReply()
         self._keep(live, shown)  # the newest of those that have ended
-        shown.drawn, shown.ended, shown.ended_at = None, ended, time.monotonic()
-        if ended.outcome is not None:
-            data, _ = output.of_turn(ended.outcome.reply, ended.outcome.record)
+        data, metadata = {"text/html": f"<p>{escape(ended.words)}</p>"}, dict[str, Any]()
+        if outcome is not None:
+            data, metadata = output.of_turn(outcome.reply, outcome.record)
             self.digests.append(hashlib.sha256(data["text/html"].encode()).hexdigest())
             self._send({"kind": "known", "digests": [self.digests[-1]]})
+        shown.drawn, shown.owner, shown.ended_at = None, ended.ask.owner, time.monotonic()
+        shown.settled = {
+            "kind": "settled",
+            "live": live,
+            "cell": shown.cell,
+            "replaces": shown.replaces,
+            "data": data,
+            "metadata": metadata,
+        }
         if shown.is_told:
             self.settle(live)
 
@@ -164,22 +164,8 @@ class Painting:
             live: the name of its ask in pages, or whatever a page says.
         """
         shown = self._shown.get(str(live))
-        if shown is None or shown.ended is None:
-            return
-        ended = shown.ended
-        data, metadata = {"text/html": f"<p>{escape(ended.words)}</p>"}, dict[str, Any]()
-        if ended.outcome is not None:
-            data, metadata = output.of_turn(ended.outcome.reply, ended.outcome.record)
-        self._send(
-            {
-                "kind": "settled",
-                "live": str(live),
-                "cell": shown.cell,
-                "replaces": shown.replaces,
-                "data": data,
-                "metadata": metadata,
-            }
-        )
+        if shown is not None and shown.settled is not None:
+            self._send(shown.settled)
 
     def look(self, report: PageReport) -> None:
         """Send a page that has just been loaded the last states that no page may have shown.
@@ -189,15 +175,14 @@ class Painting:
         """
         now = time.monotonic()
         for live, shown in [*self._shown.items()]:
-            if shown.ended is None or not shown.cell:
+            if shown.settled is None or not shown.cell:
                 continue
-            owner = shown.ended.ask.owner
-            cell = report.cells.get(str(owner))
+            cell = report.cells.get(str(shown.owner))
             if report.opened:
                 is_new = shown.is_told or now - shown.ended_at < _SECONDS_TO_LOAD
                 if is_new and not shown.is_seen:
                     self.settle(live)
-            elif cell is not None and cell.owner == owner:
+            elif cell is not None and cell.owner == shown.owner:
                 shown.is_seen = True
 
     def _keep(self, live: str, shown: ShownReply) -> ShownReply:
@@ -273,20 +258,15 @@ class Bridge:
         """Protocol and version of the page that has answered last; ``None`` before one has."""
         self._session = session
         self._settings = settings
-        self._lock = threading.Lock()
         self._drawing = drawing
         self._context = contextvars.copy_context()
-        self._opened = False
         self._under_way: dict[str, Began] = {}
         self._started = set[str]()
         self._executions: dict[str, str | None] = {}
         self._asked = set[str | None]()
-        self._marked: dict[str, dict[str, str]] = {}
-        self._below: dict[str, dict[str, StaleBelow]] = {}
+        self._marked: dict[str, Marks] = {}
         self._last_key = 0
-        self._awaited: dict[int, Callable[[Any], str]] = {}
-        # No page may be able to report before a reply ended.
-        self._is_first = True
+        self._awaited: dict[int, Callable[[FromPage], str]] = {}
         self._painting = Painting(self._send)
         self._state = self._state_now()
         self._comm = comm.create_comm(
@@ -323,7 +303,7 @@ class Bridge:
         owner: str | None,
         digest: str,
         cells: list[CodeCell],
-        heard: Callable[[Coded], str],
+        heard: Callable[[FromPage], str],
     ) -> None:
         """Let the page put cells below one of its cells.
 
@@ -339,7 +319,7 @@ class Bridge:
             self._send({"kind": "code", **asked, "digest": digest, "cells": cells})
 
     def run_cells(
-        self, owner: str | None, cells: Sequence[str], heard: Callable[[Started], str]
+        self, owner: str | None, cells: Sequence[str], heard: Callable[[FromPage], str]
     ) -> None:
         """Let the page of a cell run others of its cells, in order.
 
@@ -354,7 +334,7 @@ class Bridge:
             self._send({"kind": "run", **asked, "cells": ids})
 
     def _asked_of(
-        self, report: PageReport, owner: str | None, heard: Callable[[Any], str]
+        self, report: PageReport, owner: str | None, heard: Callable[[FromPage], str]
     ) -> ForPage:
         """Return of which page something is asked, by a key that it answers with."""
         key = self._last_key = self._last_key + 1
@@ -379,7 +359,7 @@ class Bridge:
         elif kind == "paints":
             self._drawing.painted()
             # It may take long until there is more.
-            self._drawing.put(partial(self._painting.greet, paints=True))
+            self._drawing.put(self._painting.greet)
         elif kind == "stop":
             self._stop(str(content.get("live")))
         elif kind in ANSWERS:
@@ -388,13 +368,9 @@ class Bridge:
                 self._say(heard(content))
                 self._publish_later()
         elif (report := report_from(content, self._first_notebook())) is not None:
-            with self._lock:
-                self.pages = self.pages.with_report(report)
-                self._opened = self._opened or report.opened
-            if report.opened:
-                self._drawing.put(partial(self._painting.greet, paints=False))
+            self.pages = self.pages.with_report(report)
             self._drawing.put(partial(self._painting.look, report))
-            self._publish_later()
+            self._drawing.put(partial(self._publish, opened=report.opened))
 
     def _stop(self, live: str) -> None:
         """End a reply that comes in the background of its cell."""
@@ -418,15 +394,15 @@ class Bridge:
             case Fragment(ask) if ask.entry != "panel" and ask.live not in self._started:
                 self._started.add(ask.live)
                 self._say(STARTED)
-            case Drawn():
-                self._painting.tell(event, has_script=bool(self.pages.reports) or self._is_first)
                 return
-            case Fragment():
+            case Drawn():
+                self._painting.tell(event)
+                return
+            case Fragment() | Thought():
                 return
             case Ended(ask):
                 self._under_way.pop(ask.live, None)
                 self._started.discard(ask.live)
-                self._is_first = False
                 self._painting.end(event)
                 if ask.entry != "panel":
                     self._say(event.words)
@@ -447,53 +423,53 @@ class Bridge:
     def _publish_later(self, *_: object) -> None:
         self._drawing.put(self._publish)
 
-    def _publish(self) -> None:
-        """Send what has changed, in the drawing loop's thread."""
-        with self._lock:
-            opened, self._opened = self._opened, False
+    def _publish(self, *, opened: bool = False) -> None:
+        """Send what has changed, or all to a page that has opened; in the drawing loop's thread."""
         state = self._state_now()
         if opened or state != self._state:
             self._state = state
             self._send(state)
-        if not self.pages.reports:
-            return
         if opened:
             self._send({"kind": "tell"})
             self._send({"kind": "known", "digests": [*self._painting.digests]})
+        if self.pages.reports:
+            marked = self._marks()
+            for notebook, marks in marked.items():
+                if opened or marks != self._marked.get(notebook):
+                    self._send(marks)
+            self._marked = marked
+
+    def _marks(self) -> dict[str, Marks]:
+        """Return what the cells of each notebook say now."""
         conversation = copy(self._session.conversation)  # An ask may change it meanwhile.
         layout = self._session.environment.layout(None)
-        marks = conversation.marks(layout)
         causes = conversation.causes(layout)
         by_cell = causes.by_cell()
-        self._publish_below(causes, opened=opened)
         live = {turn.owner for turn in conversation}
         known = self._asked.union(dict(conversation.slots), conversation.cells)
         words = dict.fromkeys(self.pages.unheard(known, live), OLDER)
         words |= dict.fromkeys(self.pages.copies() - live, COPIED)
-        for cell, mark in marks.items():
+        for cell, mark in conversation.marks(layout).items():
             if mark == "replaced":
                 words[cell] = _in_force(cell, conversation)
-                continue
-            words[cell] = MARKS[mark].format(by_cell[cell].words if mark == "stale" else "")
-        marked = self.pages.by_id(words)
-        for notebook, words_by_id in marked.items():
-            if opened or words_by_id != self._marked.get(notebook):
-                self._send({"kind": "marks", "notebook": notebook, "marks": words_by_id})
-        self._marked = marked
-
-    def _publish_below(self, causes: Causes, *, opened: bool) -> None:
-        """Send the cells to ask again below those that made them stale."""
+            else:
+                words[cell] = MARKS[mark].format(by_cell[cell].words if mark == "stale" else "")
+        marks: dict[str, Marks] = {}
         for report in self.pages.reports:
-            below: dict[str, StaleBelow] = {
-                report.cells[cell].id: {
-                    "words": f"{stale_cells.quote(self._session, cells, causes, ' below')}.",
-                    "cells": [report.cells[each].id for each in cells],
-                }
-                for cell, cells in stale_cells.below(causes, tuple(report.cells)).items()
+            ids = {owner: cell.id for owner, cell in report.cells.items()}
+            marks[report.notebook] = {
+                "kind": "marks",
+                "notebook": report.notebook,
+                "marks": {ids[cell]: mark for cell, mark in words.items() if cell in ids},
+                "below": {
+                    ids[cell]: {
+                        "words": f"{stale_cells.quote(self._session, cells, causes, ' below')}.",
+                        "cells": [ids[each] for each in cells],
+                    }
+                    for cell, cells in stale_cells.below(causes, tuple(ids)).items()
+                },
             }
-            if below != self._below.get(report.notebook, {}) or (below and opened):
-                self._below[report.notebook] = below
-                self._send({"kind": "below", "notebook": report.notebook, "below": below})
+        return marks
 
     def _send(self, message: ToBridge) -> None:
         """Send all pages a message, as the cell that opened the bridge."""

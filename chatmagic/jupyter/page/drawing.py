@@ -103,13 +103,11 @@ class ReplyUnderWay:
 
     Args:
         ask: the ask.
-        is_painted: whether a page paints it.
     """
 
-    def __init__(self, ask: Ask, *, is_painted: bool) -> None:
+    def __init__(self, ask: Ask) -> None:
         """Draw nothing yet."""
         self.ask = ask
-        self.is_painted = is_painted
         self.due: float | None = None
         """When the next drawing is due; ``None`` as long as there is nothing new."""
         self._reply: LiveReply | None = None
@@ -140,12 +138,13 @@ class ReplyUnderWay:
         if not self._has_words and self.due is None:
             self.due = self._thought_due
 
-    def draw(self, now: float, *, last: bool = False) -> Drawn | None:
+    def draw(self, now: float, *, last: bool = False, is_painted: bool = False) -> Drawn | None:
         """Return what is new as a drawing; ``None`` where there is nothing to draw.
 
         Args:
             now: the time, in seconds.
             last: whether nothing more comes, which is told all the same.
+            is_painted: whether a page paints replies.
         """
         self.due = None
         if self._has_words and (self._new or last):
@@ -158,7 +157,7 @@ class ReplyUnderWay:
         else:
             return None
         self._serial += 1
-        is_painted = self.is_painted and self._serial > 0
+        is_painted = is_painted and self._serial > 0
         whole = not (last or is_painted) and now >= self._whole_due  # the last state follows
         drawn = Drawn(self.ask, reply, self._serial, keep, blocks, whole, last, is_painted)
         self._not_before = now + SECONDS_BETWEEN
@@ -261,7 +260,7 @@ class DrawingLoop:
 
     def painted(self) -> None:
         """Take note that a page paints replies, so that they need few whole updates."""
-        self.put(self._painted)
+        self._is_painted = True
 
     def close(self) -> None:
         """End the thread, when it has done what was put before."""
@@ -295,7 +294,7 @@ class DrawingLoop:
     def _hear(self, event: Event) -> None:
         match event:
             case Began(ask):
-                self._replies[ask.live] = ReplyUnderWay(ask, is_painted=self._is_painted)
+                self._replies[ask.live] = ReplyUnderWay(ask)
             case Thought(ask, text) if (reply := self._replies.get(ask.live)) is not None:
                 reply.think(text, time.monotonic())
                 self._draw_due()
@@ -314,11 +313,6 @@ class DrawingLoop:
                 # A page that went away ends neither the reply nor what others are shown.
                 listener(event)
 
-    def _painted(self) -> None:
-        self._is_painted = True
-        for reply in self._replies.values():
-            reply.is_painted = True
-
     def _draw_due(self) -> None:
         now = time.monotonic()
         for live, reply in self._replies.items():
@@ -334,7 +328,7 @@ class DrawingLoop:
             return
         with swallowed():
             # Of a reply that cannot be drawn all are told its events.
-            drawn = reply.draw(time.monotonic(), last=last)
+            drawn = reply.draw(time.monotonic(), last=last, is_painted=self._is_painted)
             if drawn is not None:
                 with self._telling:
                     self._tell(drawn)

@@ -1,8 +1,9 @@
 """The messages between the kernel and a page: those of the bridge, and those of the panel's views.
 
-``page/messages.js`` of the labextension has the same types for the page's code, and
+``page/messages.js`` of the labextension has their types for the page's code, and
 ``tests/samples/messages.json`` an example of each message, which the tests of both sides read. All
-are JSON objects with a ``kind``. Of a page's message only the kind is certain.
+are JSON objects with a ``kind``. What the kernel says has its types here, too; what a page says may
+be anything, and its types are in ``page/messages.js`` alone.
 
 The bridge's go over one comm that the kernel opens, of the target :data:`TARGET`. What a page says
 over it waits behind the cells that run; a message that may not wait opens a comm of its own, of the
@@ -17,9 +18,10 @@ every other is for all.
 
 # No annotations from __future__: NotRequired is not seen in strings.
 
-from typing import Any, Final, Literal, NotRequired, TypedDict, get_args, get_type_hints
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
-PROTOCOL: Final = 2
+PROTOCOL: Final = 3
 """Number of this form of the messages; a page and a kernel of two forms say so, and do no more."""
 TARGET: Final = "chatmagic.bridge"
 URGENT: Final = "chatmagic.urgent"
@@ -53,14 +55,6 @@ class Known(TypedDict):
     digests: list[str]
 
 
-class Marks(TypedDict):
-    """The words that the cells of a notebook wear, by the cell's id."""
-
-    kind: Literal["marks"]
-    notebook: str
-    marks: dict[str, str]
-
-
 class StaleBelow(TypedDict):
     """What a cell says of the stale ones below it, and their ids, in order."""
 
@@ -68,11 +62,15 @@ class StaleBelow(TypedDict):
     cells: list[str]
 
 
-class Below(TypedDict):
-    """The stale cells below those that made them stale, by the latter's ids."""
+class Marks(TypedDict):
+    """The words that the cells of a notebook wear, and of those that made others stale, these.
 
-    kind: Literal["below"]
+    Both are by the cell's id.
+    """
+
+    kind: Literal["marks"]
     notebook: str
+    marks: dict[str, str]
     below: dict[str, StaleBelow]
 
 
@@ -162,71 +160,7 @@ class Settled(TypedDict):
     metadata: dict[str, Any]
 
 
-ToBridge = KernelState | Known | Marks | Below | Say | Tell | Code | Run | Paint | Settled
-
-# From the bridge of a page to the kernel.
-
-
-class Hello(TypedDict):
-    """The page's protocol and version; the first message of a page, and of another protocol all."""
-
-    kind: Literal["hello"]
-    protocol: int
-    version: str
-
-
-class Cells(TypedDict):
-    """Id, whether it is code, and owner of each cell, from top to bottom."""
-
-    kind: Literal["cells"]
-    page: str
-    notebook: str
-    name: str
-    opened: bool
-    cells: list[tuple[str, bool, str | None]]
-
-
-class Coded(TypedDict):
-    """What became of the cells to put, and how many were made, removed, left."""
-
-    kind: Literal["coded"]
-    key: int
-    outcome: Literal["made", "same", "queued", "refused"]
-    made: int
-    removed: int
-    left: int
-
-
-class Started(TypedDict):
-    """What became of the cells to run, and how many the page has started."""
-
-    kind: Literal["started"]
-    key: int
-    outcome: Literal["started", "queued", "refused"]
-    count: int
-
-
-class Paints(TypedDict):
-    """Urgent: the page paints replies, so that they need few whole updates."""
-
-    kind: Literal["paints"]
-
-
-class Stop(TypedDict):
-    """Urgent: end the reply that comes in the background of a cell."""
-
-    kind: Literal["stop"]
-    live: str
-
-
-class Lacks(TypedDict):
-    """The page has an output that shows this reply as under way, and nothing more comes of it."""
-
-    kind: Literal["lacks"]
-    live: str
-
-
-FromBridge = Hello | Cells | Coded | Started | Paints | Stop | Lacks
+ToBridge = KernelState | Known | Marks | Say | Tell | Code | Run | Paint | Settled
 
 # From the kernel to the views of the panel.
 
@@ -317,21 +251,6 @@ class Standing(TypedDict):
     rows: list[list[str]]
 
 
-class PanelState(TypedDict):
-    """State that may change with each turn, and is small.
-
-    Where there are several threads, it names them and the one whose turns are counted and listed.
-    """
-
-    credits: GaugeFigures
-    standing: Standing
-    undo: bool
-    redo: bool
-    count: int
-    threads: NotRequired[list[str]]
-    thread: NotRequired[str]
-
-
 # From the kernel to a page.
 
 
@@ -339,14 +258,24 @@ class _OfView(TypedDict):
     view: NotRequired[str]
 
 
-class Snapshot(PanelState, _OfView):
-    """Ids and versions of the newest entries in order, and how many turns stand before them."""
+class Snapshot(_OfView):
+    """Ids and versions of the newest entries in order, how many turns precede, and the state.
+
+    The entries are those of one thread, whose name is beside the names of all.
+    """
 
     kind: Literal["snapshot"]
     entries: list[tuple[int, str]]
     earlier: int
     new: list[Entry]
     pending: list[Pending]
+    credits: GaugeFigures
+    standing: Standing
+    undo: bool
+    redo: bool
+    count: int
+    threads: list[str]
+    thread: str
     ended: NotRequired[AskEnd | None]
     reloaded: NotRequired[bool]
 
@@ -372,14 +301,6 @@ class Offer(_OfView):
     live: str
 
 
-class Refused(_OfView):
-    """A prompt was not sent."""
-
-    kind: Literal["refused"]
-    nonce: str
-    words: str
-
-
 class Stopping(_OfView):
     """The kernel has heard ``stop``."""
 
@@ -387,10 +308,11 @@ class Stopping(_OfView):
 
 
 class Notice(_OfView):
-    """Words on what was done, for the status region."""
+    """Words on what was done, for the status region; why the prompt of a ``nonce`` was not sent."""
 
     kind: Literal["notice"]
     words: str
+    nonce: NotRequired[str]
 
 
 class NewCell(TypedDict):
@@ -422,102 +344,10 @@ class Pong(TypedDict):
     kind: Literal["pong"]
 
 
-Answer = Snapshot | Entries | Offer | Refused | Stopping | Notice | Insert | Saved
+Answer = Snapshot | Entries | Offer | Stopping | Notice | Insert | Saved
 """What the kernel sends to one view."""
 
 FromKernel = Answer | PendingMessage | Paint | Pong
 
-# From a view of the panel to the kernel.
-
-
-class Sync(_OfView):
-    """A view opens, or wants so many turns listed."""
-
-    kind: Literal["sync"]
-    count: NotRequired[int]
-    first: NotRequired[bool]
-
-
-class Want(_OfView):
-    """A view lacks these entries."""
-
-    kind: Literal["want"]
-    ids: list[int]
-
-
-class PanelAsk(_OfView):
-    """A prompt; without text, the one of the turn that it replaces, letter for letter."""
-
-    kind: Literal["ask"]
-    nonce: str
-    text: str | None
-    replaces: int | None
-
-
-class Go(_OfView):
-    """Send what was offered; or stop an ask, or drop what was offered."""
-
-    kind: Literal["go", "stop"]
-    live: str
-
-
-class PanelStep(_OfView):
-    """Undo, redo, or begin a new conversation."""
-
-    kind: Literal["step"]
-    step: Literal["undo", "redo", "clear"]
-
-
-class Thread(_OfView):
-    """Show the turns of this thread in all panels, and ask in it."""
-
-    kind: Literal["thread"]
-    thread: str
-
-
-class Pick(_OfView):
-    """Put another reply in the place of a turn's, by its number among the turn's ``replies``."""
-
-    kind: Literal["pick"]
-    turn: int
-    reply: int
-
-
-class Put(_OfView):
-    """Make cells of turns (``None``: all of the panel's); ``cells`` are the page's, in order."""
-
-    kind: Literal["put"]
-    turns: list[int] | None
-    cells: list[str]
-
-
-class Placed(_OfView):
-    """A turn stands in the notebook, as this cell."""
-
-    kind: Literal["placed"]
-    turn: int
-    cell: str
-
-
-class Ping(_OfView):
-    """Answer with ``pong``; or with what is to be ``saved``."""
-
-    kind: Literal["ping", "save"]
-
-
-FromPage = Sync | Want | PanelAsk | Go | PanelStep | Thread | Pick | Put | Placed | Ping
-
-_KINDS: Final = frozenset(
-    kind for form in get_args(FromPage) for kind in get_args(get_type_hints(form)["kind"])
-)
-
-
-def read(content: object) -> FromPage | None:
-    """Return a page's message by its kind, or ``None`` where it is none of these.
-
-    Args:
-        content: whatever the page sent; the values in it are not looked at.
-    """
-    kind = content.get("kind") if isinstance(content, dict) else None
-    known = isinstance(kind, str) and kind in _KINDS
-    return content if known else None  # type: ignore[return-value] # by its kind
+FromPage: TypeAlias = Mapping[str, Any]
+"""A message of a page: ``page/messages.js`` has the types. Here none of its values is certain."""

@@ -42,16 +42,8 @@ from chatmagic.session.session import Session
 from chatmagic.text import without_lone_surrogates
 
 Send = Callable[[messages.Answer], object]
-Work = Callable[[], object]
-Do = Callable[[Conversation], Change | None]
-Say = Callable[[Change | None], str]
 
 MOST_ASIDES: Final = 50
-STEPS: Final[Mapping[str, tuple[Do, Say]]] = {
-    "undo": (Conversation.undo, undone),
-    "redo": (Conversation.redo, redone),
-}
-"""What goes over the changes of all threads, and the words on it."""
 WITHDRAWN: Final = "Withdrawn before it was sent."
 CLEARED: Final = "A new conversation begins; Undo brings the old one back."
 CLEARED_THREAD: Final = "The turns of the thread {} are set aside; Undo brings them back."
@@ -114,12 +106,12 @@ class PendingAsk:
 
 
 class KernelStatus(Protocol):
-    """Status of the kernel, as the hub reads it each time anew."""
+    """Status of the kernel, as panels read it each time anew."""
 
     def now(self) -> datetime:
         """Return the time by which the gauge counts."""
 
-    def standing(self) -> dict[str, Any]:
+    def standing(self) -> messages.Standing:
         """Return the state in one word, and the settings in force as rows of words."""
 
     def defaults(self) -> dict[str, Any]:
@@ -144,8 +136,27 @@ class Shown:
     greeted: bool = False
 
 
-class Hub:
-    """Follower of one session that tells its pages, and does what they ask for.
+# No package registry takes a name that begins so: a page without the labextension that looks for
+# the widget there, as an exported one does, finds nobody's code.
+_MODULE: Final = "_chatmagic"
+WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
+
+
+class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
+    """The chat panel in a page. Its history is no trait: views ask for what they lack."""
+
+    _model_name = Unicode("PanelModel").tag(sync=True)
+    _model_module = Unicode(_MODULE).tag(sync=True)
+    _model_module_version = Unicode("*").tag(sync=True)
+    _view_name = Unicode("PanelView").tag(sync=True)
+    _view_module = Unicode(_MODULE).tag(sync=True)
+    _view_module_version = Unicode("*").tag(sync=True)
+    protocol = Int(messages.PROTOCOL, help="The form of the messages.").tag(sync=True)
+    draft = Unicode("", help="What is typed and not sent.").tag(sync=True)
+
+
+class Panels:
+    """The panels of one kernel: they follow its session, and it does what their pages ask for.
 
     Args:
         session: the kernel's session.
@@ -154,7 +165,7 @@ class Hub:
     """
 
     def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
-        """Follow the session; pages may join."""
+        """Follow the session; show none yet."""
         self.session = session
         self.kernel = kernel
         self.drawing = drawing
@@ -167,12 +178,33 @@ class Hub:
         self.thread = ""
         """The thread that panels show, as chosen there; else the one that the last cell is in."""
         self._shown: tuple[Shown, ...] = ()
+        self._widgets: dict[str | None, tuple[DOMWidget, Shown]] = {}
         self._announced = dict(self.entries().window()[0])
         self._shown_state: tuple[Any, Any] | None = None
-        self._work: SimpleQueue[tuple[messages.FromPage, Send, Work] | None] = SimpleQueue()
+        self._work: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         run = contextvars.copy_context().run
         threading.Thread(target=run, args=[self._do], name="chatmagic-ask", daemon=True).start()
         drawing.join_in_order(self._hear)
+
+    def show(self, cell: str | None, *, form: type[DOMWidget] = ChatPanel) -> None:
+        """Show a panel.
+
+        Args:
+            cell: hash of the cell that shows it; run again, it shows one in place of its last.
+            form: the class of its widget.
+        """
+        before = self._remove(cell)
+        widget = form(draft="" if before is None else before.draft)
+        view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+        display({WIDGET_VIEW: view, **PANEL_ABSENT}, raw=True)
+        # An output of its own: in one bundle with the widget, a page without a kernel shows
+        # "model not found" instead. Where the widget lives, its style sheet hides this one.
+        handle = DisplayHandle()
+        handle.display(self._saved(), raw=True)
+        shown = Shown(widget.send, lambda: handle.update(self._saved(), raw=True))
+        widget.on_msg(lambda _widget, message, _buffers: self.receive(shown, message))
+        self._widgets[cell] = widget, shown
+        self.join(shown)
 
     def join(self, shown: Shown) -> None:
         """Tell a panel from now on."""
@@ -186,31 +218,39 @@ class Hub:
         """Publish what is in force, if it has changed; may be called in any thread."""
         self.drawing.put(self._look)
 
-    def receive(self, shown: Shown, content: object) -> None:
+    def receive(self, shown: Shown, message: object) -> None:
         """Take a page's message; may be called in any thread.
 
         Args:
-            shown: the panel or gauge to whose views the page belongs.
-            content: whatever the page sent.
+            shown: the panel to whose views the page belongs.
+            message: whatever the page sent.
         """
-        if message := messages.read(content):
+        if isinstance(message, dict):
             context = contextvars.copy_context()
             self.drawing.put(partial(self._receive, shown, message, context))
 
     def close(self) -> None:
-        """Follow and tell no more, and let the worker end."""
+        """Take them all away, and let the worker end."""
+        for cell in list(self._widgets):
+            self._remove(cell)
         self.drawing.leave(self._hear)
         self._work.put(None)
 
+    def _remove(self, cell: str | None) -> DOMWidget | None:
+        widget, shown = self._widgets.pop(cell, (None, None))
+        if widget is not None and shown is not None:
+            self.leave(shown)
+            widget.close()
+        return widget
+
+    def _saved(self) -> dict[str, str]:
+        html, text = saved(copy(self.session.conversation))
+        return {"text/html": html, "text/plain": text}
+
     def _do(self) -> None:
         """Do the work in turn, in the worker's thread."""
-        while (given := self._work.get()) is not None:
-            message, answer, work = given
-            try:
-                work()
-            except Exception as error:  # noqa: BLE001 - as in `_receive`
-                log_swallowed(error)
-                self.drawing.put(partial(self._fail, message, answer, error))
+        while (work := self._work.get()) is not None:
+            work()
 
     # All that follows runs in the drawing loop's thread.
 
@@ -230,15 +270,6 @@ class Hub:
         conversation = self.session.conversation
         return conversation if len(names) == 1 else conversation.of_thread(name)
 
-    def show_thread(self, name: str) -> None:
-        """Show another thread in every panel.
-
-        Args:
-            name: its name, or whatever a page says.
-        """
-        self.thread = name
-        self._announce()
-
     def snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> messages.Snapshot:
         """Return a snapshot.
 
@@ -246,8 +277,11 @@ class Hub:
             known: versions of the entries that need not be sent; ``None``: none is sent.
             count: how many turns it lists at least.
         """
-        entries = self.entries()
+        entries, conversation = self.entries(), self.conversation()
         listed, earlier = entries.window(count)
+        names, name = self.threads()
+        credit, standing = self.session.credit_state, self._standing()
+        self._shown_state = standing, credit.credits
         new: list[messages.Entry] = []
         if known is not None:
             with swallowed():  # views ask for what they lack
@@ -258,47 +292,35 @@ class Hub:
             "earlier": earlier,
             "new": new,
             "pending": [ask.values() for ask in self.pending.values() if self._is_here(ask)],
-            **self._state(),  # type: ignore[typeddict-item] # mypy asks here for what may lack
+            "credits": panel_content.credits(credit, self.session.took, now=self.kernel.now()),
+            "standing": standing,
+            "undo": conversation.undo_depth > 0,
+            "redo": conversation.redo_depth > 0,
+            "count": len(conversation),
+            "threads": names,
+            "thread": name,
         }
 
     def publish(self, ended: messages.AskEnd | None = None) -> None:
-        """Tell panels what has changed in the conversation, and save it beside them.
+        """Tell panels what there is, with the entries that are new; save it beside them.
 
         Args:
             ended: how an ask ended, where that is the reason.
         """
-        self._announce(ended)
-        for shown in self._shown:
-            with swallowed():
-                self.context.run(shown.save)
-
-    def _announce(self, ended: messages.AskEnd | None = None) -> None:
-        """Send every panel a snapshot, with the entries that are new since the one before."""
         if not len(self.session.conversation) and ended is None:
             self.asides = []
         now = self.snapshot(self._announced)
         self._announced = dict(now["entries"])
         now["ended"] = ended
         self._send_to_all(now)
+        for shown in self._shown:
+            with swallowed():
+                self.context.run(shown.save)
 
     def _look(self) -> None:
-        shown = self._shown_state
-        if shown is not None and shown != (self._standing(), self.session.credits):
-            self._announce()
-
-    def _state(self) -> messages.PanelState:
-        conversation, standing = self.conversation(), self._standing()
-        names, name = self.threads()
-        several: dict[str, Any] = {"threads": names, "thread": name} if len(names) > 1 else {}
-        self._shown_state = standing, self.session.credits
-        return {
-            "credits": self._credits(),
-            "standing": standing,
-            "undo": conversation.undo_depth > 0,
-            "redo": conversation.redo_depth > 0,
-            "count": len(conversation),
-            **several,  # type: ignore[typeddict-item] # both of them, or none
-        }
+        state = self._standing(), self.session.credits
+        if self._shown_state not in (None, state):
+            self.publish()
 
     def _is_here(self, pending: PendingAsk) -> bool:
         """Return whether an ask is the panel's, or of the thread that panels show."""
@@ -306,17 +328,10 @@ class Hub:
 
     def _standing(self) -> messages.Standing:
         try:
-            standing = self.kernel.standing()
-            return {"state": standing["state"], "rows": standing["rows"]}
+            return self.kernel.standing()
         except Exception as error:  # noqa: BLE001 - a panel that cannot say it is still a panel
             log_swallowed(error)
             return {"state": "unknown", "rows": [["State", failure(error)[0]]]}
-
-    def _credits(self) -> messages.GaugeFigures:
-        state = self.session.credit_state
-        return panel_content.credits(
-            state.credits, self.session.took, now=self.kernel.now(), requests=state.requests
-        )
 
     # How an ask goes.
 
@@ -331,11 +346,10 @@ class Hub:
             case Changed():
                 self.publish()
 
-    def show(self, pending: PendingAsk) -> None:
+    def show_ask(self, pending: PendingAsk) -> None:
         """Tell every panel the stage of an ask."""
-        message: messages.PendingMessage = {"kind": "pending", **pending.values()}
         if self._is_here(pending):
-            self._send_to_all(message)
+            self._send_to_all({"kind": "pending", **pending.values()})
 
     def drop(self, pending: PendingAsk, words: str) -> None:
         """Tell every panel that an ask is over before it was sent, and why.
@@ -353,7 +367,7 @@ class Hub:
         pending.thread = event.thread
         pending.stage, pending.halt = "began", event.halt
         pending.note = "; ".join(event.notes)
-        self.show(pending)
+        self.show_ask(pending)
 
     def _draw(self, event: Drawn) -> None:
         """Show the reply under way."""
@@ -364,7 +378,7 @@ class Hub:
         if not self._is_here(pending):
             return
         if is_first:
-            self.show(pending)
+            self.show_ask(pending)
         elif not event.is_painted:  # else the bridge's script paints it here, too
             self._send_to_all(event.message)
 
@@ -401,7 +415,7 @@ class Hub:
             "replies": [],
         }
         after = pending.after or (turns[-1].number if turns else 0)
-        self.asides = [*self.asides, panel_content.Aside(after, entry)][-MOST_ASIDES:]
+        self.asides = [*self.asides, (after, entry)][-MOST_ASIDES:]
 
     # Sending.
 
@@ -432,14 +446,26 @@ class Hub:
         def answer(message: messages.Answer) -> None:
             self.send(shown, {**message, "view": view})
 
+        self._try(partial(self._take, shown, message, answer), message, answer)
+
+    def _try(self, work: Callable[[], object], message: messages.FromPage, answer: Send) -> None:
+        """Do what a page asks for; say what failed by the kind of its error, which quotes nothing.
+
+        Args:
+            work: does it.
+            message: the page's.
+            answer: sends the page an answer.
+        """
         try:
-            self._take(shown, message, answer)
+            work()
         except Exception as error:  # noqa: BLE001 - whatever it is, a page waits for an answer
             log_swallowed(error)
-            self._fail(message, answer, error)
+            what = "Nothing was sent" if message.get("kind") == "ask" else "That was not done"
+            words = FAILED.format(what=what, error=type(error).__name__)
+            self.drawing.put(partial(answer, _notice(words, message.get("nonce"))))
 
     def _take(self, shown: Shown, message: messages.FromPage, answer: Send) -> None:
-        match message["kind"]:
+        match message.get("kind"):
             case "ping":
                 self.send(shown, {"kind": "pong"})
             case "sync":
@@ -452,8 +478,7 @@ class Hub:
                 entries = self.entries().draw(set(message["ids"]))
                 answer({"kind": "entries", "entries": entries})
             case "save":
-                html, text = saved(copy(self.session.conversation))
-                answer({"kind": "saved", "data": {"text/html": html, "text/plain": text}})
+                answer({"kind": "saved", "data": self._saved()})
             case "put":
                 turns = self.session.conversation.turns
                 cells = panel_content.cells_of(turns, message["turns"], message["cells"])
@@ -462,41 +487,33 @@ class Hub:
                 self._act(message, answer)
 
     def _act(self, message: messages.FromPage, answer: Send) -> None:
-        match message["kind"]:
+        match message.get("kind"):
             case "ask":
                 self._offer(message, answer)
             case "go":
-                self._go(message, answer)
+                self._go(self.pending.get(message["live"]))
             case "stop":
                 self._stop(self.pending.get(message["live"]), answer)
             case "step":
-                self._work.put((message, answer, partial(self._step, message["step"], answer)))
+                self._later(partial(self._step, message["step"], answer), message, answer)
             case "pick":
                 work = partial(self._pick, message["turn"], message["reply"])
-                self._work.put((message, answer, work))
+                self._later(work, message, answer)
             case "thread" if any(pending.mine for pending in self.pending.values()):
-                answer({"kind": "notice", "words": UNDER_WAY})
+                answer(_notice(UNDER_WAY))
             case "thread":
-                self.show_thread(message["thread"])
+                self.thread = message["thread"]
+                self.publish()
             case "placed":
                 turn, owner = self._turn(message["turn"]), owner_of(message["cell"])
                 if turn is not None and turn.entry == "panel":
-                    work = partial(self._hand_over, turn.number, owner)
-                    self._work.put((message, answer, work))
+                    self._later(partial(self._hand_over, turn.number, owner), message, answer)
 
-    def _fail(self, message: messages.FromPage, answer: Send, error: Exception) -> None:
-        """Show that something failed, by the kind of the error: its text may quote anything."""
-        unsent = message["kind"] in {"ask", "go"}
-        what = "Nothing was sent" if unsent else "That was not done"
-        words = FAILED.format(what=what, error=type(error).__name__)
-        if message["kind"] == "ask":
-            answer({"kind": "refused", "words": words, "nonce": message["nonce"]})
-        elif message["kind"] == "go" and (pending := self.pending.get(message["live"])):
-            self.drop(pending, words)
-        else:
-            answer({"kind": "notice", "words": words})
+    def _later(self, work: Callable[[], object], message: messages.FromPage, answer: Send) -> None:
+        """Do something in the worker's thread: it may have to wait for a reply to end."""
+        self._work.put(partial(self._try, work, message, answer))
 
-    def _offer(self, message: messages.PanelAsk, answer: Send) -> None:
+    def _offer(self, message: messages.FromPage, answer: Send) -> None:
         """Offer to ask; the page says `go`, unless the reader has taken it back meanwhile."""
         text, nonce = message["text"], message["nonce"]
         old = self._turn(message["replaces"])
@@ -514,13 +531,12 @@ class Hub:
         elif not text.strip():
             why = "The prompt is empty. Nothing was sent."
         if why:
-            answer({"kind": "refused", "words": why, "nonce": nonce})
+            answer(_notice(why, nonce))
             return
         # A turn of the panel is asked again in the same place, as a cell is run again where the
         # prompt is another one.
         names, shown = self.threads()
         thread = shown if len(names) > 1 else None
-        defaults = self.kernel.defaults()
         ask = Ask(
             without_lone_surrogates(text),
             owner=secrets.token_hex(8) if old is None else old.owner,
@@ -528,33 +544,28 @@ class Hub:
             entry="panel",
             asker="the panel",
             again=old.number if old is not None and old.as_typed == text else None,
-            **{**defaults, "thread": thread if old is None else old.thread},
+            **{**self.kernel.defaults(), "thread": thread if old is None else old.thread},
         )
         self.pending[ask.live] = pending = PendingAsk(ask)
         pending.place(self.session.conversation.turns)
-        self.show(pending)
+        self.show_ask(pending)
         answer({"kind": "offer", "live": ask.live, "nonce": nonce})
 
-    def _go(self, message: messages.Go, answer: Send) -> None:
-        pending = self.pending.get(message["live"])
-        if pending is None or pending.stage != "asked":
-            return
-        pending.stage, pending.halt = "sending", Halt()
-        self._work.put((message, answer, partial(self._ask, pending)))
+    def _go(self, pending: PendingAsk | None) -> None:
+        if pending is not None and pending.stage == "asked":
+            pending.stage, pending.halt = "sending", Halt()
+            self._work.put(partial(self._ask, pending))
 
     def _waits(self, pending: PendingAsk, holder: str) -> None:
         if self.pending.get(pending.ask.live) is pending:
             pending.stage = "waiting"
             pending.note = f"Waiting for the reply to {holder} to end."
-            self.show(pending)
+            self.show_ask(pending)
 
     def _stop(self, pending: PendingAsk | None, answer: Send) -> None:
-        if pending is None:
-            return
-        if pending.stage == "asked":
+        if pending is not None and pending.stage == "asked":
             self.drop(pending, WITHDRAWN)
-            return
-        if pending.halt is not None:
+        elif pending is not None and pending.halt is not None:
             pending.halt.stop()
             answer({"kind": "stopping"})
 
@@ -574,16 +585,17 @@ class Hub:
 
     def _step(self, step: str, answer: Send) -> None:
         names, shown = self.threads()
-        if step in STEPS:
-            do, say = STEPS[step]
-            words = say(self.session.change(do))
+        if step == "undo":
+            words = undone(self.session.change(Conversation.undo))
+        elif step == "redo":
+            words = redone(self.session.change(Conversation.redo))
         elif len(names) > 1:
             self.session.change(lambda conversation: conversation.delete(shown))
             words = CLEARED_THREAD.format(shown)
         else:
             self.session.change(Conversation.reset)
             words = CLEARED
-        self.drawing.put(partial(answer, {"kind": "notice", "words": words}))
+        self.drawing.put(partial(answer, _notice(words)))
 
     def _pick(self, number: int, reply: int) -> None:
         """Put another reply to a turn's question in its place, if both are still there."""
@@ -597,6 +609,12 @@ class Hub:
     def _hand_over(self, number: int, owner: str) -> None:
         """Let the cell that stands own the turn: run, it replaces it."""
         self.session.change(lambda conversation: conversation.hand_over(number, owner))
+
+
+def _notice(words: str, nonce: str | None = None) -> messages.Notice:
+    """Return words for the status region, or why the prompt of a nonce was not sent."""
+    notice: messages.Notice = {"kind": "notice", "words": words}
+    return notice if nonce is None else {**notice, "nonce": nonce}
 
 
 def _ended(
@@ -615,71 +633,3 @@ class _Waiting(View):
 
     def waiting(self, holder: str) -> None:
         self._say(holder)
-
-
-# No package registry takes a name that begins so: a page without the labextension that looks for
-# the widget there, as an exported one does, finds nobody's code.
-_MODULE: Final = "_chatmagic"
-WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
-
-
-class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
-    """The chat panel in a page. Its history is no trait: views ask for what they lack."""
-
-    _model_name = Unicode("PanelModel").tag(sync=True)
-    _model_module = Unicode(_MODULE).tag(sync=True)
-    _model_module_version = Unicode("*").tag(sync=True)
-    _view_name = Unicode("PanelView").tag(sync=True)
-    _view_module = Unicode(_MODULE).tag(sync=True)
-    _view_module_version = Unicode("*").tag(sync=True)
-    protocol = Int(messages.PROTOCOL, help="The form of the messages.").tag(sync=True)
-    draft = Unicode("", help="What is typed and not sent.").tag(sync=True)
-
-
-class Panels:
-    """The panels of one kernel."""
-
-    def __init__(self, session: Session, kernel: KernelStatus, drawing: DrawingLoop) -> None:
-        """Follow the session."""
-        self._session = session
-        self._hub = Hub(session, kernel, drawing)
-        self.look = self._hub.look
-        self._shown: dict[str | None, tuple[DOMWidget, Shown]] = {}
-
-    def show(self, cell: str | None, *, form: type[DOMWidget] = ChatPanel) -> None:
-        """Show a panel.
-
-        Args:
-            cell: hash of the cell that shows it; run again, it shows one in place of its last.
-            form: the class of its widget.
-        """
-        before = self._remove(cell)
-        widget = form(draft="" if before is None else before.draft)
-        view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
-        display({WIDGET_VIEW: view, **PANEL_ABSENT}, raw=True)
-        # An output of its own: in one bundle with the widget, a page without a kernel shows
-        # "model not found" instead. Where the widget lives, its style sheet hides this one.
-        handle = DisplayHandle()
-        handle.display(self._saved(), raw=True)
-        shown = Shown(widget.send, lambda: handle.update(self._saved(), raw=True))
-        widget.on_msg(lambda _widget, message, _buffers: self._hub.receive(shown, message))
-        self._shown[cell] = widget, shown
-        self._hub.join(shown)
-
-    def close(self) -> None:
-        """Take them all away."""
-        for cell in list(self._shown):
-            self._remove(cell)
-        self._hub.close()
-
-    def _remove(self, cell: str | None) -> DOMWidget | None:
-        if cell not in self._shown:
-            return None
-        widget, shown = self._shown.pop(cell)
-        self._hub.leave(shown)
-        widget.close()
-        return widget
-
-    def _saved(self) -> dict[str, str]:
-        html, text = saved(self._session.conversation)
-        return {"text/html": html, "text/plain": text}

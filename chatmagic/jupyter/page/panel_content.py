@@ -10,26 +10,23 @@ import hashlib
 import uuid
 from collections.abc import Collection, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
-from chatmagic import _json
+from chatmagic import _json, models
 from chatmagic.archive import output
+from chatmagic.client.stream import CreditState
 from chatmagic.conversation import chat_cell, options
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, owner_of
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter.page import messages
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.credits import RequestLimit
 from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.text import PROSE, one_line, visible
-
-if TYPE_CHECKING:
-    from chatmagic import models
 
 PAGE: Final = 30
 """How many turns a view shows at least, and how many more it asks for at once."""
@@ -42,17 +39,8 @@ MOST_DRAWN: Final = 128
 _reply_html: Final = lru_cache(maxsize=MOST_DRAWN)(reply_forms.to_html)
 
 
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """An ask that failed or was not kept, shown behind a turn.
-
-    Args:
-        after: number of that turn; 0 is the top.
-        entry: what is shown; its id is below 0.
-    """
-
-    after: int
-    entry: messages.Entry
+Aside: TypeAlias = tuple[int, messages.Entry]
+"""An ask that failed or was not kept, whose id is below 0, behind a turn; 0 is the top."""
 
 
 class LogEntries:
@@ -85,7 +73,7 @@ class LogEntries:
         for index in range(first, len(numbers)):
             listed.append((numbers[index], self._version(index)))
             listed += self._behind([numbers[index]])
-        gone = {aside.after for aside in self._asides} - {0, *numbers}
+        gone = {after for after, _ in self._asides} - {0, *numbers}
         return listed + self._behind(gone), first
 
     def draw(self, ids: Collection[int]) -> list[messages.Entry]:
@@ -95,12 +83,11 @@ class LogEntries:
             ids: as a window lists them, or whatever a page asks for.
         """
         wanted = [index for index, turn in enumerate(self._turns) if turn.number in ids]
-        asides = [aside.entry for aside in self._asides if aside.entry["id"] in ids]
+        asides = [entry for _, entry in self._asides if entry["id"] in ids]
         return [self._draw(index) for index in wanted[-PAGE:]] + asides
 
     def _behind(self, turns: Collection[int]) -> list[tuple[int, str]]:
-        entries = [aside.entry for aside in self._asides if aside.after in turns]
-        return [(entry["id"], entry["version"]) for entry in entries]
+        return [(entry["id"], "") for after, entry in self._asides if after in turns]
 
     def _version(self, index: int) -> str:
         turn = self._turns[index]
@@ -177,29 +164,24 @@ def prompt_html(text: str) -> str:
     return markdown.to_html(text, live=True, breaks=True)
 
 
-def credits(
-    figures: models.Credits | None,
-    took: int | None,
-    *,
-    now: datetime,
-    requests: RequestLimit | None = None,
-) -> messages.GaugeFigures:
+def credits(state: CreditState, took: int | None, *, now: datetime) -> messages.GaugeFigures:
     """Return the figures of the gauge.
 
     Args:
-        figures: the latest credits; ``None`` is unknown.
+        state: the latest credits, and how many requests are left.
         took: about how many credits the last turn took; ``None`` is not known.
         now: the time by which the page counts, aware.
-        requests: how many requests are left; ``None`` is unknown.
     """
+    figures, requests = state.credits, state.requests
+    known = figures or models.Credits(None, None, None, None, now)
     return {
         "words": crediting.left_words(figures),
         "level": crediting.level(figures),
-        "limit": None if figures is None else figures.limit,
-        "left": None if figures is None else figures.remaining,
+        "limit": known.limit,
+        "left": known.remaining,
         "took": took,
-        "resets": _json.iso(None if figures is None else figures.resets_at),
-        "seen": _json.iso(None if figures is None else figures.seen_at),
+        "resets": _json.iso(known.resets_at),
+        "seen": None if figures is None else _json.iso(figures.seen_at),
         "now": str(_json.iso(now)),
         "requests": "" if requests is None else crediting.request_words(requests),
         "until": None if requests is None else _json.iso(requests.ends_at),

@@ -1,4 +1,4 @@
-"""A hub with one view, and a service to ask."""
+"""Panels with one view, and a service to ask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shells import alone
 
 from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.drawing import DrawingLoop
-from chatmagic.jupyter.page.panel import Hub
+from chatmagic.jupyter.page.panel import Panels
 from chatmagic.session.session import Session
 
 
@@ -36,7 +36,7 @@ def session(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 @pytest.fixture
 def kernel() -> Kernel:
-    """Give what the hub reads of its kernel."""
+    """Give what panels read of their kernel."""
     return Kernel()
 
 
@@ -53,15 +53,15 @@ def loop(session: Session) -> Iterator[DrawingLoop]:
 @pytest.fixture
 def pages(
     session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Hub]:
-    """Give a hub that shows every fragment, with what its pages ask for."""
+) -> Iterator[Panels]:
+    """Give panels that show every fragment, with what their pages ask for."""
     monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
-    made = Hub(session, kernel, loop)
+    made = Panels(session, kernel, loop)
     yield made
     made.close()
 
 
 @pytest.fixture
-def page(pages: Hub) -> View:
+def page(pages: Panels) -> View:
     """Give a panel's view."""
     return View(pages)

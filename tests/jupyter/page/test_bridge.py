@@ -88,6 +88,22 @@ class Front:
         content = {"page": page, "notebook": "n", "name": name, "opened": opened, "cells": listed}
         self.comm.say({"kind": "cells", **content})
 
+    def is_marked(
+        self, marks: dict[str, str], below: dict[str, Any] | None = None, notebook: str = "n"
+    ) -> None:
+        """Wait until a notebook has been told marks; ``below`` may be left out of what counts."""
+        wanted = {"kind": "marks", "notebook": notebook, "marks": marks}
+
+        def told() -> bool:
+            return any(
+                {**message, **({} if below is None else {"below": below})} == message
+                and {name: message.get(name) for name in wanted} == wanted
+                for message in self.sent
+            )
+
+        with self.news:
+            assert self.news.wait_for(told, PATIENCE), self.sent
+
     def hears(self, content: dict[str, Any]) -> None:
         """Wait until it has been sent a message."""
         with self.news:
@@ -175,21 +191,19 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     for name in "abc":
         front.ask(name)
     front.say("abc", opened=True)
-    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
+    front.is_marked({})
     front.say("acb")
     below = stale("the turn of cell [3] stands below it now")
     above = stale("the turn of cell [4] goes along now")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": above, "c": below}})
+    front.is_marked({"b": above, "c": below})
     assert prompts() == ["a", "b", "c"]
     front.say("abc")
     front.ask("b")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"c": stale("cell [5] was run again")}})
     made = {"b": {"words": f"1 turn below is stale: about 1 credit, {BY_LATELY}", "cells": ["c"]}}
-    front.hears({"kind": "below", "notebook": "n", "below": made})
+    front.is_marked({"c": stale("cell [5] was run again")}, made)
     front.sent.clear()
     front.ask("c")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
-    front.hears({"kind": "below", "notebook": "n", "below": {}})
+    front.is_marked({}, {})
     assert len([message for message in front.sent if message["kind"] == "marks"]) == 1
 
 
@@ -275,10 +289,9 @@ def test_marks_notes_and_commands_tell_one_story(
     front.ask("e", "%chat --last 1 echo:e")
     front.ask("a")
     cause = "because cell [8] was run again"
-    front.hears({"kind": "marks", "notebook": "n", "marks": dict.fromkeys("bc", stale(cause[8:]))})
     costs = f"2 turns{{}} are stale, and 4 are asked again: about 4 credits, {BY_LATELY}"
     below = {"a": {"words": costs.format(" below"), "cells": ["b", "c", "d", "e"]}}
-    front.hears({"kind": "below", "notebook": "n", "below": below})
+    front.is_marked(dict.fromkeys("bc", stale(cause[8:])), below)
     above, under = history("u"), history("v")
     assert above[5] == f"   (stale, {cause}; emulator; took about 1)"
     assert under[5] == f"   (hidden: it does not go along; stale, {cause}; emulator; took about 1)"
@@ -301,9 +314,9 @@ def test_which_reply_is_in_force_is_told_to_the_page(front: Front) -> None:
     front.say("arp", opened=True)
     front.shell.page("%chat_continue", "r")
     words = module.MARKS["replaced"].format("Reply 2 of 2", "cell [3]")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"a": words}})
+    front.is_marked({"a": words})
     front.ask("a", "%chat -n 1 count to 9")
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"r": back}})
+    front.is_marked({"r": back})
 
 
 def test_the_status_region_hears_of_starts_and_ends_only(front: Front, service: Emulator) -> None:
@@ -331,14 +344,14 @@ def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None
         c=owner_of("c"),
         d=owner_of("d"),
     )
-    front.hears({"kind": "marks", "notebook": "n", "marks": dict.fromkeys("ab", module.OLDER)})
+    front.is_marked(dict.fromkeys("ab", module.OLDER))
     ask = Ask("x", owner=owner_of("a"))
     current_session().followers.tell(Began(ask, (), (), Halt()))
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": module.OLDER}})
+    front.is_marked({"b": module.OLDER})
     current_session().followers.tell(Ended(ask, None, ServiceError("Not complete.")))
     front.ask("a", "%chat --no-history echo:a")
     front.say("abcd", a=owner_of("a"), b=owner_of("b"), c=owner_of("c"), d=owner_of("d"))
-    front.hears({"kind": "marks", "notebook": "n", "marks": {"b": module.OLDER}})
+    front.is_marked({"b": module.OLDER})
 
 
 def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
@@ -403,7 +416,7 @@ def test_a_front_end_that_closes_the_comm_closes_it_for_itself(front: Front) -> 
     manager.comm_close(None, "", {"content": {"comm_id": front.comm.comm_id, "data": {}}})
     assert manager.get_comm(front.comm.comm_id) is front.comm
     front.say("a", opened=True)
-    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
+    front.is_marked({})
 
 
 def test_a_page_is_sent_what_there_is_to_paint(
@@ -426,8 +439,7 @@ def test_a_page_is_sent_what_there_is_to_paint(
         settle(loop)
         return front.paints()
 
-    # No page has said that it is there.
-    assert tell(Began(ask, (), (), Halt()), Fragment(ask, "one\n\n")) == []
+    assert len(tell(Began(ask, (), (), Halt()), Fragment(ask, "one\n\n"))) == 1
     # A report waits behind the cells that are to run; that the page paints is heard at once.
     # The second page is the first, loaded again.
     for before, part in enumerate(("two", "three"), 1):
@@ -458,7 +470,7 @@ def test_a_page_that_cannot_be_reached_ends_nothing(front: Front) -> None:
     assert front.comm.failed.wait(PATIENCE)
     front.comm.lost = False
     front.say("a", page="q", opened=True)
-    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
+    front.is_marked({})
 
 
 def test_unloading_closes_the_bridge(front: Front) -> None:
@@ -489,7 +501,7 @@ class Page:
         self.sent: list[Any] = []
         self.known: list[str] = []
         self.painting = Painting(self.take)
-        self.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+        self.reply = ReplyUnderWay(Ask("why?"))
 
     def take(self, message: Known | Paint | Settled) -> None:
         """Take a message; of the outputs that are the kernel's own, the digests."""
@@ -498,14 +510,14 @@ class Page:
         else:
             self.sent.append(message)
 
-    def told(self, text: str, *, has_script: bool = False) -> list[Any]:
-        """Return what is sent of a drawing."""
+    def told(self, text: str) -> list[Any]:
+        """Return what is sent of a drawing with the cell that shows it: all of it."""
         self.sent.clear()
         self.reply.add(text)
         drawn = self.reply.draw(0.0)
         assert isinstance(drawn, Drawn)
-        self.painting.tell(drawn, has_script=has_script)
-        return [*self.sent]
+        self.painting.tell(drawn)
+        return [message for message in self.sent if message.get("cell")]
 
 
 class Clock:
@@ -534,28 +546,19 @@ def page() -> Page:
     return Page()
 
 
-def test_a_page_may_have_the_script_and_be_unable_to_say_so(page: Page) -> None:
-    """Where what it says waits behind the cell that asks."""
-    assert page.told("One", has_script=True)[0]["keep"] == 0
-    page.told(" two", has_script=True)
-    page.sent.clear()
-    page.painting.greet(paints=False)
-    (paint,) = page.sent
-    assert (paint["keep"], paint["blocks"]) == (0, ["<p>One two</p>\n"])
-
-
 def test_a_page_that_lacks_the_last_state_is_sent_it(page: Page) -> None:
     """Of the newest replies that have ended, by the names of their asks, and of no other."""
     lives: list[object] = []
     for number in range(18):
         turn = Turn(prompt="p", reply=Reply(f"Words {number}."))
         answer = Outcome(turn.reply, turn.to_record("0" * 64))
-        page.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+        page.reply = ReplyUnderWay(Ask("why?"))
         page.told("Words")
         page.painting.settle(page.reply.ask.live)
         page.painting.end(Ended(page.reply.ask, answer, None))
         lives.append(page.reply.ask.live)
-    assert page.sent == []
+    assert {message["kind"] for message in page.sent} == {"paint"}
+    page.sent.clear()
     for live in [*lives[:3], "", None, {}]:
         page.painting.settle(live)
     (settled,) = page.sent
@@ -603,7 +606,7 @@ def test_the_last_state_is_sent_unasked_where_a_page_may_have_been_loaded(
     """Of a reply that came for some seconds; a short one is shown by the page that asked."""
     clock = Clock(monkeypatch)
     for seconds in (1.0, 4.0):
-        page.reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+        page.reply = ReplyUnderWay(Ask("why?"))
         page.painting.show(page.reply.ask.live, "cell-1", replaces=False)
         page.told("One")
         clock.now += seconds
@@ -680,5 +683,5 @@ def test_a_copy_of_a_notebook_has_cells_of_its_own(front: Front, service: Emulat
     assert prompts() == ["three", "two"]
     assert bodies(service)[-1] == ["echo:three"]
     words = stale("cell [4] was run again")
-    front.hears({"kind": "marks", "notebook": "copy", "marks": {"a": words}})
-    front.hears({"kind": "marks", "notebook": "n", "marks": {}})
+    front.is_marked({"a": words}, notebook="copy")
+    front.is_marked({})

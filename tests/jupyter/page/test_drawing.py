@@ -296,26 +296,26 @@ def streamed(
     fragments: list[str], a_second: int, *, painted: bool
 ) -> tuple[list[tuple[float, Drawn]], int]:
     """Return what is drawn of a reply that comes at a steady pace, and when, and its bytes."""
-    reply = ReplyUnderWay(Ask("why?"), is_painted=painted)
+    reply = ReplyUnderWay(Ask("why?"))
     drawings: list[tuple[float, Drawn]] = []
     now = 0.0
     for number, fragment in enumerate(fragments):
         now = number / a_second
         # What is due is drawn by its time, also between two fragments.
         while reply.due is not None and (due := max(reply.due, drawings[-1][0])) <= now:
-            draw(reply, drawings, due)
+            draw(reply, drawings, due, is_painted=painted)
         reply.add(fragment)
         if reply.due is not None and now >= reply.due:
-            draw(reply, drawings, now)
-    draw(reply, drawings, now, last=True)
+            draw(reply, drawings, now, is_painted=painted)
+    draw(reply, drawings, now, last=True, is_painted=painted)
     return drawings, sum(len(json.dumps(drawn.message)) for _, drawn in drawings)
 
 
 def draw(
-    reply: ReplyUnderWay, drawings: list[tuple[float, Drawn]], now: float, *, last: bool = False
+    reply: ReplyUnderWay, drawings: list[tuple[float, Drawn]], now: float, **how: bool
 ) -> None:
     """Draw what has come."""
-    drawn = reply.draw(now, last=last)
+    drawn = reply.draw(now, **how)
     assert drawn is not None
     drawings.append((now, drawn))
     _ = drawn.html  # as it is now
@@ -365,7 +365,7 @@ def test_other_pages_get_whole_updates_of_bounded_bytes() -> None:
 
 def test_a_page_knows_what_a_box_shows_by_its_classes() -> None:
     """By the name of the ask, which nobody can guess, and the number of the drawing."""
-    reply, other = (ReplyUnderWay(Ask("why?"), is_painted=True) for _ in range(2))
+    reply, other = (ReplyUnderWay(Ask("why?")) for _ in range(2))
     assert reply.ask.live != other.ask.live
     reply.add("a <div class='chatmagic-live'>")
     drawn = reply.draw(0.0)
@@ -380,7 +380,7 @@ def test_a_page_knows_what_a_box_shows_by_its_classes() -> None:
 
 def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
     """Not even its end; the first word is due at once, whatever came before it."""
-    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+    reply = ReplyUnderWay(Ask("why?"))
     reply.add(" \n")
     assert reply.due is None
     assert reply.draw(0.0, last=True) is None
@@ -390,7 +390,7 @@ def test_nothing_is_drawn_of_a_reply_without_a_word() -> None:
 
 def test_thoughts_are_counted_until_the_reply_begins() -> None:
     """Once a second, with the time since they began; the first word takes their place at once."""
-    reply = ReplyUnderWay(Ask("why?"), is_painted=True)
+    reply = ReplyUnderWay(Ask("why?"))
     reply.think("Let me ", 10.0)
     drawings = [reply.draw(10.0)]
     reply.think("see <b>", 10.2)

@@ -10,6 +10,7 @@ from loopback import document
 from panel_views import HOSTILE, NOON, Service, View, turn
 
 from chatmagic.archive.output import HIDDEN
+from chatmagic.client.stream import CreditState
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.request_facts import Value
@@ -99,9 +100,9 @@ def test_a_long_prompt_is_shown_as_typed() -> None:
 
 def test_low_and_empty_are_said_in_words() -> None:
     """The page gets the words and the level, not a colour."""
-    low = panel_content.credits(Credits(100, 10, 90, None, NOON), 2, now=NOON)
+    low = panel_content.credits(CreditState(Credits(100, 10, 90, None, NOON)), 2, now=NOON)
     assert (low["level"], low["words"], low["took"]) == ("low", "credits low: 10 of 100 left", 2)
-    empty = panel_content.credits(Credits(100, 0, 100, None, NOON), None, now=NOON)
+    empty = panel_content.credits(CreditState(Credits(100, 0, 100, None, NOON)), None, now=NOON)
     assert (empty["level"], empty["words"]) == ("empty", "no credits left of 100")
 
 
@@ -110,7 +111,7 @@ def test_asides_stand_behind_their_turns() -> None:
     conversation = Conversation()
     for number in range(65):
         conversation.add(turn(number, carried=conversation.window().carried))
-    asides = [panel_content.Aside(after, aside(-1 - after)) for after in (0, 2, 64, 99)]
+    asides = [(after, aside(-1 - after)) for after in (0, 2, 64, 99)]
     entries = panel_content.LogEntries(conversation, asides)
     newest = [id for id, _ in entries.window()[0]]
     assert newest == [*range(31, 65), -65, 65, -100]

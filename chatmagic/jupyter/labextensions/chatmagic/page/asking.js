@@ -203,9 +203,10 @@ export class Asking {
     this.forget();
   }
 
-  /** @param {import("./messages.js").Refused} refusal */
-  takeRefusal({ nonce, words }) {
-    if (this.sent?.nonce === nonce) this.giveBack(words, true);
+  /** @param {import("./messages.js").Notice} notice */
+  takeNotice({ nonce, words }) {
+    if (nonce === undefined) this.composer.announce(words);
+    else if (this.sent?.nonce === nonce) this.giveBack(words, true);
   }
 
   /** Announce the stage of an ask. @param {Pending} ask */

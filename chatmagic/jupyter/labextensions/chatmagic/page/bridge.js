@@ -249,7 +249,6 @@ export class Bridge {
       this.known.add(content.digests);
     } else if (content.kind === "marks" && content.notebook === notebookId(this.context)) {
       this.marks = new Map(Object.entries(content.marks));
-    } else if (content.kind === "below" && content.notebook === notebookId(this.context)) {
       this.below = new Map(Object.entries(content.below));
     } else if (content.kind === "say" && this.speaks()) {
       statusRegion().textContent = String(content.text);

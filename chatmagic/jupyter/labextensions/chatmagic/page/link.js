@@ -7,7 +7,7 @@ import { statusRegion } from "./dom.js";
 import { notebookId } from "./notebook.js";
 
 /** As chatmagic/jupyter/page/messages.py and the package have them; a test compares them. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 export const VERSION = "0.1.0";
 const TARGET = "chatmagic.bridge";
 const URGENT = "chatmagic.urgent";
@@ -36,9 +36,11 @@ class PlainComm {
     this.kernel = kernel;
     this.target = target;
     this.commId = id;
+    /** @type {Promise<void> | undefined} */
+    this.subshellStarted = undefined;
   }
 
-  /** @param {object} data */
+  /** @param {object} [data] */
   open(data) {
     this.say("comm_open", { target_name: this.target, data });
   }

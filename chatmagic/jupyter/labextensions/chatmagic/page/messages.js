@@ -1,5 +1,5 @@
-// Types of the messages between the kernel and a page, as chatmagic/jupyter/page/messages.py
-// has them; tests of both sides read the same examples.
+// Types of the messages between the kernel and a page; chatmagic/jupyter/page/messages.py has those of
+// the kernel, too. Tests of both sides read the same examples.
 
 /**
  * @typedef {{words: string, level: "unknown"|"ok"|"low"|"empty", limit: ?number,
@@ -17,22 +17,22 @@
  * @typedef {{live: string, words: string, fine: boolean, prompt: ?string}} Ended how an ask
  *   ended, and the prompt of the panel that was not answered
  * @typedef {{state: string, rows: [string, string][]}} Standing
- * @typedef {{credits: Credits, standing: Standing, undo: boolean, redo: boolean, count: number,
- *   threads?: string[], thread?: string}} State threads: where there are several
  * @typedef {{kind: "snapshot", view?: string, entries: [number, string][], earlier: number,
- *   new: Entry[], pending: Pending[], ended?: ?Ended, reloaded?: boolean} & State} Snapshot
- *   ids and versions of the newest entries, and how many turns stand before them
+ *   new: Entry[], pending: Pending[], credits: Credits, standing: Standing, undo: boolean,
+ *   redo: boolean, count: number, threads: string[], thread: string, ended?: ?Ended,
+ *   reloaded?: boolean}} Snapshot ids and versions of the newest entries, and how many turns
+ *   stand before them
  * @typedef {{kind: "entries", view: string, entries: Entry[]}} Entries
  * @typedef {{kind: "pending"} & Pending} PendingMessage
  * @typedef {{kind: "offer", view: string, live: string, nonce: string}} Offer
- * @typedef {{kind: "refused", view: string, nonce: string, words: string}} Refused
  * @typedef {{kind: "stopping", view: string}} Stopping
- * @typedef {{kind: "notice", view: string, words: string}} Notice
+ * @typedef {{kind: "notice", view: string, words: string, nonce?: string}} Notice why the prompt
+ *   of a nonce was not sent; without one, what was done
  * @typedef {{turn: number, cell: object, after?: string, before?: string}} NewCell
  * @typedef {{kind: "insert", view: string, cells: NewCell[]}} Insert
  * @typedef {{kind: "saved", view: string, data: Record<string, string>}} Saved
  * @typedef {{kind: "pong"}} Pong
- * @typedef {Snapshot|Entries|PendingMessage|Paint|Offer|Refused|Stopping|Notice|Insert|Saved|
+ * @typedef {Snapshot|Entries|PendingMessage|Paint|Offer|Stopping|Notice|Insert|Saved|
  *   Pong} FromKernel
  */
 
@@ -57,10 +57,9 @@
  *   ended while its reply comes; keep_output: whether to tag cells for nbstripout
  * @typedef {{kind: "known", digests: string[]}} Known SHA-256 of the HTML of outputs that are the
  *   kernel's own
- * @typedef {{kind: "marks", notebook: string, marks: Record<string, string>}} Marks words by the cell's id
  * @typedef {{words: string, cells: string[]}} StaleBelow the stale cells below, by their ids
- * @typedef {{kind: "below", notebook: string, below: Record<string, StaleBelow>}} Below by the id of the cell that
- *   made them stale
+ * @typedef {{kind: "marks", notebook: string, marks: Record<string, string>,
+ *   below: Record<string, StaleBelow>}} Marks words by the cell's id, and what it made stale
  * @typedef {{kind: "say", text: string}} Say
  * @typedef {{kind: "tell"}} Tell
  * @typedef {{kind: "code", page: string, key: number, cell: string, digest: string,
@@ -74,7 +73,7 @@
  * @typedef {{kind: "settled", live: string, cell: string, replaces: boolean,
  *   data: Record<string, any>, metadata: Record<string, any>}} Settled the last state of a reply
  *   that an output still shows as under way, or that a cell does not show
- * @typedef {KernelState|Known|Marks|Below|Say|Tell|Code|Run|Paint|Settled} ToBridge
+ * @typedef {KernelState|Known|Marks|Say|Tell|Code|Run|Paint|Settled} ToBridge
  * @typedef {{kind: "coded", key: number, outcome: "made"|"same"|"queued"|"refused",
  *   made: number, removed: number, left: number}} Coded
  * @typedef {{kind: "started", key: number, outcome: "started"|"queued"|"refused",

@@ -51,11 +51,11 @@ class Header {
 
   /**
    * Offer the threads, where there are several; the kernel says which one is shown.
-   * @param {string[]} [names]
-   * @param {string} [shown]
+   * @param {string[]} names
+   * @param {string} shown
    */
-  showThreads(names = [], shown = "") {
-    this.thread.hidden = !names.length;
+  showThreads(names, shown) {
+    this.thread.hidden = names.length < 2;
     const known = Array.from(this.thread.children, (option) => option.textContent);
     if (known.join() !== names.join()) {
       this.thread.replaceChildren(...names.map((name) => make("option", "", name)));
@@ -164,9 +164,8 @@ export class ChatView {
       // It changes nothing else of the view.
       case "paint": return this.log.painter.take(message);
       case "offer": this.asking.takeOffer(message); break;
-      case "refused": this.asking.takeRefusal(message); break;
       case "stopping": this.asking.heardStop(); break;
-      case "notice": this.composer.announce(message.words); break;
+      case "notice": this.asking.takeNotice(message); break;
       case "insert": this.cells.insert(message); break;
       // After a reload only the page can still reach the output that is saved.
       case "saved": saveOutput(this.model, this.element, message.data); break;

@@ -1,6 +1,7 @@
 // SHA-256 (FIPS 180-4). Browsers have it where a page is served securely alone, and wait for it.
 
 const FRACTIONS = (/** @type {number} */ power) => {
+  /** @type {number[]} */
   const primes = [];
   for (let n = 2; primes.length < 64; n++) if (primes.every((prime) => n % prime)) primes.push(n);
   return primes.map((prime) => (prime ** power % 1) * 2 ** 32 | 0);
