@@ -402,7 +402,7 @@ class ReplyStream(Asking):
         if rest := self._builder.rest():
             yield rest
         # An end mark alone ends no reply.
-        self._check_end(done=decoder.done and has_events, cut=decoder.cut)
+        self._check_end(done=decoder.done and has_events)
         self._ended = True
 
     def _event(self, event: sse.Event) -> str:
@@ -428,7 +428,7 @@ class ReplyStream(Asking):
             self._foreign = self._foreign or value
         return fragment
 
-    def _check_end(self, *, done: bool, cut: bool) -> None:
+    def _check_end(self, *, done: bool) -> None:
         """Raise an error where the stream did not end as a whole reply does."""
         finish_reason, begun = self._builder.finish_reason, self._builder.begun
         # In no shape of an error by itself; but no text came behind it.
@@ -445,7 +445,7 @@ class ReplyStream(Asking):
             return
         if not begun:
             raise CutOffError("The stream ended before the reply began.", hint=COST_UNKNOWN)
-        if cut or finish_reason is None:
+        if finish_reason is None:
             raise CutOffError(
                 "The reply was cut off: the stream ended without its end mark.", hint=COST_UNKNOWN
             )
@@ -494,7 +494,7 @@ class ReplyStream(Asking):
             )
         if fragment := self._builder.add(Chunk.from_json(value)) + self._builder.rest():
             yield fragment
-        self._check_end(done="delta" not in choice, cut=False)
+        self._check_end(done="delta" not in choice)
 
 
 def _error_in(event: sse.Payload) -> ErrorBody | None:

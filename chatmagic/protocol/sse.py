@@ -78,13 +78,11 @@ class Decoder:
     Attributes:
         done: whether the end came that the interface promises, the line ``data: [DONE]``
             (fact 7); nothing is delivered after it.
-        cut: whether the body ended inside an event; set by :meth:`end`.
     """
 
     def __init__(self) -> None:
         """Start at the beginning of a body."""
         self.done = False
-        self.cut = False
         self._at_start = True
         self._after_cr = False
         self._unfinished = bytearray()
@@ -133,22 +131,17 @@ class Decoder:
     def end(self) -> list[Event]:
         """End the body.
 
-        A last line without a line end counts if it is whole; half an event is dropped,
-        and ``cut`` is then true.
+        A last line without a line end counts if it is whole; half an event is dropped.
 
         Returns:
             The events that were still waiting for more.
         """
         events: list[Event] = []
-        if self.done:
-            return events
-        line = self._text(bytes(self._unfinished))
-        self._unfinished.clear()
-        if self._is_whole(line):
+        if not self.done:
+            line = self._text(bytes(self._unfinished))
+            self._unfinished.clear()
             self._read_line(line, events)
-        else:
-            self.cut = not line.startswith(":") and line != ""
-        self._deliver_pending(events)
+            self._deliver_pending(events, is_cut=line[:1] not in ("", ":"))
         return events
 
     def _keep(self, tail: bytes, events: list[Event]) -> None:
@@ -204,7 +197,7 @@ class Decoder:
                 self._alike = alike(line, value)
         self._event = None
 
-    def _deliver_pending(self, events: list[Event]) -> None:
+    def _deliver_pending(self, events: list[Event], *, is_cut: bool = False) -> None:
         if not self._pending:
             return
         text = "\n".join(self._pending)
@@ -214,24 +207,12 @@ class Decoder:
             events.append(Payload(value, self._pending_event))
         elif self._pending_event == "error":
             events.append(Payload(text, "error"))
-        elif not self.cut:
+        elif not is_cut:
             events.append(Malformed(text[:EXCERPT], self._pending_event))
 
     def _deliver_done(self, events: list[Event]) -> None:
         self._deliver_pending(events)
         self.done = True
-
-    def _is_whole(self, line: str) -> bool:
-        """Return whether a last line that no line end closed is a whole event, or completes one."""
-        field, _, text = line.partition(":")
-        if field != "data":
-            return _bare_error(line) is not None
-        if text.lstrip().startswith(wire.DONE):
-            return True
-        value = _parse(text)
-        if not self._pending or _is_chunk(value):
-            return value is not _NOT_JSON
-        return _parse("\n".join([*self._pending, text])) is not _NOT_JSON
 
 
 def encode_event(value: object) -> bytes:
