@@ -15,14 +15,14 @@ import contextlib
 import http.client
 import math
 import os
-import re
 import socket
 import ssl
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from requests.adapters import HTTPAdapter
@@ -110,9 +110,7 @@ WATCH: Final = 0.05
 """Seconds after its first reply for which a connection is watched before it is used again."""
 
 IDLE: Final = 4.0
-"""Seconds of rest after which a connection is not used again, where the server tells none."""
-
-_KEEP_ALIVE: Final = r"(?i)\btimeout\s*=\s*\"?(\d{1,9})\b"
+"""Seconds of rest after which a connection is not used again: many servers close after 5."""
 
 
 class Response(http.client.HTTPResponse):
@@ -188,68 +186,41 @@ class ConnectionMade(Exception):  # noqa: N818 - nothing is wrong
     """End of an exchange that was to connect only; no byte of a request was written."""
 
 
-class Current(threading.local):
-    """The clock of the exchange that this thread is making a connection for."""
+@dataclass
+class Line:
+    """What the connections of one transport share.
 
+    Args:
+        auth: in which of the interface's ways the key is given (fact 12).
+        key: the key, which is put on each request; ``None`` puts nothing on.
+        loses: whether a request was lost on a kept connection.
+    """
+
+    auth: Auth
+    key: Secret | None
+    loses: bool = False
+
+
+class Current(threading.local):
+    """The exchange that this thread makes a connection for, or uses one for."""
+
+    line: Line
     clock: Clock
     only_connects = False
     """Whether :class:`ConnectionMade` is raised in place of a request."""
 
 
-def keyed_pools(
-    auth: Auth, key: Secret | None, current: Current, opened: list[HTTPConnectionPool]
-) -> dict[str, type[HTTPConnectionPool]]:
-    """Return the pools whose connections put ``key`` on each request, and nowhere else.
-
-    Args:
-        auth: in which of the interface's ways the key is given (fact 12).
-        key: the key; ``None`` puts nothing on.
-        current: for which exchange a connection is made or used.
-        opened: takes the pools that are made, to be closed.
-    """
-
-    class Plain(_Connection, HTTPConnection):
-        pass
-
-    class Tls(_Connection, HTTPSConnection):
-        is_tls = True
-
-    class Pool(HTTPConnectionPool):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            opened.append(self)
-
-        def _put_conn(self, conn: Any) -> None:
-            if conn is not None:
-                conn.rested_since = monotonic()
-            super()._put_conn(conn)
-
-    class PlainPool(Pool):
-        ConnectionCls = Plain
-
-    class TlsPool(Pool, HTTPSConnectionPool):
-        ConnectionCls = Tls
-
-    for kind in (Plain, Tls):
-        kind.auth, kind.key, kind.current = auth, key, current
-    return {"http": PlainPool, "https": TlsPool}
+CURRENT: Final = Current()
 
 
 class _Connection(HTTPConnection):
     """A connection that puts the key on, and shows its socket to the exchange's halt."""
 
-    auth: ClassVar[Auth]
-    key: ClassVar[Secret | None]
-    current: ClassVar[Current]
-    is_tls: ClassVar[bool] = False
-    loses: ClassVar[bool] = False
-    """Whether a request was lost on a kept connection; each transport has classes of its own."""
     response_class = Response
     debuglevel = 0
     """Else ``http.client``, told to debug, prints each request with its key."""
     _halt: Halt | None = None
     _answers = 0
-    _longest_rest = IDLE
     rested_since = 0.0
 
     @property
@@ -260,7 +231,7 @@ class _Connection(HTTPConnection):
         rest = monotonic() - self.rested_since
         watch = max(0.0, WATCH - rest) if self._answers == 1 else 0.0
         # Whatever is there to be read is an end: nothing was requested.
-        is_young = not self.loses and rest + watch <= self._longest_rest
+        is_young = not CURRENT.line.loses and rest + watch <= IDLE
         is_usable = is_young and not wait_for_read(self.sock, watch)
         # Not before: a stop shuts it down, which looks like an end by the server.
         self._claim()
@@ -268,14 +239,14 @@ class _Connection(HTTPConnection):
 
     def connect(self) -> None:
         self._answers = 0
-        self.current.clock.enter("connect")
+        CURRENT.clock.enter("connect")
         with contextlib.ExitStack() as twins:
             self._twins = twins
             super().connect()
         self._watch()
 
     def _new_conn(self) -> socket.socket:
-        halt = self.current.clock.halt
+        halt = CURRENT.clock.halt
         try:
             sock = open_socket(self.host, self.port, self.timeout, halt, self.socket_options)
         except socket.gaierror as error:
@@ -291,66 +262,87 @@ class _Connection(HTTPConnection):
         return sock
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
-        if self.current.only_connects:
+        if CURRENT.only_connects:
             if self.sock is None:  # as http.client does without TLS only when it writes
                 self.connect()
             raise ConnectionMade
         if self.sock is not None:
             self._watch()
-        if self.key is not None and self.auth == "query":
+        auth, key = CURRENT.line.auth, CURRENT.line.key
+        if key is not None and auth == "query":
             mark = "&" if "?" in url else "?"
-            url = f"{url}{mark}api_key={quote(self.key.reveal(), safe='')}"
+            url = f"{url}{mark}api_key={quote(key.reveal(), safe='')}"
         super().putrequest(method, url, *args, **kwargs)
-        if self.key is not None and self.auth == "bearer":
-            self.putheader("Authorization", f"Bearer {self.key.reveal()}")
-        elif self.key is not None and self.auth == "x-api-key":
-            self.putheader("X-API-Key", self.key.reveal())
+        if key is not None and auth == "bearer":
+            self.putheader("Authorization", f"Bearer {key.reveal()}")
+        elif key is not None and auth == "x-api-key":
+            self.putheader("X-API-Key", key.reveal())
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override] # as urllib3's own
         try:
             response = super().getresponse()
         except (ConnectionError, ssl.SSLError, http.client.HTTPException):
-            if self._answers and self.current.clock.halt.reason is None:
-                type(self).loses = True
+            if self._answers and CURRENT.clock.halt.reason is None:
+                CURRENT.line.loses = True
             raise
         self._answers += 1
-        told = re.search(_KEEP_ALIVE, response.headers.get("keep-alive", ""))
-        self._longest_rest = int(told[1]) - 1.0 if told else IDLE
         return response
 
     def _watch(self) -> None:
         """Have the exchange's halt stop this connection, and its clock wait for the answer."""
         self._claim()
-        self.current.clock.enter("first_byte")
+        CURRENT.clock.enter("first_byte")
 
     def _claim(self) -> None:
         """Let the exchange's halt stop this connection from now on, and no earlier one's."""
-        halt = self.current.clock.halt
+        halt = CURRENT.clock.halt
         if self._halt is not None and self._halt is not halt:
             self._halt.watch(None)
         self._halt = halt
         halt.watch(self.sock)
 
 
+class _Plain(_Connection, HTTPConnection):
+    pass
+
+
+class _Tls(_Connection, HTTPSConnection):
+    pass
+
+
+class _PlainPool(HTTPConnectionPool):
+    ConnectionCls: type[_Connection] = _Plain
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.rested_since = monotonic()
+        super()._put_conn(conn)
+
+
+class _TlsPool(_PlainPool, HTTPSConnectionPool):
+    ConnectionCls = _Tls
+
+
 class KeyedAdapter(HTTPAdapter):
-    """Adapter of requests whose pools make connections of ours.
-
-    Args:
-        pools: as :func:`keyed_pools` returns them.
-    """
-
-    def __init__(self, pools: dict[str, type[HTTPConnectionPool]]) -> None:
-        """Make no pool yet."""
-        self._pools = pools
-        super().__init__(max_retries=0)
+    """Adapter of requests whose pools make connections of ours."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Let the pools for direct connections be ours."""
         super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = self._pools
+        self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         """Let the pools for connections through a proxy be ours, too."""
         manager = super().proxy_manager_for(proxy, **kwargs)
-        manager.pool_classes_by_scheme = self._pools
+        manager.pool_classes_by_scheme = _POOLS
         return manager
+
+    def close(self) -> None:
+        """Close the connections that are kept: urllib3 leaves that to the garbage collector."""
+        for manager in (self.poolmanager, *self.proxy_manager.values()):
+            for key in manager.pools.keys():  # noqa: SIM118 - no mapping of the usual kind
+                manager.pools[key].close()
+        super().close()
+
+
+_POOLS: Final = {"http": _PlainPool, "https": _TlsPool}

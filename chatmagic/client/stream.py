@@ -178,10 +178,7 @@ class Asking:
             self._tracker.note_requests(exchange.headers, self._came_at)
             good = HTTPStatus.OK <= exchange.status < HTTPStatus.MULTIPLE_CHOICES
             if not good or exchange.status == HTTPStatus.NO_CONTENT:
-                body, self._ended = self._beginning()
-                refusal = error_from_response(self._answer(), body)
-                self._tracker.note_credits(refusal.credits)
-                raise self._advised(refusal)  # noqa: TRY301 - it closes, too
+                raise self._refusal()  # noqa: TRY301 - it closes, too
             self.header_facts = crediting.reply_facts(exchange.headers, self._came_at)
             self._tracker.note_credits(self.header_facts["credits"])
             return self  # noqa: TRY300 - an interrupt here closes the connection too
@@ -228,6 +225,13 @@ class Asking:
         return Answer(
             exchange.status, exchange.headers, self._came_at, endpoint.key, endpoint.base_url
         )
+
+    def _refusal(self) -> ChatError:
+        """Return the error of an answer that is no reply: no frame with its body raises it."""
+        body, self._ended = self._beginning()
+        error = error_from_response(self._answer(), body)
+        self._tracker.note_credits(error.credits)
+        return self._advised(error)
 
     def _advised(self, error: ChatError) -> ChatError:
         """Add what can be done about the connection to the error of an answer."""

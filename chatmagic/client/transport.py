@@ -23,18 +23,17 @@ from typing import Any, Final, Protocol, cast
 import requests
 import urllib3
 from requests.utils import get_environ_proxies
-from urllib3.connectionpool import HTTPConnectionPool
 
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic._version import __version__
 from chatmagic.client import network_errors
 from chatmagic.client.connections import (
+    CURRENT,
     Clock,
     ConnectionMade,
-    Current,
     KeyedAdapter,
+    Line,
     Response,
-    keyed_pools,
 )
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
@@ -106,14 +105,9 @@ class HttpTransport:
         endpoint = setup.endpoint
         self._url = request_url(endpoint.base_url)
         self._is_loopback = is_loopback(self._url)
-        self._current = Current()
-        self._opened: list[HTTPConnectionPool] = []
-        self._pools = keyed_pools(endpoint.auth, endpoint.key, self._current, self._opened)
-        self._begin()
-
-    def _begin(self) -> None:
+        self._line = Line(endpoint.auth, endpoint.key)
         # A session besides would follow redirects, keep cookies and read a .netrc.
-        self._adapter = KeyedAdapter(self._pools)
+        self._adapter = KeyedAdapter(max_retries=0)
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> HttpExchange:
         """Send a request; return its answer (see :class:`Transport`)."""
@@ -146,13 +140,13 @@ class HttpTransport:
             ChatError: as :meth:`send`.
             ChatInterrupted: as :meth:`send`.
         """
-        self._current.only_connects = True
+        CURRENT.only_connects = True
         try:
             self._exchange("POST", self._url, b"", _headers(stream=True), halt)
         except ConnectionMade:
             return
         finally:
-            self._current.only_connects = False
+            CURRENT.only_connects = False
 
     def _exchange(
         self,
@@ -167,7 +161,8 @@ class HttpTransport:
         timeout = Timeout.from_value(self.setup.timeout)
         if is_short:
             timeout = replace(timeout, total=timeout.total or timeout.first_byte)
-        clock = self._current.clock = Clock(timeout, halt)
+        clock = CURRENT.clock = Clock(timeout, halt)
+        CURRENT.line = self._line
         bundle = network_errors.certificate_bundle()
         try:
             clock.start()
@@ -198,10 +193,8 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections that wait for their next use."""
-        # urllib3 leaves this to the garbage collector, which may take its time.
-        while self._opened:
-            self._opened.pop().close()
-        self._begin()
+        self._adapter.close()
+        self._adapter = KeyedAdapter(max_retries=0)
 
 
 class HttpExchange:
