@@ -105,16 +105,14 @@ whole_cell.has_side_effects = True  # type: ignore[attr-defined]
 
 
 def install(shell: InteractiveShell) -> None:
-    """Add the transformers to a shell, each once.
+    """Add the transformers to a shell.
 
     Args:
-        shell: the shell.
+        shell: the shell, which has none of them.
     """
     manager = shell.input_transformer_manager
-    if whole_cell not in manager.cleanup_transforms:
-        manager.cleanup_transforms.insert(0, whole_cell)
-    if AskingLine not in manager.token_transformers:
-        manager.token_transformers.append(AskingLine)
+    manager.cleanup_transforms.insert(0, whole_cell)
+    manager.token_transformers.append(AskingLine)
 
 
 def remove(shell: InteractiveShell) -> None:
@@ -124,9 +122,5 @@ def remove(shell: InteractiveShell) -> None:
         shell: the shell.
     """
     manager = shell.input_transformer_manager
-    for transforms, ours in (
-        (manager.cleanup_transforms, whole_cell),
-        (manager.token_transformers, AskingLine),
-    ):
-        if ours in transforms:
-            transforms.remove(ours)
+    manager.cleanup_transforms.remove(whole_cell)
+    manager.token_transformers.remove(AskingLine)

@@ -166,12 +166,11 @@ def unload(shell: InteractiveShell) -> None:
         shell: the shell.
     """
     magics = shell.magics_manager.registry.get("ChatMagics")
-    if magics is not None:
-        magics.kernel.wait()  # its emulator and its page are closed below
-        del shell.magics_manager.registry["ChatMagics"]
-    input_transformers.remove(shell)
     if magics is None:
         return
+    magics.kernel.wait()  # its emulator and its page are closed below
+    del shell.magics_manager.registry["ChatMagics"]
+    input_transformers.remove(shell)
     for kind, held in shell.magics_manager.magics.items():
         for name in magics.magics[kind]:
             held.pop(name, None)

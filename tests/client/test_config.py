@@ -18,7 +18,7 @@ from served import in_ipython
 
 from chatmagic.client import config
 from chatmagic.client.client import Client
-from chatmagic.client.config import local_emulator, replaying, with_local_emulator
+from chatmagic.client.config import with_local_emulator
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.keys import KeyStore
 from chatmagic.errors import ChatError, ConnectError, InputError
@@ -54,32 +54,36 @@ def told(connection: Endpoint) -> tuple[str | None, str | None]:
 
 
 @pytest.mark.parametrize(
-    ("given", "base_url", "url_from"),
+    ("environ", "given", "base_url", "url_from"),
     [
-        ({"chosen": AWAY, "cell_config": "http://c", "file_config": FILE}, AWAY, "%chat_connect"),
-        ({"cell_config": "http://c", "file_config": FILE}, HOME, "CHATMAGIC_BASE_URL"),
-        ({"chosen": " ", "file_config": FILE}, HOME, "CHATMAGIC_BASE_URL"),
-        ({"chosen": " Emulator "}, EMULATOR, "%chat_connect"),
+        (HOME, {"chosen": AWAY, "cell_config": "http://c"}, AWAY, "%chat_connect"),
+        (HOME, {"cell_config": "http://c", "file_config": FILE}, HOME, "CHATMAGIC_BASE_URL"),
+        (HOME, {"chosen": " ", "file_config": FILE}, HOME, "CHATMAGIC_BASE_URL"),
+        (HOME, {"chosen": " Emulator "}, EMULATOR, "%chat_connect"),
+        ("", {"cell_config": AWAY, "file_config": FILE}, AWAY, "%config"),
+        ("", {"file_config": FILE}, FILE, "configuration file"),
     ],
 )
-def test_the_address_that_counts(given: dict[str, Any], base_url: str, url_from: str) -> None:
-    """%chat_connect beats the environment, and the environment beats the configuration."""
-    found = resolve({"CHATMAGIC_BASE_URL": f" {HOME} "}, **given)
+def test_the_address_that_counts(
+    environ: str, given: dict[str, Any], base_url: str, url_from: str
+) -> None:
+    """%chat_connect, then the environment, then a cell's configuration, then a file's."""
+    found = resolve({"CHATMAGIC_BASE_URL": f" {environ} "}, **given)
     assert (found.base_url, found.url_from) == (base_url, url_from)
 
 
-@pytest.mark.parametrize("environ", [{}, {"CHATMAGIC_BASE_URL": ""}, {"CHATMAGIC_BASE_URL": " "}])
-def test_without_the_environment_the_configuration_counts(environ: dict[str, str]) -> None:
-    """A cell's configuration beats a file's; an empty variable is an unset one."""
-    assert resolve(environ, cell_config=AWAY, file_config=FILE).url_from == "%config"
-    found = resolve(environ, file_config=FILE)
-    assert (found.base_url, found.url_from) == (FILE, "configuration file")
+@pytest.mark.parametrize("environ", [{}, {"CHATMAGIC_BASE_URL": ""}])
+def test_without_an_address(environ: dict[str, str]) -> None:
+    """The error says how to give one: in a kernel by a magic, too, and in Python without it."""
     with pytest.raises(ConnectError) as caught:
         resolve({**environ, "CHATMAGIC_API_KEY": KEY})
     assert "CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY" in caught.value.message
     assert "%chat_connect URL and %chat_login" in caught.value.message
-    assert caught.value.hint is not None
-    assert "%chat_connect emulator" in caught.value.hint
+    assert "%chat_connect emulator" in (caught.value.hint or "")
+    with pytest.raises(ConnectError, match="Give base_url, or set CHATMAGIC_BASE_URL") as caught:
+        resolve_for_client(environ)
+    assert "chatmagic.ask" in str(caught.value)
+    assert "%chat_connect" not in str(caught.value)
 
 
 def test_a_wrong_address_says_whose_it_is() -> None:
@@ -155,26 +159,19 @@ def test_no_mix_of_addresses_leads_the_key_astray(
 
 
 @pytest.mark.parametrize("content", [KEY, f"\n {KEY}\r\n", f"\ufeff{KEY}"])
-def test_a_key_may_be_in_a_file(tmp_path: Path, content: str) -> None:
-    """The file's key is stripped, and goes to the environment's address as a variable's would."""
-    path = tmp_path / "key"
-    path.write_text(content, encoding="utf-8")
-    environ = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": f" {path} "}
-    assert told(resolve(environ)) == (KEY, "CHATMAGIC_API_KEY_FILE")
-    assert told(resolve(environ, chosen=AWAY)) == (None, None)
-    both = {**environ, "CHATMAGIC_API_KEY": "sk-first"}
-    assert told(resolve(both)) == ("sk-first", "CHATMAGIC_API_KEY")
-
-
-def test_a_key_file_may_be_in_the_home_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_key_may_be_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
-    """A tilde is the user's home folder, also where no shell has put it in."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    (tmp_path / "key").write_text(KEY, encoding="utf-8")
-    environ = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": "~/key"}
-    assert told(resolve(environ)) == (KEY, "CHATMAGIC_API_KEY_FILE")
+    """The file's key is stripped, and goes to the environment's address as a variable's would."""
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    (tmp_path / "key").write_text(content, encoding="utf-8")
+    for path in (f" {tmp_path / 'key'} ", "~/key"):
+        environ = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY_FILE": path}
+        assert told(resolve(environ)) == (KEY, "CHATMAGIC_API_KEY_FILE")
+        assert told(resolve(environ, chosen=AWAY)) == (None, None)
+        both = {**environ, "CHATMAGIC_API_KEY": "sk-first"}
+        assert told(resolve(both)) == ("sk-first", "CHATMAGIC_API_KEY")
 
 
 def chain(error: BaseException) -> str:
@@ -215,39 +212,30 @@ def test_a_wrong_key_file_is_told_without_its_content(
     assert resolve(environ, chosen=AWAY).key is None
 
 
-@pytest.mark.parametrize("mark", ["'", '"'])
-def test_a_key_in_quotation_marks_is_told_and_not_sent(mark: str, tmp_path: Path) -> None:
-    """Some readers of a file of variables leave the marks around it; the key is not repeated."""
-    file = tmp_path / "key"
-    file.write_text(f"{mark}sk-private{mark}", encoding="utf-8")
-    file.chmod(0o600)
-    for name, value in (
-        ("CHATMAGIC_API_KEY", f"{mark}sk-private{mark}"),
-        ("CHATMAGIC_API_KEY_FILE", str(file)),
-    ):
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("'sk-private'", "The key in {} stands in quotation marks. Nothing was sent."),
+        ('"sk-private"', "The key in {} stands in quotation marks. Nothing was sent."),
+        *((key, "{} holds no key: ") for key in ("sk private", "sk-privaté", "“sk-private”")),
+        ("sk-\x00private", "{} holds no key: "),
+    ],
+)
+def test_a_wrong_key_is_told_without_itself(value: str, why: str, tmp_path: Path) -> None:
+    """The message names where the key is from, and never the key, which is not sent."""
+    (tmp_path / "key").write_text(value, encoding="utf-8")
+    variables = {"CHATMAGIC_API_KEY": value, "CHATMAGIC_API_KEY_FILE": str(tmp_path / "key")}
+    for name, setting in variables.items():
+        environ = {"CHATMAGIC_BASE_URL": HOME, name: setting}
         with pytest.raises(InputError) as caught:
-            resolve({"CHATMAGIC_BASE_URL": HOME, name: value})
-        assert caught.value.message == (
-            f"The key in {name} stands in quotation marks. Nothing was sent."
-        )
+            resolve(environ)
+        assert caught.value.message.startswith(why.format(name))
         assert "priva" not in chain(caught.value)
-    with pytest.raises(InputError, match="The key in api_key stands in quotation marks") as caught:
-        Client(HOME, f"{mark}sk-private{mark}")
-    assert "priva" not in chain(caught.value)
-
-
-@pytest.mark.parametrize("value", ["sk private", "sk-privaté", "sk-\x00private", "“sk-private”"])
-def test_a_wrong_key_is_told_without_itself(value: str) -> None:
-    """The message names where the key is from, and never the key."""
-    with pytest.raises(InputError) as caught:
-        resolve({**ENVIRONMENT, "CHATMAGIC_API_KEY": value})
-    assert caught.value.message.startswith("CHATMAGIC_API_KEY holds no key")
-    assert "priva" not in chain(caught.value)
+        assert resolve(environ, chosen=AWAY).key is None
     with pytest.raises(InputError) as caught:
         resolve_for_client({}, base_url=HOME, api_key=value)
-    assert caught.value.message.startswith("api_key holds no key")
+    assert caught.value.message.startswith(why.format("api_key"))
     assert "priva" not in chain(caught.value)
-    assert resolve({**ENVIRONMENT, "CHATMAGIC_API_KEY": value}, chosen=AWAY).key is None
 
 
 @pytest.mark.parametrize(
@@ -378,14 +366,6 @@ def test_the_key_is_in_no_text_of_anything(environ: dict[str, str]) -> None:
         assert KEY not in f"{thing} {thing!r}"
 
 
-def test_a_client_without_an_address_says_what_it_takes() -> None:
-    """It reads the environment alone, so it does not advise a magic that would not help it."""
-    with pytest.raises(ConnectError, match="Give base_url, or set CHATMAGIC_BASE_URL") as caught:
-        resolve_for_client({})
-    assert "chatmagic.ask" in str(caught.value)
-    assert "%chat_connect" not in str(caught.value)
-
-
 NAMES = ["ollama", "llama.cpp", "lmstudio", "vllm"]
 
 
@@ -418,13 +398,6 @@ def test_the_page_says_the_same() -> None:
         f"| {told if server.stream_usage else 'always'} |"
         for name, server in config.known_servers().items()
     ]
-
-
-@pytest.mark.parametrize("word", ["https://ollama", "", "emulator", "chat.example.org"])
-def test_what_is_no_name(word: str) -> None:
-    """An address stays as it is."""
-    assert config.known_server(word) is None
-    assert config.server_address(word) == word
 
 
 def test_a_name_that_is_not_known(own: Path) -> None:
@@ -489,24 +462,3 @@ def test_a_wrong_file(own: Path, content: str, words: str) -> None:
         config.first_address([("lab", "test")])
     assert "sk-1234" not in str(caught.value)
     assert config.first_address([("http://127.0.0.1:1", "test")]).server is None
-
-
-class Replaying(GivenEnvironment):
-    """A kernel with an emulator, which replays."""
-
-    def replaying(self) -> str:
-        """Return why."""
-        return "a test replays"
-
-
-def test_the_kernel_is_asked_at_each_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For its emulator, and whether it replays; without a kernel there is neither."""
-    monkeypatch.delenv("CHATMAGIC_MODE", raising=False)
-    monkeypatch.setattr(config, "find_kernel", None)
-    assert replaying() is None
-    with pytest.raises(ConnectError, match="%load_ext chatmagic"):
-        local_emulator()
-    started = ("http://127.0.0.1:8123", Secret("practice-1"))
-    monkeypatch.setattr(config, "find_kernel", lambda: Replaying(emulator=started))
-    assert replaying() == "a test replays"
-    assert local_emulator() == started

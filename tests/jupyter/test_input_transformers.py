@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import ast
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
-from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic.jupyter import input_transformers
 
 
-def manager(times: int = 1) -> TransformerManager:
+def manager() -> TransformerManager:
     """Give IPython's own transformers with ours among them."""
     made = TransformerManager()
-    for _ in range(times):
-        input_transformers.install(shell(made))
+    shell: Any = SimpleNamespace(input_transformer_manager=made)
+    input_transformers.install(shell)
     return made
-
-
-def shell(made: TransformerManager) -> InteractiveShell:
-    """Give as much of a shell as is touched."""
-    return cast("InteractiveShell", SimpleNamespace(input_transformer_manager=made))
 
 
 def calls(code: str) -> list[tuple[Any, ...]]:
@@ -74,15 +68,28 @@ def test_a_line_is_asked_as_typed(prompt: str) -> None:
     assert calls(f"In [3]: %chat {prompt}") == [asked]
 
 
-def test_a_question_about_an_error_is_asked_as_typed() -> None:
-    """``%chat_fix`` takes words as ``%chat`` does; alone it is a magic as any other."""
-    asked = ("run_cell_magic", "chat_fix", "a list?", "\n")
-    assert calls("%chat_fix a list?") == [asked]
-    assert calls("r = %chat_fix a list?") == [("run_line_magic", "chat_fix", "a list?")]
-    assert calls("%chat_fix") == [("run_line_magic", "chat_fix", "")]
-    assert calls("%chat_fix ?") == [("run_line_magic", "pinfo", "%chat_fix")]
-    assert calls("%%chat_fix -q\n>>> x\n") == [("run_cell_magic", "chat_fix", "-q", ">>> x\n")]
-    assert calls("%%chat_fix") == [("run_cell_magic", "chat_fix", "", "\n")]
+LINE, CELL = "run_line_magic", "run_cell_magic"
+
+
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        ("%chat_fix a list?", (CELL, "chat_fix", "a list?", "\n")),
+        ("r = %chat_fix a list?", (LINE, "chat_fix", "a list?")),
+        ("%chat_fix ?", (LINE, "pinfo", "%chat_fix")),
+        ("%%chat_fix -q\n>>> x\n", (CELL, "chat_fix", "-q", ">>> x\n")),
+        ("%%chat_fix", (CELL, "chat_fix", "", "\n")),
+        ("%%chat question?  \n", (CELL, "chat", "question?", "\n")),
+        ("%chat?", (LINE, "pinfo", "%chat")),
+        ("%chat??", (LINE, "pinfo2", "%chat")),
+        ("%chat  ? ", (LINE, "pinfo", "%chat")),
+        ("%%chat?", (LINE, "pinfo", "%%chat")),
+        ("?%chat", (LINE, "pinfo", "%chat")),
+    ],
+)
+def test_a_cell_is_one_call(code: str, call: tuple[str, ...]) -> None:
+    """``%chat_fix`` takes words as ``%chat`` does; a name and a question mark ask for help."""
+    assert calls(code) == [call]
 
 
 def test_a_continued_line() -> None:
@@ -101,40 +108,23 @@ def test_a_continued_line() -> None:
     [
         's = """\n%chat why?\n"""\n',
         "# %chat why?\n",
-        "x = 1  # %chat why?\n",
         "x = (1 %chat)\n",
         "f(a=1 %chat)\n",
         "print('a\\\n%chat why')\n",
+        "%chat",
+        "%chat  \n",
+        "r = %chat",
+        "%chat_fix",
+        "%chat_undo?",
+        "%chat_history 2",
+        "%chatter why",
+        "%%chatter a\nb\n",
+        "%%chat_x\nb\n",
+        "%%time\n%chat why\n",
     ],
 )
-def test_what_is_no_magic_is_left_alone(code: str) -> None:
-    """A string, a comment and the remainder of a division by ``chat`` stay what they are."""
-    assert manager().transform_cell(code) == code
-
-
-@pytest.mark.parametrize("line", ["%chat?", "%chat??", "%%chat?", "%%chat??", "%chat ?", "?%chat"])
-def test_help_is_help(line: str) -> None:
-    """The name and a question mark alone ask for help, and nothing is sent."""
-    (call,) = calls(line)
-    assert call[0] == "run_line_magic"
-    assert call[1].startswith("pinfo")
-    assert call[2].lstrip("%") == "chat"
-
-
-@pytest.mark.parametrize(
-    ("code", "call"),
-    [
-        ("%chat", ("run_line_magic", "chat", "")),
-        ("%chat  \n", ("run_line_magic", "chat", "")),
-        ("r = %chat", ("run_line_magic", "chat", "")),
-        ("%chat_undo?", ("run_line_magic", "pinfo", "%chat_undo")),
-        ("%chat_history 2", ("run_line_magic", "chat_history", "2")),
-        ("%chatter why", ("run_line_magic", "chatter", "why")),
-    ],
-)
-def test_other_lines_are_ipythons(code: str, call: tuple[str, ...]) -> None:
-    """The state, the other commands and other people's magics go IPython's own way."""
-    assert calls(code) == [call]
+def test_what_asks_nothing_goes_ipythons_own_way(code: str) -> None:
+    """A string, a comment, a division by ``chat``, other commands and other people's magics."""
     assert manager().transform_cell(code) == TransformerManager().transform_cell(code)
 
 
@@ -162,18 +152,6 @@ def test_a_body_is_sent_as_typed(body: str) -> None:
     assert calls(f"\n  \n%%chat\n{body}") == [("run_cell_magic", "chat", "", expected)]
 
 
-@pytest.mark.parametrize("code", ["%%chat question?", "%%chat question?\n", "%%chat question?  \n"])
-def test_a_cell_without_a_body_asks_its_line(code: str) -> None:
-    """IPython refuses an empty body; ours is none."""
-    assert calls(code) == [("run_cell_magic", "chat", "question?", "\n")]
-
-
-@pytest.mark.parametrize("code", ["%%chatter a\nb\n", "%%chat_x\nb\n", "%%time\n%chat why\n", ""])
-def test_other_cells_are_ipythons(code: str) -> None:
-    """Cells of other magics go IPython's own way, whatever their bodies hold."""
-    assert manager().transform_cell(code) == TransformerManager().transform_cell(code)
-
-
 @pytest.mark.parametrize(
     ("code", "status"),
     [
@@ -190,17 +168,3 @@ def test_other_cells_are_ipythons(code: str) -> None:
 def test_a_terminal_knows_when_a_cell_is_complete(code: str, status: str) -> None:
     """The body of a cell can be typed line by line; a blank line ends it."""
     assert manager().check_complete(code)[0] == status
-
-
-def test_installing_twice_and_removing() -> None:
-    """Installed twice they stand there once; removed, the lists are as they were."""
-    made = TransformerManager()
-    before = list(made.cleanup_transforms), list(made.token_transformers)
-    input_transformers.remove(shell(made))
-    assert (made.cleanup_transforms, made.token_transformers) == before
-    input_transformers.install(shell(made))
-    input_transformers.install(shell(made))
-    assert made.cleanup_transforms == [input_transformers.whole_cell, *before[0]]
-    assert made.token_transformers == [*before[1], input_transformers.AskingLine]
-    input_transformers.remove(shell(made))
-    assert (made.cleanup_transforms, made.token_transformers) == before
