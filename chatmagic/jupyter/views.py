@@ -165,15 +165,14 @@ class Printed(TextView):
             self.write(WAITING)
 
     def fragment(self, text: str) -> None:
-        """Print a fragment, the first one over the waiting mark; soon, with others."""
+        """Print a fragment, the first one over the waiting mark."""
         if not self._once:
             self._unmark()
             self.take(text)
 
     def failed(self) -> None:
-        """Take the waiting mark away, if it is still there; print the part that came."""
+        """Take the waiting mark away, if it is still there."""
         self._unmark()
-        super().failed()
 
     def _unmark(self) -> None:
         if self._marked:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextvars
 import os
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
@@ -279,58 +276,6 @@ class Listener(View):
             self._on_fragment(text)
 
 
-SECONDS_BETWEEN: Final = 0.07
-"""Between two writes: fourteen a second."""
-
-
-class Paced:
-    """Writer of a text in pieces: the first word at once, what follows a moment later, together.
-
-    Args:
-        write: writes a text; also called in a thread, in the context in which the text was put.
-    """
-
-    def __init__(self, write: Callable[[str], object]) -> None:
-        """Write nothing yet."""
-        self._write = write
-        self._lock = threading.Lock()
-        self._pieces: list[str] = []
-        self._not_before = 0.0
-        self._timer: threading.Timer | None = None
-
-    def put(self, text: str) -> None:
-        """Write a text, now or in a moment."""
-        with self._lock:
-            self._pieces.append(text)
-            early = self._not_before - time.monotonic()
-            if early <= 0:
-                self._flush()
-            elif self._timer is None:
-                run = contextvars.copy_context().run
-                self._timer = threading.Timer(early, run, [self._flush_later])
-                self._timer.daemon = True
-                self._timer.start()
-
-    def flush(self) -> None:
-        """Write now what has not been written."""
-        with self._lock:
-            self._flush()
-
-    def _flush_later(self) -> None:
-        with swallowed():  # what cannot be written is no matter of this thread
-            self.flush()
-
-    def _flush(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
-        text, self._pieces = "".join(self._pieces), []
-        if text:
-            self._write(text)
-        if text.strip():  # the first word is written at once, whatever came before it
-            self._not_before = time.monotonic() + SECONDS_BETWEEN
-
-
 class TextView(View):
     """View that writes the text of a reply as it comes."""
 
@@ -338,7 +283,6 @@ class TextView(View):
         """Write nothing yet."""
         self._count = 0
         """How many characters of the reply were taken."""
-        self._paced = Paced(self.write)
 
     def write(self, text: str) -> None:
         """Write a text to standard output.
@@ -357,26 +301,22 @@ class TextView(View):
         return to_terminal(text)
 
     def take(self, text: str) -> None:
-        """Write a text of the reply; soon, with others.
+        """Write a text of the reply.
 
         Args:
             text: a fragment.
         """
-        self._count += len(text)
-        self._paced.put(self.safe(text))
+        if text:
+            self._count += len(text)
+            self.write(self.safe(text))
 
     def fragment(self, text: str) -> None:
-        """Write a fragment; soon, with others."""
+        """Write a fragment."""
         self.take(text)
-
-    def failed(self) -> None:
-        """Write what came."""
-        self._paced.flush()
 
     def ended(self, outcome: Outcome) -> None:
         """Write what was not written of the reply: after an interrupt more may have come."""
         self.take(outcome.reply.text[self._count :])
-        self._paced.flush()
 
     def lines(self, outcome: Outcome) -> list[str]:
         """Return the lines under a reply: its state, then its credits.

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
-import queue
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -17,7 +14,6 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
 from chatmagic.errors import ChatInterrupted, ServiceError
 from chatmagic.models import Reply
-from chatmagic.session import events
 from chatmagic.session.events import (
     Ask,
     Began,
@@ -26,7 +22,6 @@ from chatmagic.session.events import (
     Event,
     Fragment,
     Outcome,
-    Paced,
     failure,
 )
 from chatmagic.session.session import Session
@@ -86,42 +81,3 @@ def test_how_an_ask_ended(reply: Reply | None, error: BaseException | None, word
     """In a sentence or two, for who listens."""
     answer = None if reply is None else Outcome(reply, cast("Record", None))
     assert Ended(Ask("why?"), answer, error).words == words
-
-
-PATIENCE = 60.0
-
-
-def test_the_first_piece_is_written_at_once_and_others_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Two thousand pieces are three writes, and nothing is lost."""
-    monkeypatch.setattr(events, "SECONDS_BETWEEN", 3600.0)
-    written: list[str] = []
-    writer = Paced(written.append)
-    writer.put("first ")
-    assert written == ["first "]
-    for number in range(2_000):
-        writer.put(f"{number} ")
-    assert written == ["first "]
-    writer.flush()
-    writer.flush()
-    assert written == ["first ", "".join(f"{number} " for number in range(2_000))]
-
-
-def test_a_piece_is_written_without_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A moment later, in the context of who put it; what fails does not end the next one."""
-    monkeypatch.setattr(events, "SECONDS_BETWEEN", 0.01)
-    name = contextvars.ContextVar("name", default="")
-    written: queue.Queue[tuple[str, str]] = queue.Queue()
-
-    def write(text: str) -> None:
-        written.put((text, name.get()))
-        if text == "fails":
-            raise OSError
-
-    name.set("mine")
-    writer = Paced(write)
-    for text in ("\n", "one", "fails", "two"):
-        with suppress(OSError):  # on a slow machine it fails at once
-            writer.put(text)
-        assert written.get(timeout=PATIENCE) == (text, "mine")
