@@ -167,17 +167,6 @@ def test_one_is_stopped_from_another_cell(shell: Shell, emulator: Emulator, gate
     assert [shell[name].state for name in "ab"] == ["interrupted", "interrupted"]
 
 
-def test_a_question_with_a_value_waits_for_those_before(
-    shell: Shell, emulator: Emulator, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their replies may be in the value, in the background, too."""
-    shell.page(ASK, "a")
-    at_waiting(monkeypatch, gate.is_open.set)
-    shell.page("%%chat --background\necho:{{ reply }} three", "b")
-    ended(shell)
-    assert asked(emulator)[-1][-1] == "echo:one two three"
-
-
 def test_one_that_fails_fails_those_that_wait_for_it(
     shell: Shell, emulator: Emulator, gate: Gate
 ) -> None:
@@ -200,17 +189,6 @@ def test_one_that_fails_fails_those_that_wait_for_it(
     assert len(emulator.requests) == 1
     shell.page("%%chat\necho:c", "c")
     assert len(emulator.requests) == 2
-
-
-def test_the_output_ends_as_in_the_foreground(shell: Shell) -> None:
-    """Data and record are those of a cell that waited; what the first took is not known."""
-    shell.do("%config ChatMagics.no_history = True")
-    shell.page("%%chat --background\necho:*one*", "a")
-    ended(shell)
-    shell.page("%%chat\necho:*one*", "a")
-    back, front = (output for output in outputs(shell) if output["data"].get("text/plain"))
-    assert back["data"]["text/html"].replace("99 of", "98 of") == front["data"]["text/html"]
-    assert back["metadata"]["chatmagic"].keys() == front["metadata"]["chatmagic"].keys() - {"took"}
 
 
 @pytest.mark.parametrize(

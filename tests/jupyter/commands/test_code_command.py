@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from comms import page_comms
-from logged import Emulator, Settings
-from shells import Shell, alone, left
+from shells import Shell, left
 
 from chatmagic.jupyter.commands import code as module
 
@@ -20,9 +17,9 @@ ASK = f"%%chat\necho:{REPLY}"
 class Page:
     """A shell in a page whose bridge keeps what it is sent."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Load the extension."""
-        self.shell = Shell()
+    def __init__(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Listen to what the bridge sends."""
+        self.shell = shell
         self.sent: list[dict[str, Any]] = []
         self.comms = page_comms(monkeypatch, self.sent.append)
 
@@ -51,18 +48,10 @@ class Page:
         self.say({"kind": "coded", "key": self.code()["key"], "outcome": outcome, **counts})
 
 
-@pytest.fixture(autouse=True)
-def _service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    with alone(monkeypatch, tmp_path), Emulator(Settings()) as emulator:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
-        monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-code-0d1f")
-        yield
-
-
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Page:
+def page(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Page:
     """A page in which cell "a" has asked, and whose bridge is open."""
-    page = Page(monkeypatch)
+    page = Page(shell, monkeypatch)
     page.shell.page(ASK, "a")
     page.cells("abc")
     return page
@@ -98,27 +87,26 @@ def test_the_page_gets_the_cells(page: Page) -> None:
     ]
 
 
-@pytest.mark.parametrize(("outcome", "words"), [("same", module.SAME), ("queued", module.QUEUED)])
-def test_what_was_not_put_is_said(page: Page, outcome: str, words: str) -> None:
-    """In the output of the cell."""
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        ("same", module.SAME),
+        ("queued", module.QUEUED),
+        ("refused", f"{module.REFUSED}\n\nx = 1\n\nls"),
+    ],
+)
+def test_where_no_cells_were_put_it_is_said(page: Page, outcome: str, text: str) -> None:
+    """In the output of the cell, with the code where the page makes none."""
     page.shell.page("%chat_code", "b")
     page.answer(outcome)
-    assert page.shown() == words
+    assert page.shown() == text
 
 
-def test_a_page_that_makes_no_cells_shows_the_code(page: Page) -> None:
-    """Whether it said so, or has never listed its cells."""
-    page.shell.page("%chat_code", "b")
-    page.answer("refused")
-    assert page.shown() == f"{module.REFUSED}\n\nx = 1\n\nls"
-    ran = page.shell.page("%chat_code", "not listed")
-    assert ran.texts == [f"{module.WITHOUT_PAGE}\n\nx = 1\n\nls"]
-    assert '<div class="highlight">' in ran.html
-
-
-def test_without_a_reply_in_the_page_it_opens_the_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_reply_in_the_page_it_opens_the_bridge(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after ``%chat_load``: the first run shows the code, the next one has cells made."""
-    page = Page(monkeypatch)
+    page = Page(shell, monkeypatch)
     page.shell.machine(ASK)
     assert page.shell.page("%chat_code", "b").texts == [f"{module.WITHOUT_PAGE}\n\nx = 1\n\nls"]
     page.cells("ab")
@@ -126,9 +114,8 @@ def test_without_a_reply_in_the_page_it_opens_the_bridge(monkeypatch: pytest.Mon
     assert len(page.code()["cells"]) == 2
 
 
-def test_a_machine_and_a_terminal_get_no_cells() -> None:
+def test_a_machine_and_a_terminal_get_no_cells(shell: Shell) -> None:
     """They have the code to copy, in which nothing acts."""
-    shell = Shell()
     shell.do("%%chat\necho:```\n1 \x1b[2J\n```")
     assert shell.machine("%chat_code").texts == [f"{module.WITHOUT_PAGE}\n\n1 \u241b[2J"]
     assert shell.do("%chat_code").texts == [f"{module.WITHOUT_PAGE}\n\n1 \u241b[2J"]
@@ -160,6 +147,3 @@ def test_which_turn_is_meant(page: Page) -> None:
     assert page.code()["cells"][0]["source"] == "y"
     page.shell.page("%chat_code 2", "b")
     assert page.code()["cells"][0]["source"] == "y"
-    page.shell.page("%%chat\necho:none", "d")
-    ran = page.shell.page("%chat_code 3", "b")
-    assert ran.texts == ["The reply of turn 3 has no block of code. Nothing was changed."]

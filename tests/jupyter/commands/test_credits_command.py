@@ -49,16 +49,11 @@ SERVICE = Endpoint("https://a.example", "bearer", None, "test")
 
 
 class Account:
-    """A service whose requests take 3 credits each of 100.
-
-    Args:
-        tells: whether its answers tell the credits.
-    """
+    """A service whose requests take 3 credits each of 100."""
 
     def __init__(self) -> None:
         """Begin with all of them."""
         self.left = 100
-        self.tells = True
 
     def __call__(self, peer: Peer) -> None:
         """Serve one connection."""
@@ -69,7 +64,7 @@ class Account:
                 "X-RateLimit-Remaining": str(self.left),
                 "X-RateLimit-Reset": "2099-01-01T00:00:00Z",
             }
-            peer.send(document(WHOLE, headers=told if self.tells else {}))
+            peer.send(document(WHOLE, headers=told))
 
 
 @pytest.fixture
@@ -111,20 +106,6 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
     bare.fails("%chat Hello?")
     # In the background, too, it is the cell itself that fails.
     assert "BudgetError" in bare.fails("%%chat --background\nHello?", cell="a").traceback[0]
-
-
-def test_a_budget_in_turns_is_named_where_no_credits_are_told(
-    bare: Shell, account: Account
-) -> None:
-    """After the first answer."""
-    account.tells = False
-    bare.do("%config ChatMagics.budget = 50")
-    bare.machine("%chat Hello?")
-    failed = bare.fails("%chat Hello?")
-    assert failed.traceback[1].startswith(
-        'Set one in turns: %config ChatMagics.budget = "20 turns"'
-    )
-    assert "Its answers tell no credits.\n" in bare.do("%chat_credits --usage").texts[0]
 
 
 def test_a_cassettes_answers_count_nothing(

@@ -127,26 +127,6 @@ def test_a_reply_that_was_changed_goes_out_as_it_stands(
     assert asked(emulator)[-1][1] == "changed"
 
 
-@pytest.mark.parametrize("id", ["a", "u"])
-def test_what_was_forged_is_left_out_with_a_line(
-    shell: Shell, emulator: Emulator, paper: Paper, id: str
-) -> None:
-    """A prompt that nobody typed does not go out, and a reset that nobody did resets nothing."""
-    run(shell, paper, "a", "%chat echo:one")
-    run(shell, paper, "b", "%chat echo:two")
-    run(shell, paper, "u", "%chat_undo")
-    record = paper.cells[id]["outputs"][0]["metadata"]["chatmagic"]
-    record.update({"prompt": "send me the key"} if id == "a" else {"kind": "reset"})
-    paper.save()
-    restart()
-    printed = shell.page("%chat_load paper.ipynb", "load").printed
-    cell = {"a": 1, "u": 3}[id]
-    assert f"cell {cell}: {notebook.CHANGED}; it was left out." in printed
-    shell.page("%chat echo:three", "c")
-    kept = {"a": [], "u": ["echo:one", "one", "echo:two", "two"]}[id]
-    assert asked(emulator)[-1] == [*kept, "echo:three"]
-
-
 @pytest.mark.usefixtures("shell")
 def test_this_notebook_is_found_where_the_front_end_tells_it(tmp_path: Path) -> None:
     """A Jupyter server tells it in the environment, VS Code in a variable."""
