@@ -16,15 +16,15 @@ from logged import Emulator
 from panel_views import HOSTILE as HOSTILE_REPLY
 from panel_views import turn
 from shells import KEY, Shell, bodies
+from talks import ask, set_aside
 from talks import saved as as_saved
-from talks import set_aside
 
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.steering import Instructions
 from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import transcript
 from chatmagic.jupyter.transcript import AS_SAVED, MOST_SAVED, NOTHING_SAVED, saved
-from chatmagic.models import Origin, Reply, State
+from chatmagic.models import Reply
 from chatmagic.session.current import current_session
 
 HOSTILE = "<script>\x1b[2J\u202e</td>"
@@ -34,34 +34,8 @@ def conversation(*prompts: str) -> Conversation:
     """Give a conversation of complete turns, each cell of its own."""
     made = Conversation()
     for number, prompt in enumerate(prompts):
-        ask(made, prompt, f"cell-{number}")
+        ask(made, prompt, f"cell-{number}", "x", says=f"reply to {prompt}")
     return made
-
-
-def ask(
-    made: Conversation,
-    prompt: str,
-    owner: str,
-    *,
-    state: State = "complete",
-    origin: Origin = "live",
-    last: int | None = None,
-    took: int | None = None,
-    **more: Any,
-) -> None:
-    """Add a turn as a session does."""
-    context = made.window(owner, "x", last=last)
-    reply = Reply(f"reply to {prompt}", state=state, origin=origin, took=took)
-    made.add(
-        Turn(
-            prompt=prompt,
-            reply=reply,
-            owner=owner,
-            carried=context.carried,
-            last=last,
-            **more,
-        )
-    )
 
 
 def test_an_empty_conversation() -> None:
@@ -89,24 +63,18 @@ def test_a_line_a_turn() -> None:
 
 
 def test_what_is_particular_about_a_turn() -> None:
-    """State, staleness, what was left out, the origin and the cost are said in words."""
+    """Its state, what it took and the cause of its staleness are said in words."""
     made = conversation("a", "b")
-    ask(made, "c", "cell-2", state="interrupted", origin="replay", last=1, took=3)
-    marks = transcript.marks(made)(made.turns[2])
-    assert marks == "interrupted; sent with the last 1 turns; replay; took about 3"
-    assert transcript.marks(made)(made.turns[1]) == ""
-    ask(made, "A", "cell-0")
-    cause = "because a cell of the notebook was run again"
-    assert transcript.marks(made)(made.turns[1]) == f"stale, {cause}"
-    assert "1 stale (run their cells again)" in transcript.listing(made)[1]
-    ask(made, "cut", "cell-3", state="cut off")
-    assert transcript.marks(made)(made.turns[3]) == "cut off"
-    ask(made, "d", "cell-4", temperature=0.2, max_tokens=200, asked_model="small")
-    assert transcript.marks(made)(made.turns[4]) == "t 0.2 · max 200 · model small"
-    assert "(t 0.2 · max 200 · model small)" in transcript.listing(made)[1]
-    alone = conversation()
-    ask(alone, "first", "cell-4", last=3)
-    assert transcript.marks(alone)(alone.turns[0]) == "sent with none before it"
+    reply = Reply("c", state="interrupted", took=3)
+    made.add(Turn(prompt="c", reply=reply, owner="c", carried=made.window("c").carried))
+    ask(made, "A", "cell-0", "y", says="other")
+    assert [transcript.marks(made)(turn).split(",")[0] for turn in made.turns] == [
+        "",
+        "stale",
+        "interrupted; stale",
+    ]
+    assert transcript.marks(made)(made.turns[2]).endswith("; took about 3")
+    assert "2 stale (run their cells again)" in transcript.listing(made)[1]
 
 
 def test_turns_in_full() -> None:
