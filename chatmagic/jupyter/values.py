@@ -29,7 +29,6 @@ LIMIT: Final = 4_000
 """The most characters of a description, with its line on the omitted part."""
 _AS_IT_IS: Final = (str, Number, Reply, type(None))
 _SIZED: Final = (list, tuple, set, frozenset, dict)
-_NAMED: Final = 5
 _NAME: Final = 40
 _CUT_WORD: Final = re.compile(r"(?<![\w.+=-])([\w.+=-]{12})[\w.+=-]{1,200}\Z")
 """A word that a cut goes through: of a password, most of it would be one that no check knows."""
@@ -67,10 +66,7 @@ class Descriptions:
     @property
     def notes(self) -> tuple[str, ...]:
         """A line on the described values; none where all were texts and numbers."""
-        words = list(dict.fromkeys(self._words))
-        if len(words) > _NAMED:
-            words[_NAMED:] = [f"and {counted(len(words) - _NAMED, 'more value')}"]
-        return ("; ".join(words),) if words else ()
+        return ("; ".join(dict.fromkeys(self._words)),) if self._words else ()
 
 
 def describe(value: object, names: Mapping[str, Any]) -> tuple[str, str]:

@@ -288,18 +288,19 @@ def _in_front(
     if not parsed.above and parsed.tag is None:
         return error, ()
     above, below = _around(kernel, execution.cell)
+    runs = {run.key: run for run in (*above, *below)}
     named: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     if parsed.above:
         nearest, notes = _nearest(kernel, parsed, execution, above)
+        runs |= {run.key: run for run in nearest}
         named = {run.key: f"{len(nearest) - n} above" for n, run in enumerate(nearest)}
-        above = [next((new for new in nearest if new.key == run.key), run) for run in above]
     if parsed.tag is not None:
         named |= _tagged(above, below, parsed.tag)
     cells = [
-        Value.of_text(named[run.key], run.text, "cell", run.key if run.is_lasting else None)
-        for run in (*above, *below)
-        if run.key in named
+        Value.of_text(named[key], run.text, "cell", key if run.is_lasting else None)
+        for key, run in runs.items()
+        if key in named
     ]
     return (*cells, *error), notes
 
