@@ -189,13 +189,3 @@ def test_a_kernel_and_a_terminal_are_answered(shell: Shell) -> None:
         document = Document(before + after, len(before))
         put = list(completer.get_completions(document, CompleteEvent()))
         assert [before[: len(before) + each.start_position] + each.text for each in put] == matches
-
-
-def test_unloading_leaves_no_matcher(shell: Shell) -> None:
-    """Loading again has one."""
-    for _ in range(2):
-        assert tab(shell, "%%chat --la") == ["%%chat --last"]
-        shell.do("%unload_ext chatmagic")
-        assert shell.shell.Completer.custom_matchers == []
-        shell.do("%load_ext chatmagic")
-    assert len(shell.shell.Completer.custom_matchers) == 1

@@ -4,27 +4,9 @@ from __future__ import annotations
 
 import pytest
 from logged import Emulator
-from shells import FIXED, KEY, Shell, bodies, models
+from shells import Shell, models
 
-from chatmagic.errors import (
-    AuthenticationError,
-)
-
-
-def test_a_configuration_file(
-    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An address from a file gets the environment's key, until a cell changes it."""
-    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
-    bare.do("%unload_ext chatmagic")
-    made = Shell(config={"ChatMagics": {"base_url": emulator.url, "temperature": 0.25}})
-    made.machine("%chat echo:a")
-    assert bodies(emulator)[0]["temperature"] == 0.25
-    assert "configuration file" in made.do("%chat").texts[0]
-    with Emulator(FIXED) as other:
-        made.do(f"%config ChatMagics.base_url = {other.url!r}")
-        assert isinstance(made.fails("%chat echo:b").error, AuthenticationError)
-        assert other.requests == []
+from chatmagic.errors import AuthenticationError
 
 
 def test_an_address_from_a_cell_gets_no_key_after_a_reload(
@@ -38,22 +20,6 @@ def test_an_address_from_a_cell_gets_no_key_after_a_reload(
     shell.do(f"%config ChatMagics.base_url = '{emulator.url}'")
     assert isinstance(shell.fails("%chat hello").error, AuthenticationError)
     assert emulator.requests == []
-
-
-def test_a_model_that_is_configured(
-    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It goes to the address that was asked when it was set, however that changes later."""
-    shell.do("%config ChatMagics.model = 'small'")
-    shell.machine("%chat echo:a")
-    with Emulator(FIXED) as other:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", other.url)
-        shell.machine("%chat echo:b")
-        assert "so not used here: model" in shell.do("%chat").texts[0]
-        # The value is as before, and yet it is set anew, for this address.
-        shell.do("%config ChatMagics.model = 'small'")
-        shell.machine("%chat echo:c")
-        assert (models(emulator), models(other)) == (["small"], [None, "small"])
 
 
 def test_two_models(shell: Shell, emulator: Emulator) -> None:

@@ -1,7 +1,4 @@
-"""The magics as they are loaded, named and taken away, in a real shell.
-
-The extension as it is loaded and taken away, in a real shell.
-"""
+"""The extension as it is loaded and taken away, in a real shell."""
 
 from __future__ import annotations
 
@@ -14,10 +11,9 @@ from typing import Any
 
 import pytest
 from logged import Emulator
-from shells import FIXED, KEY, Ran, Shell, asked
+from shells import FIXED, KEY, Shell, asked
 
 import chatmagic
-from chatmagic.conversation import options
 from chatmagic.jupyter import magics
 from chatmagic.jupyter.commands import COMMANDS
 from chatmagic.session.current import current_session
@@ -64,26 +60,6 @@ def test_python_in_a_cell(shell: Shell, emulator: Emulator) -> None:
         assert other.requests == []
     assert len(asked(emulator)) == 5
     assert [turn.owner for turn in current_session().conversation][-1] is None
-
-
-def test_help(shell: Shell) -> None:
-    """``%%chat?`` shows usage with examples, and every command has its help."""
-    usage = shell.do("%%chat?").printed
-    assert all(option.flags[-1] in usage for option in options.OPTIONS)
-    assert "{{ source }}" in usage
-    assert shell.do("%chat ?").printed == shell.do("%chat?").printed
-
-
-def test_errors_are_never_usage_errors(shell: Shell, emulator: Emulator) -> None:
-    """A plain ``except`` of the user's can catch them by their tree."""
-    emulator.settings = replace(FIXED, credits=0)
-    ran = shell.do(
-        "import chatmagic\n"
-        "try:\n    %chat echo:a\n"
-        "except chatmagic.errors.RateLimitError as error:\n    kind = error.fault\n"
-    )
-    assert isinstance(ran, Ran)
-    assert shell["kind"] == "you"
 
 
 def test_public_names() -> None:
@@ -162,6 +138,7 @@ def test_unloading_leaves_nothing(bare: Shell) -> None:
             [type(item).__name__ for item in shell.configurables],
             {name: list(callbacks) for name, callbacks in shell.events.callbacks.items()},
             shell.display_trap.hook,
+            list(shell.Completer.custom_matchers),
         )
 
     before = found()

@@ -21,25 +21,16 @@ WRONG = [
     ("auth", '"basic"'),
     ("base_url", '"chat.example"'),
     ("timeout", "0"),
-    ("timeout", '"long"'),
-    ("timeout", "True"),
     ("timeout", '{"first": 1}'),
     ("model", '""'),
     ("extra_body", '"small"'),
-    ("extra_body", '{"messages": []}'),
-    ("extra_body", '{"x": {1, 2}}'),
     ("extra_body", '{"x": float("nan")}'),
     ("extra_headers", '"X-Team: a"'),
-    ("extra_headers", '{"Authorization": "a"}'),
-    ("extra_headers", '{"X-Team": "a\\n"}'),
     ("stream", '"always"'),
     ("temperature", '"hot"'),
     ("temperature", 'float("inf")'),
     ("max_tokens", "1.5"),
-    ("max_tokens", '"9"'),
     ("last", "-1"),
-    ("last", '"all"'),
-    ("budget", '"plenty"'),
     ("budget", "-1"),
     ("no_history", '"yes"'),
 ]
@@ -70,7 +61,7 @@ def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_wrong_value_is_refused_as_it_is_set(
     bare: Shell, caplog: pytest.LogCaptureFixture, name: str, value: str
 ) -> None:
-    """In one line that names the setting; what was set before stays, and can be set again."""
+    """In one line that names the setting; what was set before stays, and can be taken back."""
     bare.do(f"%config ChatMagics.{name} = {RIGHT[name]}")
     before = bare.do(f"%config ChatMagics.{name}").result
     assert messages(caplog) == []
@@ -80,21 +71,10 @@ def test_a_wrong_value_is_refused_as_it_is_set(
     assert "\n" not in message
     assert bare.do(f"%config ChatMagics.{name}").result == before
     caplog.clear()
-    bare.do("%config ChatMagics.max_tokens = 3")
+    if name not in {"extra_body", "extra_headers", "stream", "no_history"}:
+        bare.do(f"%config ChatMagics.{name} = None")
+        assert bare.do(f"%config ChatMagics.{name}").result is None
     assert messages(caplog) == []
-
-
-@pytest.mark.parametrize(
-    "name", ["mode", "auth", "base_url", "timeout", "model", "temperature", "max_tokens", "last"]
-)
-def test_a_setting_is_taken_back_by_none(
-    bare: Shell, caplog: pytest.LogCaptureFixture, name: str
-) -> None:
-    """What the service or the environment says counts again."""
-    bare.do(f"%config ChatMagics.{name} = {RIGHT[name]}")
-    bare.do(f"%config ChatMagics.{name} = None")
-    assert messages(caplog) == []
-    assert bare.do(f"%config ChatMagics.{name}").result is None
 
 
 @pytest.mark.parametrize(
@@ -208,16 +188,29 @@ def test_the_emulator_is_its_own(
     assert place.service().endpoint.base_url != first.base_url
 
 
-def test_a_model_that_is_set_first(bare: Shell, emulator: Emulator) -> None:
-    """Set before there was an address, it goes with the first one, and with no other."""
-    bare.do("%config ChatMagics.model = 'small'")
-    bare.do("%config ChatMagics.auth = 'none'")
-    bare.do(f"%chat_connect {emulator.url}")
+def test_a_setting_belongs_to_the_address_that_it_was_set_for(
+    bare: Shell, emulator: Emulator
+) -> None:
+    """Set before there was an address, to the first one; set anew, to that; after a reload, too."""
+    for line in ("auth = 'none'", "extra_headers = {'X-Team': 'blue'}", "model = 'small'"):
+        bare.do(f"%config ChatMagics.{line}")
+    said = bare.do(f"%chat_connect {emulator.url}").printed
+    assert "Model: small." in said
     bare.fails("%chat echo:a")
     with Emulator(FIXED) as other:
-        bare.do(f"%chat_connect {other.url}")
+        said = bare.do(f"%chat_connect {other.url}").printed
+        assert "Set for another address, so not used here: model, extra_headers." in said
         bare.fails("%chat echo:b")
-        assert (models(emulator), models(other)) == (["small"], [None])
+        bare.do("%config ChatMagics.model = 'small'")  # as before, and yet set anew
+        bare.fails("%chat echo:c")
+        bare.do("%reload_ext chatmagic")
+        bare.do(f"%chat_connect {emulator.url}")
+        bare.fails("%chat echo:d")
+        assert "small" not in bare.do("%chat").texts[0]
+        bare.do(f"%chat_connect --model=large {other.url}/v1")
+        bare.fails("%chat echo:e")
+        assert models(emulator) == ["small", None]
+        assert models(other) == [None, "small", "large"]
 
 
 def test_settings_of_a_configuration_file_belong_to_its_address(
@@ -234,24 +227,6 @@ def test_settings_of_a_configuration_file_belong_to_its_address(
         made.do(f"%chat_connect {emulator.url}")
         made.fails("%chat echo:b")
         assert (models(emulator), models(other)) == (["small"], [None])
-
-
-def test_settings_of_an_address_stay_with_it_after_a_reload(
-    shell: Shell, emulator: Emulator
-) -> None:
-    """Loading the extension again sends no model and no header to another address."""
-    shell.do("%config ChatMagics.auth = 'none'")
-    with Emulator(FIXED) as other:
-        shell.do(f"%chat_connect {other.url}")
-        shell.do("%config ChatMagics.extra_headers = {'X-Team': 'blue'}")
-        shell.do("%config ChatMagics.model = 'small'")
-        shell.do("%reload_ext chatmagic")
-        told = shell.do(f"%chat_connect {emulator.url}").printed
-        assert "Set for another address, so not used here: model, extra_headers." in told
-        shell.fails("%chat echo:a")
-        shell.do(f"%chat_connect {other.url}")
-        shell.fails("%chat echo:b")
-        assert (models(emulator), models(other)) == ([None], ["small"])
 
 
 def test_an_address_that_is_not_used_is_warned_about(shell: Shell, emulator: Emulator) -> None:

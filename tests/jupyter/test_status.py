@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 from logged import Emulator
 from loopback import DONE, Server, document, event, playing, stream
-from shells import FIXED, Shell
+from shells import Shell
 
-from chatmagic.errors import (
-    RateLimitError,
-)
 from chatmagic.jupyter.status import Status
 from chatmagic.session.current import current_session
 from chatmagic.session.session import Session
@@ -34,36 +31,14 @@ def test_a_live_gauge_counts_from_the_answers_own_date(
     assert timedelta(hours=1) <= counted <= datetime.now(UTC) - received_at
 
 
-def test_no_credits_left(shell: Shell, emulator: Emulator) -> None:
-    """The rate-limit error says used of limit and the reset."""
-    emulator.settings = replace(FIXED, credits=0)
-    ran = shell.fails("%chat echo:a", person=False)
-    assert isinstance(ran.error, RateLimitError)
-    assert "0 of 0 used" in ran.traceback[0]
-    assert "2026-01-02 00:00 UTC" in ran.traceback[0]
-    assert ran.outputs == []
-    assert "no credits left" in shell.do("%chat_credits").texts[0].casefold()
-    assert len(current_session().conversation) == 0
-
-
-def test_the_state_shows_no_key(shell: Shell, emulator: Emulator) -> None:
-    """``%chat`` says where, the key from where, the conversation and the credits."""
-    shell.machine("%chat echo:a")
-    shell.do("%config ChatMagics.temperature = 0.5")
-    state = shell.do("%chat").texts[0]
-    assert emulator.url in state
-    assert "(CHATMAGIC_BASE_URL)" in state
-    assert "key from CHATMAGIC_API_KEY" in state
-    assert "1 turn." in state
-    assert "99 of 100 credits left" in state
-    assert "temperature = 0.5" in state
-    assert len(emulator.requests) == 1
-
-
-def test_the_settings_in_force_are_told_in_words(shell: Shell, tmp_path: Path) -> None:
+def test_the_settings_in_force_are_told_in_words(
+    shell: Shell, emulator: Emulator, tmp_path: Path
+) -> None:
     """Those that are set; of fields for a server the values may be private."""
     kernel = Status(shell.kernel)
     rows = dict(kernel.standing()["rows"])
+    connected = f"Connected to {emulator.url} (CHATMAGIC_BASE_URL); "
+    assert rows["Service"] == f"{connected}key from CHATMAGIC_API_KEY, sent as bearer."
     assert rows["Set for every question"] == "nothing."
     assert kernel.standing()["state"] == "live"
     assert {"Model", "Instructions", "Cassette"}.isdisjoint(rows)

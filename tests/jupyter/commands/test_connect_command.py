@@ -16,7 +16,7 @@ import pytest
 from logged import Emulator
 from loopback import Server, document, playing
 from project import ROOT
-from shells import FIXED, KEY, Shell, models
+from shells import FIXED, KEY, Shell
 
 from chatmagic._version import __version__
 from chatmagic.errors import (
@@ -34,8 +34,6 @@ def test_unconnected(bare: Shell) -> None:
     ran = bare.fails("%%chat\nhello")
     assert isinstance(ran.error, ConnectError)
     assert len(ran.traceback) == 2
-    assert "CHATMAGIC_BASE_URL" in ran.traceback[0]
-    assert "%chat_connect emulator" in ran.traceback[1]
     state = bare.do("%chat").texts[0]
     assert "Not connected yet" in state
     assert "Credits: unknown" in state
@@ -177,28 +175,6 @@ def test_login_where_nobody_can_be_asked(
     bare.do(f"%chat_connect {emulator.url}")
     ran = bare.fails("%chat_login", person=False)
     assert "CHATMAGIC_API_KEY" in ran.traceback[1]
-
-
-def test_a_model_that_is_connected_with(shell: Shell, emulator: Emulator) -> None:
-    """None is named unless it was set; connecting elsewhere drops it, the same address keeps it."""
-    shell.machine("%chat echo:a")
-    said = shell.do(f"%chat_connect {emulator.url} --model small").printed
-    assert "Model: small." in said
-    shell.machine("%chat echo:b")
-    assert "Model: small." in shell.do("%chat").texts[0]
-    shell.do(f"%chat_connect {emulator.url}/v1")
-    shell.machine("%chat echo:c")
-    assert models(emulator) == [None, "small", "small"]
-    with Emulator(FIXED) as other:
-        said = shell.do(f"%chat_connect {other.url}").printed
-        assert "Set for another address, so not used here: model." in said
-        shell.do("%config ChatMagics.auth = 'none'")
-        shell.fails("%chat echo:d")
-        assert models(other) == [None]
-        assert "small" not in shell.do("%chat").texts[0]
-        shell.do(f"%chat_connect --model=large {other.url}")
-        shell.fails("%chat echo:e")
-        assert models(other) == [None, "large"]
 
 
 def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
