@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import gc
 import pkgutil
 import queue
-import ssl
 import sys
 import threading
 import time
@@ -19,8 +17,6 @@ from types import FrameType
 from typing import Any, Final, Self
 
 import pytest
-import trustme
-from kernels import Kernel, Ran, kernel
 from loopback import (
     CHUNKS_END,
     DONE,
@@ -32,7 +28,6 @@ from loopback import (
     document,
     event,
     head,
-    unanswering,
 )
 from shells import KEY, Shell, alone
 
@@ -439,62 +434,10 @@ def another_works(service: Service, session: Session, where: str) -> None:
 
 # --- Outside our own lines ----------------------------------------------------------------
 
-POINTS: Final = {
-    "resolving": "socket.getaddrinfo",
-    "connecting": "chatmagic.client.connections.wait_for_write",
-    "TLS": "urllib3.connection.ssl_wrap_socket",
-    "writing": "http.client.HTTPConnection.send",
-    "waiting for headers": "http.client.HTTPResponse.begin",
-    "making the response": "requests.adapters.HTTPAdapter.build_response",
-    "having sent": "chatmagic.client.transport.HttpTransport.send",
-    "reading": "urllib3.HTTPResponse.read1",
-    "decoding": "chatmagic.protocol.sse.Decoder.feed",
-    "putting together": "chatmagic.protocol.wire.ReplyBuilder.add",
-    "accounting": "chatmagic.client.stream.CreditTracker.note_credits",
-    "keeping": "chatmagic.conversation.conversation.Conversation.add",
-    "recording": "chatmagic.conversation.turn.Turn.to_record",
-    "being done": "chatmagic.client.transport.HttpExchange.close",
-    "giving the connection back": "urllib3.HTTPResponse.release_conn",
-}
-
-
-@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("point", POINTS)
-def test_at_a_named_point(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, point: str, *, late: bool
-) -> None:
-    """Over TLS, in what the ask calls: the same holds just before and just after it."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "authority.pem"))
-    service = Service()
-    serving = Server(service, context, handshakes_fail=None)
-    with serving as server, chatmagic.Client(server.origin, KEY) as client:
-        session = Session(client)
-        halt = Halt()
-
-        def press() -> None:
-            _thread.interrupt_main()
-            while halt.reason is None:
-                time.sleep(0.001)
-
-        with (
-            pytest.raises(ChatInterrupted) as caught,
-            struck(POINTS[point], press, "chatmagic-worker", late=late),
-        ):
-            session.run(Ask("hi"), View(), halt)
-        assert service.served <= 1
-        turns = session.conversation.turns
-        assert [turn.reply for turn in turns] == [reply for reply in (caught.value.reply,) if reply]
-        assert all(TEXT.startswith(turn.reply.text) for turn in turns)
-        another_works(service, session, point)
-
 
 @contextlib.contextmanager
 def struck(path: str, press: Callable[[], object], thread: str, *, late: bool) -> Iterator[None]:
-    """Press Ctrl-C, once, before or after what has this name is called in a thread."""
+    """Press Ctrl-C, once, before or after a function of this name is called in a thread."""
     strikes = [press]
     real = pkgutil.resolve_name(path)
 
@@ -537,59 +480,3 @@ def test_a_cell_tells_it_in_one_line_before_and_after_the_ask(
     assert isinstance(ran.error, ChatInterrupted)
     assert len(ran.traceback) == 1
     assert service.served == len(current_session().conversation)
-
-
-def test_by_a_signal_to_a_kernel() -> None:
-    """Ctrl-C ends a cell that connects, or that waits for another ask, in one line."""
-    service = Service()
-    with Server(service) as server, unanswering() as silent:
-        environment = {"CHATMAGIC_BASE_URL": server.origin, "CHATMAGIC_API_KEY": KEY}
-        with kernel(environment) as running:
-            running.run(f"{SETTING_UP}\naddress({silent!r})")
-            stopped_by_a_signal(running)
-            running.run(f"address({server.origin!r})\nhold()")
-            ran = stopped_by_a_signal(running)
-            assert "Waiting for the reply to Python" in str(ran.messages)
-            running.run("go_on.set(); thread.join(60)")
-            assert running.run("%chat hi", cell="after").replies[0]["data"]["text/plain"] == TEXT
-    assert service.served == 2
-
-
-SETTING_UP: Final = """
-%load_ext chatmagic
-import os, threading, chatmagic
-session = chatmagic.current_session()
-inside, go_on = threading.Event(), threading.Event()
-
-def address(origin):
-    os.environ["CHATMAGIC_BASE_URL"] = origin
-
-def heard(event):
-    if type(event).__name__ == "Fragment":
-        inside.set()
-        go_on.wait(60)
-
-def hold():
-    global thread
-    session.follow(heard)
-    thread = threading.Thread(target=lambda: session.ask("held", history=False))
-    thread.start()
-    inside.wait(60)
-"""
-
-
-def stopped_by_a_signal(running: Kernel) -> Ran:
-    """Ask in a cell, and interrupt the kernel once the cell has shown that it waits."""
-
-    def interrupt(message: dict[str, Any]) -> None:
-        if message["msg_type"] == "display_data":
-            time.sleep(0.1)
-            running.interrupt()
-
-    ran = running.run("%chat hi", cell="c", on_message=interrupt)
-    assert ran.status == "error"
-    assert [output["type"] for output in ran.outputs] == ["error"]
-    assert ran.outputs[0]["ename"] == "ChatInterrupted"
-    assert len(ran.outputs[0]["traceback"]) == 1
-    assert "as it was" in ran.text
-    return ran
