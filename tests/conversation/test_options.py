@@ -84,17 +84,7 @@ def test_every_flag_is_offered() -> None:
             parse_line(f"{option.flags[-1]} {value}")
 
 
-PLAIN = ParsedLine(
-    temperature=None,
-    max_tokens=None,
-    last=None,
-    history=True,
-    stream=True,
-    output=None,
-    raw=False,
-    quiet=False,
-    prompt="",
-)
+PLAIN = ParsedLine(output=None, raw=False, quiet=False, prompt="")
 anything = st.text() | st.text("-=tnoqr 0.5{}'\"\\\t", max_size=30)
 
 
@@ -208,29 +198,21 @@ def test_a_wrong_option_is_told_in_one_line(line: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "way"),
+    ("line", "setting", "way"),
     [
-        ("--system x", "%%chat_instructions gives instructions"),
-        ("--top-p 0.9 x", '%config ChatMagics.extra_body = {"top_p": VALUE} sends it'),
-        ("--Seed=3 x", '{"seed": VALUE}'),
-        ("--image a.png x", "Text alone is sent"),
+        ("--system x", "", "%%chat_instructions gives instructions"),
+        ("--top-p 0.9 x", "", '%config ChatMagics.extra_body = {"top_p": VALUE} sends it'),
+        ("--Seed=3 x", "", '{"seed": VALUE}'),
+        ("--image a.png x", "", "Text alone is sent"),
+        ("--fit x", ": fit is a setting", "%config ChatMagics.fit = VALUE sets it."),
     ],
 )
-def test_an_option_of_another_client_leads_to_what_does_it_here(line: str, way: str) -> None:
-    """Or says why nothing does."""
-    error = refusal(line)
+def test_what_is_no_option_here_leads_to_what_does_it(line: str, setting: str, way: str) -> None:
+    """An option of another client, or a setting; or it is said why nothing does it."""
+    error = refusal(line, {"fit": False})
     option = line.replace("=", " ").split()[0]
-    assert error.message == f"{option} is not an option. Nothing was sent."
+    assert error.message == f"{option} is not an option{setting}. Nothing was sent."
     assert way in (error.hint or "")
-
-
-def test_what_is_a_setting_is_told_to_be_one() -> None:
-    """With the line that sets it."""
-    error = refusal("--extra-body x", {"extra_body": {}})
-    assert error.message == (
-        "--extra-body is not an option: extra_body is a setting. Nothing was sent."
-    )
-    assert error.hint == "%config ChatMagics.extra_body = VALUE sets it."
 
 
 def test_an_output_is_a_name_that_python_takes() -> None:
@@ -254,32 +236,33 @@ def test_configured_defaults_hold_until_the_line_says_otherwise() -> None:
         "output": "never",
         "stream": "auto",
     }
-    assert parse_line("x", configured) == ParsedLine(
-        temperature=0.2, max_tokens=9, last=3, history=False, stream=False,
-        format="code", output=None, raw=True, quiet=True, credit_line=False, prompt="x",
-    )  # fmt: skip
+    line = "-t 0.2 -n 9 --last 3 --no-history --no-stream --raw -q --no-credits --format code x"
+    assert parse_line("x", configured) == parse_line(line)
     back = "-t 1 -n 2 --last 0 --history --stream --no-raw --no-quiet --credits --format markdown x"
-    assert parse_line(back, configured) == ParsedLine(
-        temperature=1.0, max_tokens=2, last=0, output=None, raw=False, quiet=False, prompt="x"
-    )
+    assert parse_line(back, configured) == parse_line("-t 1 -n 2 --last 0 x")
     assert parse_line("x", {"no_history": False, "quiet": False}) == parse_line("x")
 
 
-def test_a_question_about_an_error_need_not_be_typed() -> None:
+@pytest.mark.parametrize(
+    ("line", "body", "question"),
+    [
+        ("a", "b\n", "a\nb\n"),
+        ("--error a", "", "a"),
+        ("--error", " \n", ASKED_OF_AN_ERROR),
+        ("", "", ""),
+    ],
+)
+def test_a_question_about_an_error_need_not_be_typed(line: str, body: str, question: str) -> None:
     """Line and body make the question; without any there is one for an error, and no other."""
-    assert _question("a", "b\n") == "a\nb\n"
-    assert _question("--error a", "") == "a"
-    assert _question("--error", " \n") == ASKED_OF_AN_ERROR
-    assert _question("", "") == ""
-    assert parse_line("--error x").with_error
-    assert options.typed_options(parse_line("--error x")) == ["--error"]
+    parsed = parse_line(line)
+    assert parsed.question(parsed.prompt, body) == question
 
 
 def test_cells_are_named_by_place_or_label() -> None:
     """As typed, so that the cell that asks again says the same."""
-    parsed = parse_line("--above 2 --tag load x")
-    assert (parsed.above, parsed.tag) == (2, "load")
-    assert options.typed_options(parsed) == ["--above 2", "--tag load"]
+    parsed = parse_line("--error --above 2 --tag load x")
+    assert (parsed.with_error, parsed.above, parsed.tag) == (True, 2, "load")
+    assert options.typed_options(parsed) == ["--above 2", "--tag load", "--error"]
     for line in ("--above new", "--above all", "--above 0"):
         assert options.typed_options(parse_line(f"{line} x")) == [line]
     for line in ("--above -1", "--above x", "--above ²"):
@@ -323,18 +306,6 @@ def test_any_line_is_read_or_refused_and_so_is_its_end(line: str, word: str) -> 
     assert line_end(f"{line} {word}").in_prompt == parsed.prompt.endswith(word)
 
 
-def _question(line: str, body: str) -> str:
-    parsed = parse_line(line)
-    return parsed.question(parsed.prompt, body)
-
-
-NAMES = [
-    f"chat_{name}"
-    for name in (
-        *("cassette", "connect", "credits", "history", "load", "login", "redo", "reset", "save"),
-        "undo",
-    )
-]
 TYPED = {
     "undo": ["undo", "  Undo ", "undo?", "chat_undo", "%chat_undo", "chat-undo", "undo 2"],
     "history": ["history", "history 2", "history all", "chat_histroy"],
@@ -358,6 +329,7 @@ TYPED = {
     ],
 }
 """What is typed for each command, and for none."""
+NAMES = [f"chat_{name}" for name in TYPED if name]
 
 
 @pytest.mark.parametrize("command", TYPED)
@@ -369,27 +341,16 @@ def test_a_command_typed_as_a_prompt_is_known(command: str) -> None:
 
 @pytest.mark.parametrize(
     "shown",
-    [
-        *("# NBVAL_IGNORE_OUTPUT", "#NBVAL_SKIP", "## NBVAL_SKIP", "#| echo: false"),
-        "# PYTEST_VALIDATE_IGNORE_OUTPUT",
-    ],
+    ["# NBVAL_IGNORE_OUTPUT", "## NBVAL_SKIP", "#| echo: false", "# PYTEST_VALIDATE_IGNORE_OUTPUT"],
 )
 def test_a_comment_for_a_tool_is_not_sent(shown: str) -> None:
     """The message shows the comment; the hint names the tags, and how to send it."""
     with pytest.raises(InputError) as caught:
         refuse_cell_comments(f"\n \n  {shown}\nWhy?")
     assert caught.value.message == f"{shown} would be sent to the model. Nothing was sent."
-    assert caught.value.hint is not None
-    assert "nbval-" in caught.value.hint
-    assert "--raw" in caught.value.hint
-
-
-def test_any_other_body_is_sent() -> None:
-    """A heading is a heading, and a question about a comment is a question."""
-    for line in ("# A heading", "What does # NBVAL_SKIP do?", "# What is NBVAL_SKIP?"):
+    assert "nbval-skip); --raw sends it." in (caught.value.hint or "")
+    for line in ("# A heading", f"What does {shown} do?", "#include <stdio.h>", "# | a table |"):
         refuse_cell_comments(f"{line}\n# NBVAL_SKIP")
-    refuse_cell_comments("#include <stdio.h>")
-    refuse_cell_comments("# | a table |")
 
 
 @pytest.mark.parametrize(

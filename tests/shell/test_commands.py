@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,10 @@ from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
 from chatmagic.client import config
-from chatmagic.conversation.turn import Turn
 from chatmagic.errors import LESS_HINT, InputError
-from chatmagic.models import Reply
 from chatmagic.protocol.response_errors import ADDRESS_HINT
-from chatmagic.session.events import Outcome
 from chatmagic.session.forms import KEPT
-from chatmagic.shell.commands import ShellEnvironment, ShellView, words_for_shell
+from chatmagic.shell.commands import ShellEnvironment, words_for_shell
 
 Run = Callable[..., Asked]
 
@@ -227,6 +224,7 @@ HOSTILE, SAFE = "a\x1b]0;x\x07b\rc\u202ed\n", "a␛]0;x␇bc\ufffdd\n"
     ("script", "ends", "words"),
     [
         (stream(event(HOSTILE, finish_reason="stop"), DONE), (0, SAFE), ""),
+        (stream(event("a", finish_reason="\x1b[2J"), DONE), (0, "a\n"), "ended with: ␛[2J"),
         (stream(event("Hel")), (3, "Hel\n"), "The reply was cut off"),
         (document(LIMIT, "429 No"), (4, ""), "No credits left"),
         (document({}, "500 No"), (1, ""), "failed"),
@@ -371,33 +369,6 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
     assert (running.returncode, complaint) == (128 + signal.SIGPIPE, b"")
     (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")
     assert json.loads(file.read_text())["turns"]
-
-
-def whole(text: str, **facts: object) -> Outcome:
-    """Give a reply with its record."""
-    turn = Turn("a", reply=Reply(text, **facts))  # type: ignore[arg-type]
-    return Outcome(turn.reply, turn.to_record("0" * 64))
-
-
-@pytest.mark.parametrize(
-    ("fragments", "out"),
-    [(["a\r", "\x1b[1mb"], "a␛[1mb\n"), (["a", "\n"], "a\n"), ([], ""), ([""], "")],
-)
-def test_a_reply_ends_in_a_line_end(
-    fragments: Sequence[str], out: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One at most is added, and nothing in it acts; notes and figures are beside it."""
-    view = ShellView()
-    view.began(["a \x1b[2Jnote"])
-    for fragment in fragments:
-        view.fragment(fragment)
-    view.ended(whole("".join(fragments), state="cut off", refusal="\x1b[2Jno"))
-    wrote = capsys.readouterr()
-    assert wrote.out == out
-    lines = wrote.err.splitlines()
-    assert "(The model refused: ␛[2Jno)" in lines
-    assert lines[0] == "(a ␛[2Jnote)"
-    assert all(line[0] + line[-1] == "()" for line in lines)
 
 
 @pytest.mark.parametrize(("closed", "code", "told"), [((2,), 0, b""), ((1,), 3, b"closed")])

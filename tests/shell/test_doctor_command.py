@@ -264,14 +264,13 @@ def test_what_came_so_far_is_shown_while_an_answer_hangs(
     assert code == 0
 
 
-@pytest.mark.parametrize("line", ['budget = "many"', 'timeout = {"connect": -1}'])
 def test_a_configuration_that_is_wrong(
-    line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is named in one line, as for a question."""
     with alone(monkeypatch, tmp_path):
         folder = tmp_path / "ipython" / "profile_default"
         folder.mkdir(parents=True)
-        (folder / "ipython_config.py").write_text(f"c.ChatMagics.{line}\n")
+        (folder / "ipython_config.py").write_text('c.ChatMagics.budget = "many"\n')
         assert cli.main(["doctor"]) == 2
-    assert line.split(maxsplit=1)[0] in capsys.readouterr().err
+    assert "budget" in capsys.readouterr().err
