@@ -246,10 +246,11 @@ def _compared(found: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
             command = own or next((each for each in loose if _fits(each, saved)), None)
             agrees[saved] = True if command else None if plan.is_open else False
             typed = command.parsed() if command is not None and command.asks else None
-            if typed is not None and saved.record is not None:
+            if command is not None and typed is not None and saved.record is not None:
                 for name in _SETTINGS:
                     value = saved.record.parameters.get(name)
-                    untold[name][cell.number] = None if name in typed.parameters else value
+                    is_told = name in typed.parameters or command.has_variables
+                    untold[name][cell.number] = None if is_told else value
             elif agrees[saved] is False:
                 own = next((each for each in left if each.recorded == saved.kind), None)
                 found.wrong(cell.number, _difference(own, saved))

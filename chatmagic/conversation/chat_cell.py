@@ -53,6 +53,18 @@ class MagicCall:
     is_once: bool = True
 
     @property
+    def has_variables(self) -> bool:
+        """Whether variables give values of its options, so that these are not told."""
+        return re.search(options.VARIABLE, self.line) is not None
+
+    @property
+    def count(self) -> int:
+        """How many times it does what it does: ``%chat_retry -t 0 -t 1`` asks twice."""
+        flags = re.findall(r"(?<!\S)--?([tm])(?:emperature|odel)?(?![\w-])", self.line)
+        is_retry = self.name == "chat_retry"
+        return max(1, flags.count("t")) * max(1, flags.count("m")) if is_retry else 1
+
+    @property
     def asks(self) -> bool:
         """Whether it puts a question of its own."""
         return self.name in {"chat", "chat_fix"}
@@ -146,7 +158,8 @@ def plan_of(source: str) -> Plan:
         magic = None if within else re.fullmatch(_LINE, line)
         if magic is not None and magic["line"].strip() not in {"?", "??"}:
             is_once = not magic["indent"] and not is_other_magic and magic["percent"] == "%"
-            commands.append(MagicCall(magic["command"], magic["line"].strip(), is_once=is_once))
+            call = MagicCall(magic["command"], magic["line"].strip(), is_once=is_once)
+            commands += [replace(call) for _ in range(call.count)]
             if magic["percent"]:
                 continue
         elif line.lstrip().startswith("#") and not within:

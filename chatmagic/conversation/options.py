@@ -44,6 +44,8 @@ _TAKEN: Final = (
 """What may follow a command's name, in lower case: options, numbers, files, and the like."""
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
+VARIABLE: Final = r"(?<![^\s=])(?:\$\w+|\{\w+\})(?!\S)"
+"""The name of a variable that gives an option's value."""
 _MAGIC_LINE: Final = r"%{1,2}chat(?:_\w+)?(?!\S)"
 _DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
 _ASKS: Final = (
@@ -314,7 +316,10 @@ class ParsedLine(Parameters):
 
 
 def parse_line(
-    line: str, settings: Mapping[str, Any] = _NOTHING, recorded: Mapping[str, Any] = _NOTHING
+    line: str,
+    settings: Mapping[str, Any] = _NOTHING,
+    recorded: Mapping[str, Any] = _NOTHING,
+    names: Mapping[str, Any] | None = None,
 ) -> ParsedLine:
     """Read the line of ``%chat`` or ``%%chat``.
 
@@ -323,6 +328,8 @@ def parse_line(
         settings: the configured values by trait name (``no_history``, …); what is missing
             has the built-in default.
         recorded: the fields of a question that was asked, which count before the settings.
+        names: the variables that an option's value may name, as ``$name`` or ``{name}``; ``None``
+            where they are not known.
 
     Returns:
         The options and the prompt, without the white space before and after it.
@@ -337,7 +344,12 @@ def parse_line(
     for flag, option, value, rest in _typed(prompt):
         prompt = rest
         if option is not None:
-            fields[option.dest] = _value(option, flag, value)
+            is_name = re.fullmatch(VARIABLE, value or "") is not None
+            name = (value or "").strip("${}") if is_name else None
+            if name is not None and names is None:
+                continue  # the field of the question that was asked stays
+            word = str(names[name]) if name is not None and names and name in names else value
+            fields[option.dest] = _value(option, flag, word)
         elif flag != "--":
             raise _unknown(flag, settings)
     return ParsedLine(**fields, prompt=prompt)

@@ -175,7 +175,9 @@ class Completions:
         if word == "TURN":
             return "value", map(str, range(1, len(conversation) + 1))
         if word == "MODEL":
-            return "value", self._kernel.settings.listed_models
+            used = (turn.asked_model for turn in conversation.known_turns.values())
+            listed = self._kernel.settings.listed_models
+            return "value", dict.fromkeys((*listed, *filter(None, used)))
         if word == "THREAD":
             return "value", conversation.threads
         return "value", () if word.isupper() else (word,)

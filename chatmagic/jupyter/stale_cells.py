@@ -42,15 +42,25 @@ def quote(session: Session, cells: Collection[str], causes: Causes, where: str =
     # A cell that asked for another reply to a turn asks once more.
     count = max(len(cells), len(turns))
     more = f", and {count:,} are asked again" if count > stale else ""
+    are = "is" if stale == 1 else "are"
+    return f"{counted(stale, 'turn')}{where} {are} stale{more}: {cost(session, count)}"
+
+
+def cost(session: Session, count: int) -> str:
+    """Return about how many credits requests take, in words.
+
+    Args:
+        session: the session.
+        count: how many requests they are.
+    """
+    if _is_replayed(session):
+        return "a replay takes no credits"
     ledger = session.ledger
     last = next(reversed(ledger.rows), None)
     credits = None if last is None else ledger.meter(last.service).about(count)
-    takes = "what that takes is not known yet"
-    if _is_replayed(session):
-        takes = "a replay takes no credits"
-    elif credits is not None:
-        takes = f"about {counted(credits, 'credit')}, by what requests took lately; {OTHERS}"
-    return f"{counted(stale, 'turn')}{where} {'is' if stale == 1 else 'are'} stale{more}: {takes}"
+    if credits is None:
+        return "what that takes is not known yet"
+    return f"about {counted(credits, 'credit')}, by what requests took lately; {OTHERS}"
 
 
 def _is_replayed(session: Session) -> bool:

@@ -389,3 +389,14 @@ def test_a_command_within_a_prompt_is_told(prompt: str, named: str | None) -> No
     """Where a page has merged two cells: the first such line."""
     note = f"a line with {named} is sent as text; split the cell if it is to run by itself"
     assert merged_cell_notes(prompt) == ([note] if named else [])
+
+
+def test_a_value_may_stand_in_a_variable() -> None:
+    """As in other magics; where no variables are known, the question was asked with some value."""
+    names = {"t": 0.5, "n": 3}
+    typed = parse_line("-t $t --last={n} -o x $t {t}", names=names)
+    assert (typed.temperature, typed.last, typed.prompt) == (0.5, 3, "$t {t}")
+    assert parse_line("-t $t x", recorded={"temperature": 0.7}).temperature == 0.7
+    assert parse_line("-t $t x").temperature is None
+    with pytest.raises(InputError, match=r"not '\$u'"):
+        parse_line("-t $u x", names=names)

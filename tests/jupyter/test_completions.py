@@ -189,3 +189,10 @@ def test_a_kernel_and_a_terminal_are_answered(shell: Shell) -> None:
         document = Document(before + after, len(before))
         put = list(completer.get_completions(document, CompleteEvent()))
         assert [before[: len(before) + each.start_position] + each.text for each in put] == matches
+
+
+@pytest.mark.usefixtures("emulator")
+def test_models_that_were_used_are_offered(shell: Shell) -> None:
+    """Beside those that were listed."""
+    shell.page("%chat -m big echo:a", "a")
+    assert tab(shell, "%%chat -m ") == ["%%chat -m big"]

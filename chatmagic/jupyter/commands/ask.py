@@ -31,7 +31,9 @@ EXAMPLES: Final = (
     "%chat And in one sentence?",
     "reply = %chat Name three estimators of the mean.",
 )
-ALONE: Final = r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_retry|_continue)?\b[^\n]*\Z"
+ALONE: Final = (
+    r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_continue|_retry(?!.* -))?\b.*\Z"
+)
 """Pattern of a cell that holds nothing but one ask; a failed one may clear the cell's output."""
 _NOT_PUT_IN: Final = (
     r"(?<![\w\\{}^$])\{(?P<braced>[A-Za-z_]\w*)\}(?!\})"
@@ -82,7 +84,8 @@ def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
 
 def _typed(kernel: Kernel, given: Arguments) -> tuple[ParsedLine, str]:
     """Return the line, and the body without its last line end."""
-    parsed = options.parse_line(given.line, kernel.settings.trait_values(config=True))
+    settings, names = kernel.settings.trait_values(config=True), kernel.shell.user_ns
+    parsed = options.parse_line(given.line, settings, names=names)
     if parsed.background and given.cell is None:
         raise InputError(
             "--background has no reply to give back yet. Nothing was sent.",

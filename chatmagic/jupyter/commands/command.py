@@ -29,7 +29,9 @@ class Arguments:
         command: the command, which writes the refusals.
         line: the line after the command's name, as typed.
         words: the line without the options, and without quotes around the rest.
-        options: the typed options with their values; the value of a switch is empty.
+        options: the typed options with their values, by their long names; the value of a switch
+            is empty, and of an option that is repeated it is the last.
+        repeated: the same, each as often as it was typed.
         cell: the cell's body; ``None`` for a command on a line.
     """
 
@@ -38,6 +40,7 @@ class Arguments:
     words: str
     options: Mapping[str, str]
     cell: str | None = None
+    repeated: tuple[tuple[str, str], ...] = ()
 
     def turn_number(self, count: int, default: int = 0) -> int:
         """Return the number of the turn that the words name.
@@ -125,9 +128,10 @@ class Command:
         if self.is_prompt:
             return Arguments(self, line, line, {}, cell)
         declared = {flag: option for option in self.options for flag in option.flags}
-        given: dict[str, str] = {}
+        given: list[tuple[str, str]] = []
         words = line
-        while match := re.search(r"(?<!\S)(--[^\s=]*)(?:=(\S*))?", words):
+        flags = "|".join(["--[^\\s=]*", *(flag for flag in declared if flag[1] != "-")])
+        while match := re.search(rf"(?<!\S)({flags})(?:=(\S*))?(?!\S)", words):
             flag, value, rest = match[1], match[2], words[match.end() :]
             if flag not in declared:
                 raise self.refusal()
@@ -140,10 +144,11 @@ class Command:
             is_other_word = metavar is not None and metavar.islower() and value != metavar
             if bool(value) != (metavar is not None) or is_other_word:
                 raise self.refusal()
-            given[flag] = value or ""
+            given.append((declared[flag].flags[-1], value or ""))
             words = words[: match.start()] + rest
-        arguments = Arguments(self, line, without_quotes(words), given, cell)
-        typed = given.keys() | ({_WORDS} if arguments.words else set())
+        typed_words, by_flag = without_quotes(words), dict(given)
+        arguments = Arguments(self, line, typed_words, by_flag, cell, tuple(given))
+        typed = by_flag.keys() | ({_WORDS} if arguments.words else set())
         if not any(_fits(form, typed) for form in self.forms):
             raise self.refusal()
         return arguments

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Final
+from itertools import product
+from typing import Any, Final
 
 from chatmagic._json import shared_fields
 from chatmagic.archive import output
-from chatmagic.conversation import continuation
+from chatmagic.conversation import continuation, options
 from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation
 from chatmagic.conversation.options import Option
 from chatmagic.conversation.request_facts import RequestFacts
@@ -27,6 +28,8 @@ from chatmagic.session.events import Ask
 from chatmagic.text import counted, one_line
 
 _HEAD: Final = ("Reply", "Text", "Notes")
+_FEW: Final = 2
+"""How many requests are sent without a question before them."""
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -34,7 +37,8 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
     """Ask a turn's question again, in its place.
 
     ``%chat_retry`` takes the last turn above the cell, ``%chat_retry 2`` turn 2; with
-    ``--list`` and ``--pick``, too.
+    ``--list`` and ``--pick``, too. ``%chat_retry -t 0 -t 1 -m NAME`` asks once for each of the
+    temperatures, and keeps all replies; ``$name`` is the value of a variable.
     """
     settle(kernel, running(kernel.shell))
     if "--stale" in given.options:
@@ -46,7 +50,36 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
         return None
     if "--pick" in given.options:
         return _pick(kernel, turn, given.options["--pick"])
+    if given.repeated:
+        return _compare(kernel, turn, given)
     return send(kernel, *_asked_of(kernel, turn))
+
+
+def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
+    """Ask a turn's question with each of a line's settings; where these are many, after a yes.
+
+    Raises:
+        InputError: a value is wrong, or the answer is no.
+    """
+    ask, execution = _asked_of(kernel, turn)
+    values: dict[str, list[Any]] = {}
+    for flag, word in given.repeated:
+        field = flag.removeprefix("--")
+        parsed = options.parse_line(f"{flag} {word}", names=kernel.shell.user_ns)
+        values.setdefault(field, []).append(getattr(parsed, field))
+    asks = [
+        replace(ask, **dict(zip(values, each, strict=True))) for each in product(*values.values())
+    ]
+    count = len(asks)
+    if count > _FEW and execution.audience != "machine":
+        takes = stale_cells.cost(kernel.session, count)
+        if input(f"{count} requests: {takes}.\nAsk? [y/N] ").strip().lower() not in {"y", "yes"}:
+            raise InputError("Nothing was sent.")
+    reply = None
+    for each in asks:
+        live = next(live for live in kernel.session.conversation if live.first == turn.first)
+        reply = send(kernel, replace(each, again=live.number), execution)
+    return reply
 
 
 def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
@@ -137,8 +170,9 @@ def _notes(each: Turn, turn: Turn) -> str:
     """Return whether a reply of a turn is in force, its state and its settings."""
     state = [] if each.state == "complete" else [each.state]
     settings = gauge.settings_words(each.parameters, each.asked_model)
+    tokens = gauge.usage_words(each.reply.usage)
     force = ["in force"] if each.number == turn.number else []
-    return "; ".join([*force, *state, *filter(None, [settings])])
+    return "; ".join([*force, *state, *filter(None, [settings, tokens])])
 
 
 def _retry_stale(kernel: Kernel) -> None:
@@ -247,11 +281,13 @@ RETRY: Final = Command(
     "chat_retry",
     _retry,
     (
+        Option("-t, --temperature NUMBER", "ask with this sampling temperature; may be repeated"),
+        Option("-m, --model MODEL", "ask this model; may be repeated"),
         Option("--list", "list its replies, with the settings of each"),
         Option("--pick K", "put back reply K of those since its own cell ran"),
         Option("--stale", "run the stale cells again, after a yes"),
     ),
-    forms=("[TURN]", "--list [TURN]", "--pick [TURN]", "--stale"),
+    forms=("[--temperature] [--model] [TURN]", "--list [TURN]", "--pick [TURN]", "--stale"),
     waits=False,
 )
 CONTINUE: Final = Command(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from logged import Emulator
-from shells import FIXED, Shell, asked, bodies
+from shells import FIXED, Shell, asked, bodies, models
 
 from chatmagic._json import digest
 from chatmagic.conversation.request_facts import ASKED_FOR_THE_REST
@@ -57,9 +57,9 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     listed = shell.page("%chat_retry --list", "l")
     assert listed.texts[0].splitlines() == [
         "1. one, two,",
-        "   (max 2)",
+        "   (max 2; 3 + 2 tokens)",
         "2. one, two,",
-        "   (in force; max 2)",
+        "   (in force; max 2; 3 + 2 tokens)",
         "Turn 1: count to 9",
     ]
     # As a run of all cells would find it, whatever their numbers were.
@@ -78,6 +78,44 @@ def test_replies_are_listed_and_picked(shell: Shell, emulator: Emulator) -> None
     # What an undo took back is there; and 1 is of the last run of the question's own cell.
     assert shell.page("%chat_retry --pick 1", "p").texts == ["one, two, "]
     assert len(asked(emulator)) == sent
+
+
+def test_settings_are_compared(
+    shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request for each value, in the place of the turn; many are asked after a yes."""
+    shell.page("%chat -n 3 echo:a", "a")
+    shell.page("%chat echo:b", "b")
+    shell.shell.user_ns["hot"] = 1.5
+    ran = shell.page("%chat_retry -t 0.5 --temperature $hot 1", "r")
+    assert ran.texts == ["a", "a"]
+    assert [record["parameters"] for record in ran.records] == [
+        {"max_tokens": 3, "temperature": 0.5},
+        {"max_tokens": 3, "temperature": 1.5},
+    ]
+    assert [(body.get("temperature"), body["messages"]) for body in bodies(emulator)[2:]] == [
+        (0.5, bodies(emulator)[0]["messages"]),
+        (1.5, bodies(emulator)[0]["messages"]),
+    ]
+    asked_for, answers = list[str](), iter(["no", "yes"])
+
+    def answer(words: str) -> str:
+        asked_for.append(words)
+        return next(answers)
+
+    monkeypatch.setattr("builtins.input", answer)
+    assert "Nothing was sent." in shell.fails("%chat_retry -t 0 -t 1 -m A -m B 1").traceback[0]
+    shell.page("%chat_retry -t 0 -t {hot} -m A --model=B 1", "s")
+    quote = "about 4 credits, by what requests took lately; others may share the quota."
+    assert asked_for == [f"4 requests: {quote}\nAsk? [y/N] "] * 2
+    assert models(emulator)[4:] == ["A", "B", "A", "B"]
+    listed = shell.page("%chat_retry --list 1", "l").texts[0]
+    assert "1. a\n   (max 3; 1 + 1 tokens)" in listed
+    assert "5. a\n   (t 0 · max 3 · model B; 1 + 1 tokens)" in listed
+    assert "7. a\n   (in force; t 1.5 · max 3 · model B; 1 + 1 tokens)" in listed
+    refused = shell.run("%chat_retry -t warm 1", cell="t").traceback[0]
+    assert "-t/--temperature takes a finite number, not 'warm'. Nothing was sent." in refused
+    assert len(bodies(emulator)) == 8
 
 
 def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Emulator) -> None:
