@@ -14,7 +14,7 @@ from pages import Paper
 from shells import FIXED, KEY, Ran, Shell, forget
 
 import chatmagic
-from chatmagic.cassette.cassette import CassetteOptions, resolve
+from chatmagic.cassette.cassette import CassetteConfig, CassetteOptions, resolve
 from chatmagic.cassette.file import to_text
 from chatmagic.errors import (
     ChatError,
@@ -23,7 +23,6 @@ from chatmagic.errors import (
     InputError,
     NotRecordedError,
 )
-from chatmagic.session.current import current_session
 from chatmagic.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -92,13 +91,6 @@ def test_what_is_recorded_needs_no_service(
     with pytest.raises(ConnectError, match=r"^No address is set"):
         refreshing.ask("echo:one")
     assert len(emulator.requests) == 1
-
-
-def test_without_a_stated_mode_python_replays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cassette that is not there is not made by accident."""
-    monkeypatch.setenv("CHATMAGIC_CASSETTE", FILE)
-    with pytest.raises(InputError, match=r"There is no cassette talk\.jsonl to replay"):
-        Session().ask("hello")
 
 
 def test_the_file_holds_no_key_no_header_and_no_host(
@@ -507,16 +499,6 @@ def test_off_works_though_nothing_can_be_saved(shell: Shell, emulator: Emulator)
     assert asked(emulator) == ["echo:one", "echo:two", "echo:three"]
 
 
-def test_unloading_lets_go_of_the_cassette(shell: Shell, emulator: Emulator) -> None:
-    """A session that stays asks as the environment says."""
-    shell.do(f"%chat_cassette {FILE} --record")
-    shell.do("%chat echo:one")
-    shell.do("%unload_ext chatmagic")
-    current_session().ask("echo:two")
-    assert prompts() == ["echo:one"]
-    assert len(emulator.requests) == 2
-
-
 def test_what_the_file_lost_is_written_again(shell: Shell, emulator: Emulator) -> None:
     """As where git put an older one back; the next cell says so, once."""
     shell.do(f"%chat_cassette {FILE} --record", cell="in")
@@ -591,87 +573,66 @@ def given(file: str | None = None, mode: str | None = None, **more: Any) -> Cass
     return CassetteOptions(file, mode, **more)
 
 
+NONE_SET = r"but no cassette is set\. Nothing was sent"
+
+
 def environ(file: str = "", mode: str = "") -> dict[str, str]:
     """Give the environment's variables."""
     return {"CHATMAGIC_CASSETTE": file, "CHATMAGIC_MODE": mode}
 
 
 @pytest.mark.parametrize(
-    ("environment", "magic", "config", "person", "found"),
+    ("environment", "magic", "config", "later", "person", "found"),
     [
-        ({}, None, None, True, None),
-        (environ("e"), None, None, False, ("e", "replay")),
-        (environ("e"), None, None, True, ("e", "record")),
-        (environ("e", "Refresh "), None, None, False, ("e", "refresh")),
-        (environ(mode="live"), given("m", "replay"), None, False, None),
-        (environ(mode="replay"), given("m", "record"), None, True, ("m", "replay")),
-        ({}, given("m"), None, True, ("m", "record")),
-        ({}, given("m"), None, False, ("m", "replay")),
-        ({}, given("m", "refresh"), given("c", "replay"), False, ("m", "refresh")),
-        ({}, given("m", fallback="emulator"), None, True, ("m", "replay")),
-        ({}, given("m", by_order=True), None, True, ("m", "replay")),
-        ({}, None, given("c", "record"), False, ("c", "record")),
-        ({}, given(off=True), given("c", "record"), False, None),
-        (environ("e"), given(off=True), None, False, ("e", "replay")),
-        (environ("e.ipynb"), None, None, True, ("e.ipynb", "replay")),
-        (environ("e.ipynb"), given("m", "record"), None, True, ("e.ipynb", "replay")),
-        (environ(mode="refresh"), given("p.IPYNB"), None, True, ("p.IPYNB", "replay")),
-        (environ(" "), None, None, True, None),
+        ({}, None, None, "", True, None),
+        (environ("e"), None, None, "", False, ("e", "replay")),
+        (environ("e"), None, None, "", True, ("e", "record")),
+        (environ("e", "Refresh "), None, None, "", False, ("e", "refresh")),
+        (environ(mode="live"), given("m", "replay"), None, "", False, None),
+        (environ(mode="replay"), given("m", "record"), None, "", True, ("m", "replay")),
+        ({}, given("m"), None, "", True, ("m", "record")),
+        ({}, given("m"), None, "", False, ("m", "replay")),
+        ({}, given("m", "refresh"), given("c", "replay"), "", False, ("m", "refresh")),
+        ({}, given("m", fallback="emulator"), None, "", True, ("m", "replay")),
+        ({}, given("m", by_order=True), None, "", True, ("m", "replay")),
+        ({}, None, given("c", "record"), "", False, ("c", "record")),
+        (environ("e"), given(off=True), None, "", False, ("e", "replay")),
+        (environ("e.ipynb"), given("m", "record"), None, "", True, ("e.ipynb", "replay")),
+        (environ(mode="refresh"), given("p.IPYNB"), None, "", True, ("p.IPYNB", "replay")),
+        (environ(" "), None, None, "", True, None),
+        # Of the magic and the configuration the later one counts, and no replay becomes live.
+        ({}, given("m", "record"), given("c", "replay"), "mode", False, ("m", "replay")),
+        ({}, given("m", "record"), given("c", "replay"), "cassette", False, ("c", "record")),
+        ({}, given("m"), given(None, "replay"), "", False, ("m", "replay")),
+        ({}, given("m", "replay"), given(None, "live"), "mode", False, None),
+        ({}, given(off=True), given("c", "record"), "cassette", False, ("c", "record")),
+        ({}, given(off=True), given("c", "record"), "", False, None),
+        ({}, given(off=True), given("c", "replay"), "", False, NONE_SET),
+        ({}, given(off=True), given(None, "Replay"), "mode", False, NONE_SET),
+        ({}, given(off=True), given("c", "record"), "mode", False, NONE_SET),
+        (environ(mode="replay"), None, None, "", False, f"CHATMAGIC_MODE says replay, {NONE_SET}"),
+        (environ(mode="play"), None, None, "", False, "CHATMAGIC_MODE is one of live, record, re"),
+        ({}, given("~nobody-here/t", "record"), None, "", False, "%chat_cassette names a home fo"),
     ],
 )
 def test_who_decides(
     environment: dict[str, str],
     magic: CassetteOptions | None,
     config: CassetteOptions | None,
+    later: str,
+    found: tuple[str, str] | str | None,
+    *,
     person: bool,
-    found: tuple[str, str] | None,
 ) -> None:
-    """The environment beats the magic, which beats the configuration."""
-    choice = resolve(environment, magic, config, interactive=person)
-    assert found == (None if choice is None else (choice.name, choice.mode))
+    """The environment beats the magic, which beats the configuration; or one line says why not."""
+    changed = frozenset(filter(None, [later]))
 
+    def choice() -> CassetteConfig | None:
+        return resolve(environment, magic, config, changed_later=changed, interactive=person)
 
-@pytest.mark.parametrize(
-    ("magic", "config", "later", "found"),
-    [
-        (given("m", "record"), given("c", "replay"), {"mode"}, ("m", "replay")),
-        (given("m", "record"), given("c", "replay"), {"cassette"}, ("c", "record")),
-        (given("m", "record"), given("c", "replay"), set(), ("m", "record")),
-        (given("m"), given(None, "replay"), set(), ("m", "replay")),
-        (given("m", "replay"), given(None, "live"), {"mode"}, None),
-        (given(off=True), given("c", "record"), {"cassette"}, ("c", "record")),
-        (given(off=True), given("c", "record"), set(), None),
-        (given(off=True), given("c", "replay"), set(), InputError),
-        (given(off=True), given(None, "Replay"), {"mode"}, InputError),
-        (given(off=True), given("c", "record"), {"mode"}, InputError),
-    ],
-)
-def test_the_later_word_counts(
-    magic: CassetteOptions,
-    config: CassetteOptions,
-    later: set[str],
-    found: tuple[str, str] | type[Exception] | None,
-) -> None:
-    """Of the magic and the configuration, for the file and for the mode; no replay becomes live."""
-    if isinstance(found, type):
-        with pytest.raises(found, match=r"no cassette is set\. Nothing was sent"):
-            resolve({}, magic, config, changed_later=later)
-        return
-    choice = resolve({}, magic, config, changed_later=later)
-    assert found == (None if choice is None else (choice.name, choice.mode))
-
-
-@pytest.mark.parametrize(
-    ("environment", "magic", "match"),
-    [
-        (environ(mode="replay"), None, "CHATMAGIC_MODE says replay, but no cassette is set"),
-        (environ(mode="play"), None, "CHATMAGIC_MODE is one of live, record, replay, refresh"),
-        ({}, given("~nobody-here/t", "record"), "%chat_cassette names a home folder"),
-    ],
-)
-def test_what_does_not_go_together(
-    environment: dict[str, str], magic: CassetteOptions | None, match: str
-) -> None:
-    """One clear line before anything is sent."""
-    with pytest.raises(InputError, match=match):
-        resolve(environment, magic)
+    if isinstance(found, str):
+        with pytest.raises(InputError, match=found):
+            choice()
+    else:
+        chosen = choice()
+        assert found == (None if chosen is None else (chosen.name, chosen.mode))
