@@ -174,15 +174,6 @@ def test_several_at_once_are_summed_and_never_too_cheap(
     assert meter.used >= asked * cost
 
 
-def test_a_list_of_models_is_no_question() -> None:
-    """What it took is in its row, and moves no estimate."""
-    meter = Meter()
-    run(meter, seen(97), seen(94))
-    meter.begin(alone=True)
-    row = meter.end(replace(ROW, entry="models"), seen(94), None)
-    assert (row.took, [*meter.costs]) == (0, [3])
-
-
 def test_an_estimate_goes_by_the_last_ten_costs() -> None:
     """Of several at once an earlier mean counts no more than a later one."""
     meter = Meter()
@@ -326,18 +317,6 @@ def test_credits_that_nobody_tells() -> None:
     assert account.used == 60
 
 
-def test_credits_whose_reset_moves_tell_no_cost() -> None:
-    """It is refused after the third answer."""
-    account = Account(kept("50"))
-    for day in (1, 2, 3):
-        reservation, reply = account.begin(), account.reply()
-        reset = datetime(2026, 1, day, tzinfo=UTC)
-        told = Credits(1_000, account.left, None, reset, reset)
-        account.ledger.end(reservation, replace(reply, credits=told))
-    with pytest.raises(BudgetError, match="or such as cannot be compared"):
-        account.begin()
-
-
 @pytest.mark.parametrize(
     ("problem", "was_sent"),
     [
@@ -383,14 +362,6 @@ def test_a_notice_of_another_thread_waits() -> None:
     assert account.ledger.news() == []
 
 
-def test_an_interrupted_question_tells_nothing_of_a_service() -> None:
-    """It is no answer without credits, so the next one is asked."""
-    account = Account(kept("50"))
-    account.ledger.end(account.begin(), Reply("", state="interrupted"))
-    account.ask(3)
-    assert account.used == 9
-
-
 def test_a_row_has_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the digests that join it with its turn; the rows are a DataFrame's."""
     account = Account(kept(None))
@@ -407,12 +378,6 @@ def test_a_row_has_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert given == [(LedgerRow, account.ledger)]
     assert repr(account.ledger) == "<Ledger of 2 requests>"
     assert Ledger().rows.maxlen == KEPT
-
-
-def test_a_budget_that_is_none_sends_nothing() -> None:
-    """It says so before."""
-    with pytest.raises(InputError, match="it is something else"):
-        Account(kept("plenty")).ask()
 
 
 @pytest.mark.parametrize(("budget", "asked"), [("3", 3), ("2 turns", 2)])

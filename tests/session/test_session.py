@@ -326,30 +326,6 @@ def test_what_the_pages_say_holds_for_every_ask(session: Session, emulator: Emul
     assert prompts(session) == ["echo:c", "echo:a", "echo:b"]
 
 
-def test_instructions_hold_where_the_page_has_their_cell(
-    session: Session, emulator: Emulator
-) -> None:
-    """Whatever ran first; a cell that is gone takes them along, which is said."""
-    followed: list[Event] = []
-    order, gone = ["i", "a", "b"], ""
-    session.environment = GivenEnvironment(
-        layout=lambda _: Layout(tuple(order), set(order), frozenset(gone))
-    )
-    session.run(Ask("a", owner="a"), Seen())
-    session.follow(followed.append)
-    session.steer(Instructions.of_text("Be terse.", owner="i", execution="1"))
-    assert followed == [Changed()]
-    assert [turn.prompt for turn in session.conversation.stale_turns()] == ["a"]
-    session.run(Ask("b", owner="b"), Seen())
-    order[:] = ["a", "b"]
-    gone = "i"
-    seen = Seen()
-    session.run(Ask("b", owner="b"), seen)
-    assert ("began", ["set aside the instructions of cells gone from the page"]) in seen.told
-    sent = [request.body["messages"][0]["content"] for request in emulator.requests]
-    assert sent == ["a", "Be terse.\n\na", "a"]
-
-
 def test_a_thread_begins_where_the_page_has_its_cell(session: Session, emulator: Emulator) -> None:
     """Whatever ran first; the cassette's warnings and the notes are of its turns alone."""
     order, gone = ["a", "s", "b", "c"], ""
@@ -458,26 +434,18 @@ def test_a_preview_leaves_all_as_it_is(session: Session, emulator: Emulator) -> 
     """Also where the question itself would set turns aside."""
     for name in "ab":
         session.run(Ask(f"echo:{name}", owner=name), Seen())
-    session.environment = GivenEnvironment(layout=lambda _: Layout((), (), frozenset("b")))
+    service = replace(session.environment.service(), extra_headers={"X-Team": "blue"})
+    session.environment = GivenEnvironment(
+        layout=lambda _: Layout((), (), frozenset("b")), service=lambda: service
+    )
     seen = session.preview(Ask("echo:next", last=3))
+    assert (seen.extra_headers, seen.rate is None) == (("X-Team",), False)
+    assert "blue" not in repr(seen)
     assert seen.parts == (("turn 1 (prompt and reply)", 7), ("the prompt", 9))
     assert [turn.prompt for turn in session.conversation] == ["echo:a", "echo:b"]
     assert len(emulator.requests) == 2
     session.run(Ask("echo:next", last=3), Seen())
     assert emulator.requests[2].body == seen.request.to_json()
-
-
-def test_a_preview_tells_what_goes_along_and_how(session: Session) -> None:
-    """Headers by their names, turns that are left out, and what tokens are estimated by."""
-    session.ask("echo:one")
-    session.ask("echo:two")
-    service = replace(session.environment.service(), extra_headers={"X-Team": "blue"})
-    session.environment = GivenEnvironment(service=lambda: service)
-    seen = session.preview(Ask("echo:three", last=1))
-    assert seen.notes == ("sent the last 1 of 2 turns",)
-    assert seen.extra_headers == ("X-Team",)
-    assert seen.rate is not None
-    assert "blue" not in repr(seen)
 
 
 def test_a_preview_needs_no_service_in_a_replay_alone(session: Session, tmp_path: Path) -> None:
