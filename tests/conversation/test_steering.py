@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from talks import abc, ask, carries, instructions_of, layout, prompts, set_aside
+from talks import abc, ask, carries, layout, prompts, set_aside
 
 from chatmagic._json import digest
 from chatmagic.conversation import steering
@@ -180,21 +180,6 @@ def give(talk: Conversation, text: str, owner: str | None = None, execution: str
     return talk.add(Instructions.of_text(text, owner=owner, execution=execution))
 
 
-def test_they_hold_for_the_turns_below_up_to_the_next() -> None:
-    """Rule 15: in the order of the cells; empty ones end those above."""
-    talk = abc()
-    order = list("aibjckd")
-    for name, text in (("i", "one"), ("j", "two"), ("k", " \n")):
-        talk.add(Instructions.of_text(text, owner=name), order=order)
-    talk.follow(layout("".join(order)))
-    assert [value and value.text for value in instructions_of(talk)] == [None, "one", "two", None]
-    assert [held(talk, name, order=order) for name in "abcd"] == [None, "one", "two", None]
-    assert held(talk, "c", order=order, last=0) == "two"
-    talk.follow(layout("aibckdj"))
-    assert [held(talk, name) for name in "abc"] == [None, "one", "one"]
-    assert (held(talk, "d", order=list("aibckdj")), held(talk)) == (None, "two")
-
-
 def test_a_turn_is_stale_whose_instructions_changed() -> None:
     """Rules 9 and 15: by their text alone, and no more once the text is as it was."""
     talk = Conversation()
@@ -233,81 +218,7 @@ def test_the_cell_for_instructions_reads_the_same(text: str) -> None:
 SQL = ThreadStart("sql", owner="s", execution="1")
 
 
-def test_a_turn_is_in_the_thread_of_the_start_above_it() -> None:
-    """Rule 16: in the order of the cells, or by its own name; else in main."""
-    talk = abc()
-    order = list("astbmcd")
-    talk.add(SQL, order=order)
-    talk.add(ThreadStart("main", owner="m"), order=order)
-    ask(talk, "by name", "t", "1", order=order, thread="other")
-    lines = {name: prompts(turns) for name, turns in talk.threads.items()}
-    assert lines == {"main": ["a", "c"], "sql": ["b"], "other": ["by name"]}
-    assert [window.thread for _, window in talk.windows] == ["main", "other", "sql", "main"]
-    assert carries(talk, "d", order=order) == ["a", "c"]
-    assert carries(talk, "d", order=order, thread="sql") == ["b"]
-    assert carries(talk, "d", order=order, thread="new") == []
-    assert (talk.window("b").thread, talk.window().thread) == ("sql", "main")
-    assert prompts(talk.stale_turns()) == ["b", "c"]
-    talk.follow(layout("abcmsd"))
-    assert prompts(talk.threads["main"]) == ["a", "b", "c"]
-    assert talk.stale_turns() == ()
-
-
-def test_it_can_be_read_alone() -> None:
-    """Its numbers and its stale turns are as in the whole."""
-    talk = abc()
-    talk.add(SQL)
-    for name in "de":
-        ask(talk, name, name, "1")
-    ask(talk, "D", "d", "2")
-    alone = talk.of_thread("sql")
-    assert prompts(alone) == ["D", "e"]
-    assert (prompts(alone.stale_turns()), len(talk)) == (["e"], 5)
-    assert alone.turns[1] in alone.stale_turns()
-    assert prompts(talk.of_thread("none")) == []
-    assert prompts(talk.of_thread("main")) == ["a", "b", "c"]
-
-
-def test_a_fork_begins_with_turns_of_the_thread_it_stands_in() -> None:
-    """Rule 17: with those that are there now, which stay where they are."""
-    talk = abc()
-    talk.add(ThreadStart("sql", 2, owner="s", execution="1"))
-    ask(talk, "d", "d", "1")
-    talk.add(ThreadStart("deep", 3, owner="t", execution="1"))
-    ask(talk, "e", "e", "1")
-    assert [prompts(line) for line in talk.threads.values()] == [
-        ["a", "b", "c"],
-        ["a", "b", "d"],
-        ["a", "b", "d", "e"],
-    ]
-    ask(talk, "B", "b", "2")
-    assert prompts(talk.stale_turns()) == ["c", "d", "e"]
-    talk.add(ThreadStart("sql", 0, owner="u", execution="1"))
-    assert carries(talk) == []
-    assert prompts(talk.of_thread("deep")) == ["a", "B", "d", "e"]
-
-
 FIRST = Hiding(1, digest("any"), turn=1, owner="h", execution="1")
-
-
-def test_requests_below_leave_a_hidden_turn_out() -> None:
-    """Rule 19: those above it carry it still; ``last`` counts what is left; numbers stay."""
-    talk = abc()
-    assert talk.add(FIRST) == Change("hiding", (), (), ("hiding",))
-    ask(talk, "d", "d", "1")
-    assert carries(talk) == ["b", "c", "d"]
-    assert carries(talk, "c") == ["a", "b"]
-    assert carries(talk, last=3) == ["b", "c", "d"]
-    assert [place for place, _ in talk.window(last=2).places] == [3, 4]
-    assert (talk.window().total, talk.window().hidden_above, talk.hidden) == (3, 1, frozenset([1]))
-    assert talk.stale_turns() == ()
-    talk.add(dataclasses.replace(FIRST, show=True, owner="s"))
-    assert carries(talk) == ["a", "b", "c", "d"]
-    assert talk.stale_turns() == ()
-    talk.undo()
-    talk.undo()
-    assert talk.undo() == Change("hiding", (), (), ("hiding",))
-    assert (carries(talk), talk.marks()["h"]) == (["a", "b", "c"], "hiding taken back")
 
 
 def test_it_stands_where_its_cell_stands() -> None:
@@ -322,6 +233,8 @@ def test_it_stands_where_its_cell_stands() -> None:
     assert carries(talk) == ["a", "b", "c", "d"]
     talk.follow(layout("abchd"))
     assert carries(talk) == ["b", "c", "d"]
+    assert (talk.window().hidden_above, talk.hidden) == (1, frozenset([1]))
+    assert [place for place, _ in talk.window(last=2).places] == [3, 4]
     other = Conversation()
     ask(other, "x")
     other.load(talk)
