@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -380,20 +378,6 @@ def test_what_a_cell_loaded_is_no_fault(audited: Audited) -> None:
 
 
 # --- cassettes ------------------------------------------------------------------------------
-
-
-def test_it_needs_no_ipython_and_no_kernel(tmp_path: Path) -> None:
-    """The command is quick and works where nothing of Jupyter does."""
-    path = save(tmp_path / "a.ipynb", [page()])
-    code = (
-        "import sys\nfrom chatmagic import cli\ncode = cli.main(['audit', sys.argv[1]])\n"
-        "heavy = {'IPython', 'requests', 'tornado', 'nbformat', 'jupyter_client'}\n"
-        "print(code, sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "0 []"
 
 
 def test_the_lessons_are_in_order() -> None:

@@ -24,84 +24,55 @@ def told(talk: Conversation) -> dict[str, str]:
     return {cell: cause.words for cell, cause in talk.causes().by_cell().items()}
 
 
-def _again(talk: Conversation) -> None:
-    ask(talk, "A", "a", "2a")
-
-
-def _again_twice(talk: Conversation) -> None:
-    _again(talk)
-    ask(talk, "B", "b", "2b")
-
-
-def _between(talk: Conversation) -> None:
-    ask(talk, "new", "n", "1n", order=["a", "b", "n", "c"])
-
-
-def _deleted(talk: Conversation) -> None:
-    talk.follow(layout("bc", gone="a"))
-
-
-def _moved(talk: Conversation) -> None:
-    talk.follow(layout("acb"))
-
-
-def _swapped(talk: Conversation) -> None:
-    talk.follow(layout("bac"))
-
-
-def _divided(talk: Conversation) -> None:
-    talk.add(ThreadStart("other", owner="t"), order=["a", "t", "b", "c"])
-
-
-def _instructed(talk: Conversation) -> None:
-    talk.add(Instructions.of_text("Be terse.", owner="i"), order=["a", "b", "i", "c"])
-
-
-def _asked_again(talk: Conversation) -> None:
-    again(talk, "r", "1", number=1)
-
-
-def _continued(talk: Conversation) -> None:
-    go_on(talk, "r", "1", number=1)
-
-
-def _put_back(talk: Conversation) -> None:
+def put_back(talk: Conversation) -> None:
+    """Ask a question again, and put its first reply back."""
     new = again(talk, "r", "1", number=1)
     ask(talk, "c", "c", "2c")
     talk.pick(talk.replies[new.number][0].number, cell="p")
 
 
-def _hidden(talk: Conversation) -> None:
-    talk.add(Hiding(1, turn=1, owner="h"), order=["a", "b", "h", "c"])
+TERSE = Instructions.of_text("Be terse.", owner="i")
+CHANGES: dict[str, Callable[[Conversation], object]] = {
+    "again": lambda talk: ask(talk, "A", "a", "2a"),
+    "again twice": lambda talk: [ask(talk, name.upper(), name, f"2{name}") for name in "ab"],
+    "between": lambda talk: ask(talk, "new", "n", "1n", order="abnc"),
+    "deleted": lambda talk: talk.follow(layout("bc", gone="a")),
+    "moved": lambda talk: talk.follow(layout("acb")),
+    "swapped": lambda talk: talk.follow(layout("bac")),
+    "divided": lambda talk: talk.add(ThreadStart("other", owner="t"), order="atbc"),
+    "instructed": lambda talk: talk.add(TERSE, order="abic"),
+    "asked again": lambda talk: again(talk, "r", "1", number=1),
+    "continued": lambda talk: go_on(talk, "r", "1", number=1),
+    "put back": put_back,
+    "hidden": lambda talk: talk.add(Hiding(1, turn=1, owner="h"), order="abhc"),
+}
 
 
 @pytest.mark.parametrize(
     ("change", "cell", "words"),
     [
-        (_again, "b", "because cell [a] was run again"),
-        (_again, "c", "because cell [a] was run again"),
-        (_again_twice, "c", "because cell [a] was run again"),
-        (_between, "c", "because the turn of cell [n] goes along now"),
-        (_deleted, "b", "because the turn of cell [a] was taken out of the conversation"),
-        (_moved, "b", "because the turn of cell [c] goes along now"),
-        (_moved, "c", "because the turn of cell [b] stands below it now"),
-        (_swapped, "c", "because the turns above it stand in another order now"),
-        (_divided, "b", "because the turn of cell [a] is in another thread than this one now"),
-        (_asked_again, "c", "because a question of cell [a] was asked again"),
-        (_continued, "c", "because a reply of cell [a] was continued"),
-        (_put_back, "c", "because cell [a] has another reply now"),
-        (_hidden, "c", "because the turn of cell [a] is hidden now"),
-        (_hidden, "b", None),
-        (_instructed, "c", "because the instructions above it have changed"),
-        (_instructed, "a", None),
+        ("again", "b", "because cell [a] was run again"),
+        ("again", "c", "because cell [a] was run again"),
+        ("again twice", "c", "because cell [a] was run again"),
+        ("between", "c", "because the turn of cell [n] goes along now"),
+        ("deleted", "b", "because the turn of cell [a] was taken out of the conversation"),
+        ("moved", "b", "because the turn of cell [c] goes along now"),
+        ("moved", "c", "because the turn of cell [b] stands below it now"),
+        ("swapped", "c", "because the turns above it stand in another order now"),
+        ("divided", "b", "because the turn of cell [a] is in another thread than this one now"),
+        ("asked again", "c", "because a question of cell [a] was asked again"),
+        ("continued", "c", "because a reply of cell [a] was continued"),
+        ("put back", "c", "because cell [a] has another reply now"),
+        ("hidden", "c", "because the turn of cell [a] is hidden now"),
+        ("hidden", "b", None),
+        ("instructed", "c", "because the instructions above it have changed"),
+        ("instructed", "a", None),
     ],
 )
-def test_a_stale_turn_names_its_cause(
-    change: Callable[[Conversation], None], cell: str, words: str | None
-) -> None:
+def test_a_stale_turn_names_its_cause(change: str, cell: str, words: str | None) -> None:
     """The first change that counts for it, by the cell that made it; a fresh one has none."""
     talk = abc()
-    change(talk)
+    CHANGES[change](talk)
     assert told(talk).get(cell) == words
     assert (cell in talk.marks()) == (words is not None)
 
@@ -160,7 +131,7 @@ def test_a_question_in_the_panel_is_no_cell() -> None:
 def test_the_thread_alone_has_the_causes_of_the_whole() -> None:
     """A turn that went to another thread is not said to have been taken out."""
     talk = abc()
-    _divided(talk)
+    CHANGES["divided"](talk)
     other = talk.of_thread("other")
     assert [turn.owner for turn in other.stale_turns()] == ["b", "c"]
     cause = other.causes().cause_of(other.turns[0].number)
@@ -173,9 +144,8 @@ def test_the_thread_alone_has_the_causes_of_the_whole() -> None:
 def test_a_cell_wears_the_mark_that_matters_most() -> None:
     """Taken back before stale; each kind of what was taken back has its own."""
     a, b, c = abc().turns
-    terse = Instructions.of_text("Be terse.", owner="i")
     slots = (
-        Slot(0, "i", (), newest=terse),
+        Slot(0, "i", (), newest=TERSE),
         Slot(1, "a", (), newest=a),
         Slot(2, "b", (b,), newest=a),
         Slot(3, "c", (c,), newest=c),

@@ -336,55 +336,43 @@ def test_printed_text_is_what_is_left_to_see(printed: str, shown: str) -> None:
     assert template.as_shown(printed) == shown
 
 
-@pytest.mark.parametrize("text", ["x" * 200_000, "\x1b[" * 100_000, "\r" * 200_000, "`" * 200_000])
-def test_a_hostile_text_in_front_is_cheap(text: str) -> None:
-    """No text takes more time than its length."""
-    began = time.thread_time()
-    template.cell_text(text, text)
-    assert time.thread_time() - began < 2
-
-
-SCHEMA = Schema("City", "City: string", str)
-
-
-def turn(format: Format, schema: str | None = None) -> Turn:
+def turn(format: Format) -> Turn:
     """Give a turn that was asked in a form."""
-    return Turn("q", reply=Reply("r"), format=format, schema=schema)
+    return Turn("q", reply=Reply("r"), format=format)
 
 
-@pytest.mark.parametrize("format", ["text", "code", "json"])
-def test_a_form_is_asked_for_in_front(format: Format) -> None:
-    """Whatever the turns before had."""
-    value = words_on_form(format, None, [turn(format)])
+@pytest.mark.parametrize(
+    ("format", "words"),
+    [
+        ("markdown", "Reply in prose again"),
+        ("text", "Reply in plain text"),
+        ("code", "Reply with code alone"),
+        ("json", "Reply with one JSON value alone"),
+    ],
+)
+def test_a_form_is_asked_for_in_front(format: Format, words: str) -> None:
+    """Whatever the turns before had; its words are known without being kept."""
+    value = words_on_form(format, None, [turn("text")])
     assert value is not None
-    assert (value.kind, value.expression, value.name) == ("format", format, f"format {format}")
-    assert value.text is not None
-    assert value.text.startswith("Reply ")
+    assert (value.kind, value.name) == ("format", f"format {format}")
+    assert (value.text or "").startswith(words)
+    assert with_known_text(value.bare) == value
+    other = Value.of_text("x", value.text or "").bare
+    assert with_known_text(other) == other
 
 
 def test_a_schema_is_told_whole() -> None:
-    """Behind what asks for JSON."""
+    """Behind what asks for JSON; its words are not known where they are not kept."""
     words = (
         "Reply with one JSON value alone, without a code fence and without other words. "
         "It is of the type City:\n\nCity: string"
     )
-    assert words_on_form("json", SCHEMA, []) == Value.of_text("json City", words, "format")
-
-
-@pytest.mark.parametrize("format", ["markdown", "text", "code", "json"])
-def test_the_words_of_a_form_are_known_without_being_kept(format: Format) -> None:
-    """Those of a schema are not, nor any other value."""
-    value = words_on_form(format, None, [turn("text" if format == "markdown" else format)])
-    assert value is not None
-    assert with_known_text(value.bare) == value
-    others = [words_on_form("json", SCHEMA, []), Value.of_text("x", value.text or "")]
-    assert all(with_known_text(other.bare) == other.bare for other in others if other is not None)
+    value = words_on_form("json", Schema("City", "City: string", str), [])
+    assert value == Value.of_text("json City", words, "format")
+    assert with_known_text(value.bare) == value.bare
 
 
 def test_prose_is_asked_for_where_the_latest_reply_had_another_form() -> None:
     """A model goes on as it began; elsewhere nothing is said."""
     assert words_on_form("markdown", None, []) is None
     assert words_on_form("markdown", None, [turn("json"), turn("markdown")]) is None
-    prose = words_on_form("markdown", None, [turn("markdown"), turn("json")])
-    assert prose is not None
-    assert prose.name == "format markdown"

@@ -50,16 +50,11 @@ def test_no_form_lets_a_reply_act(format: str, text: str, *, live: bool) -> None
     assert html.count("<pre") == html.count("</pre>")
 
 
-def test_markdown_is_markdown() -> None:
-    """As without any form."""
+def test_markdown_is_markdown_and_text_is_shown_as_it_came() -> None:
+    """As without any form; nothing in a text is Markdown."""
     assert to_html("*a*", "markdown") == markdown.to_html("*a*")
-    assert to_text("*a*", "markdown") == "*a*"
-
-
-def test_text_is_shown_as_it_came() -> None:
-    """Nothing in it is Markdown."""
     assert "*a*\n# b" in to_html("*a*\n# b", "text")
-    assert to_text("*a*", "text") == "*a*"
+    assert to_text("*a*", "markdown") == to_text("*a*", "text") == "*a*"
 
 
 def test_code_without_a_fence_is_code() -> None:
