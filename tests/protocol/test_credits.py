@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -52,11 +53,6 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     return crediting.from_headers(pairs_of(headers), now, body)
 
 
-def from_error(body: ErrorBody, headers: Headers, now: datetime) -> Credits | None:
-    """Give the credits that an error response names."""
-    return from_headers(headers, now, body)
-
-
 def retry_after(headers: Headers, now: datetime) -> datetime | None:
     """Give the time that ``Retry-After`` names."""
     return crediting.retry_after(pairs_of(headers), now)
@@ -70,44 +66,21 @@ def test_the_headers_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "X-Rate-Limit-Limit",
-        "RateLimit-Limit",
-        "X-RateLimit-Limit-Minute",
-        "x-ratelimit-limit-requests",
-        "X_RateLimit_Limit",
-    ],
-)
-def test_other_header_families_are_ignored(name: str) -> None:
-    """Names that look alike may count something else, in other units."""
-    assert from_headers({name: "100"}, NOW) is None
-
-
-@pytest.mark.parametrize(
     ("text", "limit"),
     [
         ("100", 100),
-        (" 100 ", 100),
         ("0", 0),
-        ("0100", 100),
         ("1000000000000000", 10**15),
         ("1000000000000001", None),
-        ("9" * 5000, None),
         ("-1", None),
-        ("+1", None),
         ("1.5", None),
-        ("1e3", None),
         ("1,000", None),
         ("100;w=60", None),
         ("\u0661", None),
-        ("unlimited", None),
         ("", None),
         ("100, 100", 100),
-        ("100,100,", 100),
         ("100, 200", None),
         ("100, many", None),
-        ("many, 100", None),
     ],
 )
 def test_a_figure_is_a_plain_number_or_unknown(text: str, limit: int | None) -> None:
@@ -122,9 +95,7 @@ def test_a_figure_is_a_plain_number_or_unknown(text: str, limit: int | None) -> 
     ("text", "resets_at"),
     [
         ("2026-01-02T00:00:00Z", RESET),
-        ("2026-01-02T00:00:00.000Z", RESET),
         ("2026-01-02T01:00:00+01:00", RESET),
-        ("2026-01-02 00:00", RESET),
         ("2026-01-02T00:00:00Z, 2026-01-02T00:00:00.0Z", RESET),
         ("2020-01-01T00:00:00Z", datetime(2020, 1, 1, tzinfo=UTC)),
         ("1767312000", RESET),
@@ -133,14 +104,10 @@ def test_a_figure_is_a_plain_number_or_unknown(text: str, limit: int | None) -> 
         ("1767312000.0", None),
         ("-1767312000", None),
         ("60", None),
-        ("600000", None),
         ("17673120000000", None),
-        ("1" + "0" * 15, None),
         ("6m0s", None),
         ("tomorrow", None),
         ("2026-01-02", None),
-        ("2026-13-02T00:00:00Z", None),
-        ("Fri Jan 02 2026 00:00:00 GMT+0100 (Central European Standard Time)", None),
         ("Fri, 02 Jan 2026 00:00:00 GMT", None),
     ],
 )
@@ -185,8 +152,8 @@ def test_a_reset_in_the_past_is_said(dated: bool, before: timedelta, lapsed: boo
         del headers["Date"]
     for credits in (
         from_headers(headers, WRITTEN),
-        from_error(ErrorBody(), headers, WRITTEN),
-        from_error(body, {"Date": DATE} if dated else {}, WRITTEN),
+        from_headers(headers, WRITTEN, ErrorBody()),
+        from_headers({"Date": DATE} if dated else {}, WRITTEN, body),
     ):
         assert credits is not None
         passed = lapsed is None or (dated and lapsed)
@@ -194,12 +161,6 @@ def test_a_reset_in_the_past_is_said(dated: bool, before: timedelta, lapsed: boo
         said = f"reset unknown (the time reported, {told:%Y-%m-%d %H:%M} UTC, had passed)"
         assert words(credits).endswith(said) == passed
         assert Credits.from_json(credits.to_json()) == credits
-
-
-def test_an_epoch_beyond_the_calendar_is_unknown() -> None:
-    """A response that claims to be of the last second there is does no harm."""
-    headers = {"Date": "Fri, 31 Dec 9999 23:59:59 GMT", "X-RateLimit-Reset": "253402400000"}
-    assert from_headers(headers, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -245,8 +206,8 @@ def test_the_date_of_a_response(text: str, when: datetime | None) -> None:
 )
 def test_what_an_error_leaves_out_the_headers_say(body: ErrorBody, expected: Credits) -> None:
     """Each field that the body does not tell is taken from the headers."""
-    assert from_error(body, GOOD, NOW) == expected
-    assert from_error(ErrorBody(used=3), {}, NOW) == Credits(None, None, 3, None, NOW)
+    assert from_headers(GOOD, NOW, body) == expected
+    assert from_headers({}, NOW, ErrorBody(used=3)) == Credits(None, None, 3, None, NOW)
 
 
 @pytest.mark.parametrize(
@@ -255,28 +216,19 @@ def test_what_an_error_leaves_out_the_headers_say(body: ErrorBody, expected: Cre
         (["0"], NOW),
         (["60"], NOW + timedelta(seconds=60)),
         (["5.289"], NOW + timedelta(seconds=6)),
-        (["5.0"], NOW + timedelta(seconds=5)),
         (["60", "60"], NOW + timedelta(seconds=60)),
         (["60, 60"], NOW + timedelta(seconds=60)),
         (["31536000"], NOW + timedelta(days=365)),
-        ([" 60 "], NOW + timedelta(seconds=60)),
         (["Fri, 02 Jan 2026 00:00:00 GMT"], RESET),
         (["Thu, 01 Jan 2026 09:30:00 GMT"], NOW),
         (["Fri, 01 Jan 2027 09:30:00 GMT"], NOW + timedelta(days=365)),
         (["Thu, 01 Jan 2026 09:29:59 GMT"], None),
         (["Fri, 01 Jan 2027 09:30:01 GMT"], None),
         (["31536001"], None),
-        (["9" * 400], None),
         (["60", "61"], None),
-        (["later", "-5"], None),
         (["-5"], None),
         (["1e3"], None),
-        ([".5"], None),
-        (["nan"], None),
         (["\u0661"], None),
-        (["6m0s"], None),
-        (["Wed, 31 Dec 2025 00:00:00 GMT"], None),
-        (["Fri, 08 Jan 2027 00:00:00 GMT"], None),
         ([], None),
     ],
 )
@@ -302,11 +254,6 @@ def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
         (None, "unknown", "credits unknown"),
         (figures(), "ok", "87 of 100 credits left · resets 2026-01-02 00:00 UTC"),
         (figures(resets_at=None), "ok", "87 of 100 credits left · reset unknown"),
-        (
-            figures(1_000_000, 999_000),
-            "ok",
-            "999,000 of 1,000,000 credits left · resets 2026-01-02 00:00 UTC",
-        ),
         (figures(remaining=20), "ok", "20 of 100 credits left · resets 2026-01-02 00:00 UTC"),
         (
             figures(remaining=19),
@@ -314,12 +261,7 @@ def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
             "credits low: 19 of 100 left · resets 2026-01-02 00:00 UTC",
         ),
         (figures(remaining=0), "empty", "no credits left of 100 · resets 2026-01-02 00:00 UTC"),
-        (figures(0, 0, 0), "empty", "no credits left of 0 · resets 2026-01-02 00:00 UTC"),
-        (
-            figures(None, 0),
-            "empty",
-            "no credits left · resets 2026-01-02 00:00 UTC",
-        ),
+        (figures(None, 0), "empty", "no credits left · resets 2026-01-02 00:00 UTC"),
         (
             figures(10_000, None, 10_000, None),
             "empty",
@@ -365,6 +307,13 @@ FIGURES = st.none() | st.integers(0, 10**17)
     used=FIGURES,
     reset_at=st.none() | WILD,
 )
+@example(
+    headers=[("Date", "Fri, 31 Dec 9999 23:59:59 GMT"), ("X-RateLimit-Reset", "253402400000")],
+    now=NOW,
+    limit=None,
+    used=None,
+    reset_at=None,
+)
 def test_no_header_raises(
     headers: list[tuple[str, str]],
     now: datetime,
@@ -374,7 +323,7 @@ def test_no_header_raises(
 ) -> None:
     """Whatever the headers and the body say, there is an answer, and it can be said."""
     seen = from_headers(headers, now)
-    told = from_error(ErrorBody(limit=limit, used=used, reset_at=reset_at), headers, now)
+    told = from_headers(headers, now, ErrorBody(limit=limit, used=used, reset_at=reset_at))
     for credits in (seen, told):
         line = words(credits)
         assert line.isprintable()
@@ -422,13 +371,11 @@ def limit_of(headers: dict[str, str]) -> tuple[int | None, int | None, float | N
         ({LIMIT: "60", REMAINING: "59", ENDS: "1d2h3m59.56s"}, (60, 59, 93_840)),
         ({LIMIT: "60", REMAINING: "59", ENDS: "7.66"}, (60, 59, 8)),
         ({LIMIT: "60", REMAINING: "59", ENDS: "soon"}, (60, 59, None)),
-        ({LIMIT: "60", REMAINING: "59", ENDS: "6m later"}, (60, 59, None)),
         ({LIMIT: "60", REMAINING: "59", ENDS: "1795305600"}, (60, 59, None)),
         ({LIMIT: "60", REMAINING: "59", ENDS: "367d"}, (60, 59, None)),
         ({LIMIT: "60"}, None),
         ({REMAINING: "5", LIMIT: "many"}, (None, 5, None)),
         ({LIMIT: "-1", REMAINING: "-1", ENDS: "0"}, None),
-        ({LIMIT: "1" * 17, REMAINING: "1" * 4_000}, None),
         ({ENDS: "1s"}, None),
         ({"x-ratelimit-limit-tokens": "9", "x-ratelimit-remaining-tokens": "8"}, None),
         ({"X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "60"}, None),
@@ -451,9 +398,10 @@ def test_they_are_of_the_answers_own_time() -> None:
     assert told.ends_at == told.seen_at + timedelta(seconds=30)
 
 
-def test_requests_are_no_credits_and_are_in_no_cassette() -> None:
-    """What one family of headers says is nothing of the other's."""
-    headers = {LIMIT: "60", REMAINING: "59", "RateLimit-Limit": "3", "RateLimit": '"a";r=9'}
+def test_no_family_of_headers_says_anything_of_another() -> None:
+    """Names that look alike may count something else, in other units; no cassette has them."""
+    alike = ("X-Rate-Limit-Limit", "RateLimit-Limit", "X-RateLimit-Limit-Minute", "RateLimit")
+    headers = {LIMIT: "60", REMAINING: "59", **dict.fromkeys(alike, "3")}
     assert crediting.from_headers(headers.items(), MARCH) is None
     assert not {name.lower() for name in headers} & set(KEPT_HEADERS)
 
@@ -461,7 +409,6 @@ def test_requests_are_no_credits_and_are_in_no_cassette() -> None:
 @pytest.mark.parametrize(
     ("limit", "remaining", "words"),
     [
-        (100, 93, "93 of 100 requests left in this window"),
         (10_000, 1, "1 of 10,000 requests left in this window"),
         (1, 1, "1 of 1 request left in this window"),
         (None, 1, "1 request left in this window"),
@@ -469,17 +416,12 @@ def test_requests_are_no_credits_and_are_in_no_cassette() -> None:
     ],
 )
 def test_what_is_left_in_words(limit: int | None, remaining: int, words: str) -> None:
-    """What is unknown is not said."""
+    """What is unknown is not said; a window that has ended says nothing of the next one."""
     told = RequestLimit(limit, remaining, None, MARCH)
     assert crediting.request_words(told) == words
     assert crediting.request_line(told, MARCH) == f"{words}."
-
-
-def test_until_when_in_words() -> None:
-    """A window that has ended says nothing of the next one."""
-    told = RequestLimit(100, 93, MARCH + timedelta(seconds=30), MARCH)
-    until = "93 of 100 requests left in this window, until 2026-03-01 12:00:30 UTC."
-    assert crediting.request_line(told, MARCH + timedelta(seconds=29)) == until
-    assert crediting.request_line(told, MARCH + timedelta(seconds=30)).startswith(
-        "Requests left unknown"
-    )
+    ending = replace(told, ends_at=MARCH + timedelta(seconds=30))
+    until = f"{words}, until 2026-03-01 12:00:30 UTC."
+    assert crediting.request_line(ending, MARCH + timedelta(seconds=29)) == until
+    ended = crediting.request_line(ending, MARCH + timedelta(seconds=30))
+    assert ended.startswith("Requests left unknown")

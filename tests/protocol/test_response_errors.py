@@ -28,7 +28,6 @@ from chatmagic.protocol.response_errors import (
     error_from_response,
     error_in_reply,
     quoted_error,
-    read_error,
     safe_excerpt,
 )
 from chatmagic.protocol.wire import ErrorBody
@@ -87,6 +86,9 @@ def test_a_burst_is_not_the_end_of_the_credits(reset: str, seconds: int, hint: s
     )
     assert error.hint == hint
     assert error.retry_after == NOW + timedelta(seconds=seconds)
+    assert told(429, {**body, "resetAt": None}).hint == (
+        "Wait before you ask again, or look at the account's limits."
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,17 +141,12 @@ def test_no_refusal_is_without_a_next_step() -> None:
         ({"error": "name", "message": "words"}, ': "name: words" (HTTP 400)'),
         ({"error": "same", "message": "same"}, ': "same" (HTTP 400)'),
         ({"error": {"message": "nested", "type": "kind"}}, ': "kind: nested" (HTTP 400)'),
-        ({"detail": "plain detail"}, ': "plain detail" (HTTP 400)'),
-        ([{"error": {"message": "in a list"}}], ': "in a list" (HTTP 400)'),
         (b"\xef\xbb\xbf" + b'{"error": "marked"}', ': "marked" (HTTP 400)'),
         (b"<html><head><TITLE>Bad\n gateway</TITLE></head>x", ': "Bad gateway" (HTTP 400)'),
         (b"<html><p>no <b>title</b></html>", ': "no title" (HTTP 400)'),
         (b"<title> </title><style>a{}</style>so <script>b<c", ': "so" (HTTP 400)'),
-        (b"<title>R&amp;D</title>", ': "R&D" (HTTP 400)'),
-        (b"plain words", ': "plain words" (HTTP 400)'),
         (b'{"half": "a docu', ': "{"half": "a docu" (HTTP 400)'),
         (b"", "refused the request (HTTP 400)."),
-        (b" \r\n", "refused the request (HTTP 400)."),
         (b"\x1b[31mred\x07\xff", ': "\u241b[31mred\u2407\N{REPLACEMENT CHARACTER}"'),
         (b"\xff\xd8\xff\xe0\0\x10JF", ", with bytes that are not text (HTTP 400)"),
         ({"error": "Stop."}, ': "Stop" (HTTP 400)'),
@@ -164,13 +161,7 @@ def test_whatever_the_body_is_its_words_are_shown(body: object, words: str) -> N
 
 
 TOO_LONG = [
-    {
-        "error": {
-            "message": "No",
-            "type": "invalid_request_error",
-            "code": "context_length_exceeded",
-        }
-    },
+    {"error": {"message": "No", "type": "bad", "code": "context_length_exceeded"}},
     {"error": {"message": "No", "type": "exceed_context_size_error", "code": 400}},
     {"error": {"message": "This model's maximum context length is 4097 tokens.", "code": 400}},
     {"error": {"message": "prompt is too long: 208310 tokens > 200000 maximum"}},
@@ -194,20 +185,16 @@ def test_a_conversation_that_is_too_long_is_told_to_be(status: int, body: object
     assert error.hint == "Send less of it: --last N, or %chat_reset."
 
 
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (400, {"error": {"message": "max_tokens is too large: 100000"}}),
-        (400, {"error": {"message": "Unknown field 'context'"}}),
-        (400, {"error": {"message": "The service token is too long"}}),
-        (429, TOO_LONG[0]),
-        (500, TOO_LONG[0]),
-        (404, TOO_LONG[0]),
-    ],
-)
-def test_what_is_refused_for_another_reason_is_not_too_long(status: int, body: object) -> None:
+def test_what_is_refused_for_another_reason_is_not_too_long() -> None:
     """The advice is only for those that it helps."""
-    assert "too long for the service" not in str(told(status, body))
+    others = (
+        "max_tokens is too large: 9",
+        "Unknown field 'context'",
+        "The service token is too long",
+    )
+    refusals = [(400, {"error": {"message": words}}) for words in others]
+    for status, body in [*refusals, *((status, TOO_LONG[0]) for status in (404, 429, 500))]:
+        assert "too long for the service" not in str(told(status, body))
 
 
 @pytest.mark.unmeasured
@@ -220,14 +207,6 @@ def test_a_page_is_read_once(part: bytes) -> None:
     assert time.thread_time() - started < 10
 
 
-def test_a_limit_says_what_to_do() -> None:
-    """Without a ``Retry-After`` too there is something to do."""
-    for body in ({**LIMIT, "resetAt": None}, {"error": "slow"}):
-        error = told(429, body)
-        assert error.hint == "Wait before you ask again, or look at the account's limits."
-        assert told(429, body, [("Retry-After", "5")]).hint == "Try again in 5 s."
-
-
 def test_the_key_is_taken_out_of_what_is_shown() -> None:
     """A service that repeats the key does not put it into a notebook."""
     key = KEY.reveal()
@@ -235,6 +214,7 @@ def test_the_key_is_taken_out_of_what_is_shown() -> None:
         for status in (200, 400, 401, 403, 404, 413, 429, 500):
             assert "7d1f" not in str(told(status, body))
     assert "bad [key removed]!" in str(told(400, {"error": f"bad {key}!"}))
+    assert safe_excerpt(f"bad {key[:-1]}", KEY) == "bad [key removed]"  # at a cut
     moved = [("Location", f"https://{key}.example.org/?api_key={key}")]
     assert "7d1f" not in str(told(302, b"", moved))
 
@@ -245,12 +225,9 @@ def test_the_key_is_taken_out_of_what_is_shown() -> None:
     [
         ("https://new.example.org:8443/v1/chat?x=secret#f", "to https://new.example.org:8443 ("),
         ("HTTP://new.example.org", "to http://new.example.org:80 ("),
-        ("//new.example.org/v1", "to https://new.example.org:443 ("),
-        ("https://trusted.org@new.example.org/", "to https://new.example.org:443 ("),
         ("https://a@trusted.org@new.example.org/", "to https://new.example.org:443 ("),
         ("https://new.example.org\\@trusted.org/", "redirects elsewhere ("),
         ("http://chat.example.org/login", "to http://chat.example.org:80 ("),
-        ("https://chat.example.org:8443/login", "to https://chat.example.org:8443 ("),
         ("https://chat.example.org:login/", "redirects elsewhere ("),
         ("https://[new.example.org", "redirects elsewhere ("),
         ("", "redirects elsewhere ("),
@@ -369,26 +346,19 @@ def test_an_error_in_place_of_a_reply_says_its_own_status(
     assert begun.credits == error.credits
 
 
-@given(status=st.integers(200, 599), body=st.binary(max_size=200))
-def test_no_body_makes_it_fail(status: int, body: bytes) -> None:
-    """Whatever came, there is one line."""
-    line = str(told(status, body))
-    assert line == one_line(line, len(line))
-
-
 @given(
-    value=st.recursive(
+    status=st.integers(200, 599),
+    body=st.binary(max_size=200)
+    | st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
         lambda items: st.lists(items) | st.dictionaries(st.sampled_from([*LIMIT, "x"]), items),
         max_leaves=8,
-    )
+    ),
 )
-def test_no_json_makes_it_fail(value: object) -> None:
-    """Documented fields of any type give one line too."""
-    body = json.dumps(value).encode()
-    line = str(told(400, body))
+def test_no_body_makes_it_fail(status: int, body: object) -> None:
+    """Whatever came, documented fields of any type too, there is one line."""
+    line = str(told(status, body))
     assert line == one_line(line, len(line))
-    assert read_error(body.decode()) is None or isinstance(told(200, body), ChatError)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +366,6 @@ def test_no_json_makes_it_fail(value: object) -> None:
     [
         ("é".encode(), "", "é"),
         ("é".encode("latin-1"), "text/html; charset=ISO-8859-1", "é"),
-        ("é".encode("cp1252"), 'text/html; charset="windows-1252"', "é"),
         ("东京".encode("gbk"), "text/html;charset=gbk", "东京"),
         ("é".encode(), "application/json; charset=latin1", "é"),
         (b"\xe9", "text/html; charset=rot13", "\N{REPLACEMENT CHARACTER}"),
@@ -404,18 +373,11 @@ def test_no_json_makes_it_fail(value: object) -> None:
         ('{"a": 1}'.encode("utf-16"), "", '{"a": 1}'),
         ('{"a": 1}'.encode("utf-32-be"), "", '{"a": 1}'),
         (b"\xef\xbb\xbf{}", "", "{}"),
-        (b"", "text/html; charset=latin1", ""),
     ],
 )
 def test_a_body_is_read_in_its_own_letters(body: bytes, content_type: str, text: str) -> None:
     """UTF-8 where it is that, else as the header says, if that is a charset that counts."""
     assert body_text(body, [("Content-Type", content_type)]) == text
-
-
-def test_half_a_key_at_a_cut_is_taken_out_too() -> None:
-    """Where an excerpt was cut in the middle of the key, its beginning is no less the key."""
-    assert safe_excerpt(f"bad {KEY.reveal()[:-1]}", KEY) == "bad [key removed]"
-    assert safe_excerpt("bad key", KEY) == "bad key"
 
 
 @pytest.mark.parametrize("key", [KEY, None])
