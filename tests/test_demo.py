@@ -18,7 +18,7 @@ import pytest
 from commands import SPARED, asked, command, printed_address, until, with_signals
 
 from chatmagic import cli, demo
-from chatmagic.errors import ChatError, InputError
+from chatmagic.errors import ChatError
 
 RUN_WITH_LESSONS = """
 import sys
@@ -112,23 +112,6 @@ def test_what_is_there_is_never_overwritten(lessons: Path, tmp_path: Path) -> No
     # Copied onto themselves, lessons stay whole.
     assert demo.copy_lessons(lessons, lessons) == ([], names)
     assert (lessons / "02-more.ipynb").read_text() == "the lesson's\n"
-
-
-def test_a_copy_that_fails_leaves_nothing(
-    lessons: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A full disk leaves no half of a notebook, which would be kept for ever."""
-
-    def fill(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", fill)
-    with pytest.raises(InputError, match="No space left"):
-        demo.copy_lessons(lessons, tmp_path / "mine")
-    assert list((tmp_path / "mine").glob("*.ipynb")) == []
-    monkeypatch.undo()
-    assert demo.copy_lessons(lessons, tmp_path / "mine")[1] == []
-    assert not list((tmp_path / "mine").glob(".*"))
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_line(

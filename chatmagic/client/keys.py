@@ -23,8 +23,7 @@ import platformdirs
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.endpoint import KEY_VARIABLES
 from chatmagic.errors import InputError
-from chatmagic.protocol.auth import Secret, looks_like_a_key
-from chatmagic.text import one_line
+from chatmagic.protocol.auth import Secret
 
 Storage = Literal["keyring", "private file"]
 SERVICE: Final = "chatmagic"
@@ -189,7 +188,6 @@ def find_keyring() -> Any:
 
 KEY_FILE_VARIABLE: Final = KEY_VARIABLES[1]
 
-_SHOWN: Final = 200
 _ASSIGNED: Final = r"(?m)^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*([^=\s].*)$"
 
 
@@ -241,14 +239,5 @@ def _read(path: str) -> tuple[str, int]:
         why = error.strerror or type(error).__name__
     except (ValueError, RuntimeError):
         why = "it is not text"
-    raise InputError(f"{_named(path)} cannot be read: {why}.")
-
-
-def _named(path: str) -> str:
-    """Return what a message calls a file: by its path, unless that may be a key put there."""
-    with swallowed(OSError, ValueError, RuntimeError):
-        whole = Path(path).expanduser()
-        is_path = whole.is_absolute() or (len(whole.parts) > 1 and whole.parent.is_dir())
-        if is_path and not any(looks_like_a_key(part) for part in whole.parts):
-            return f"{KEY_FILE_VARIABLE}: {one_line(path, _SHOWN)}"
-    return f"The file that {KEY_FILE_VARIABLE} names"
+    # The path is not shown: it may be a key that was put in its place.
+    raise InputError(f"The file that {KEY_FILE_VARIABLE} names cannot be read: {why}.")

@@ -147,10 +147,14 @@ LIST: dict[str, Any] = {"object": "list", "data": [{"id": "small"}, {"id": "larg
 def test_one_get_with_the_key(path: str, auth: Any, target: str) -> None:
     """It goes beside the requests, by the same key, and asks nothing else."""
     with (
-        Server(playing(document(LIST))) as server,
+        Server(playing(document(LIST, headers=left(7)))) as server,
         Client(f"{server.origin}{path}", KEY, auth=auth, extra_headers={"X-Team": "a"}) as client,
     ):
-        assert client.models().names == ("small", "large")
+        listed = client.models()
+    assert listed.names == ("small", "large")
+    assert listed.credits is not None
+    assert listed.credits is client.credits
+    assert listed.credits.remaining == 7
     (asked,) = server.asked
     assert asked.raw.startswith(b"GET ")
     assert asked.target == target
@@ -161,14 +165,6 @@ def test_one_get_with_the_key(path: str, auth: Any, target: str) -> None:
     assert {name for name in ways.values() if name in asked.headers} == {
         *filter(None, [ways.get(auth)])
     }
-
-
-def test_it_tells_the_credits_that_are_left() -> None:
-    """By the headers of its answer, as for a question."""
-    with served(document(LIST, headers=left(7))) as (client, _):
-        listed = client.models()
-        assert listed.credits is not None
-        assert listed.credits.remaining == client.credits.remaining == 7  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -235,13 +231,8 @@ def test_nothing_is_sent_where_nothing_may_be(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_transport_of_ones_own_has_no_list() -> None:
     """It is asked for nothing that its protocol lacks."""
-
-    class Other:
-        def send(self, body: bytes, *, stream: bool, halt: object) -> Any:
-            raise NotImplementedError
-
-        def close(self) -> None:
-            pass
-
-    with Client(transport=Other()) as client, pytest.raises(InputError, match="questions alone"):
+    with (
+        Client(transport=Played(200)) as client,
+        pytest.raises(InputError, match="questions alone"),
+    ):
         client.models()

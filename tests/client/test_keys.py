@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -163,17 +164,17 @@ def test_what_is_no_file_of_the_users_own_is_refused(
         with pytest.raises(InputError, match="not private"):
             kept.load(HERE)
     file.rename(tmp_path / "elsewhere")
-    file.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="not private"):
-        kept.load(HERE)
-    file.unlink()
-    file.mkdir()
-    with pytest.raises(InputError, match="not private"):
-        kept.load(HERE)
-    file.rmdir()
-    os.mkfifo(file, 0o600)
-    with pytest.raises(InputError, match="not private"):
-        kept.load(HERE)
+    ways: list[Callable[[], object]] = [
+        lambda: file.symlink_to(tmp_path / "elsewhere"),
+        lambda: os.mkfifo(file, 0o600),
+        lambda: file.mkdir(0o700),
+    ]
+    for put in ways:
+        put()
+        with pytest.raises(InputError, match="not private"):
+            kept.load(HERE)
+        if not file.is_dir():
+            file.unlink()
 
 
 @pytest.mark.parametrize(
@@ -221,23 +222,15 @@ def test_on_linux_the_folder_is_where_it_was(
     assert open_store().folder == Path.home() / ".config" / "chatmagic"
 
 
-@pytest.mark.parametrize(("priority", "usable"), [(5, True), (1, True), (0, False), (-1, False)])
+@pytest.mark.parametrize("priority", [5, 1, 0, -1, None])
 def test_a_keyring_is_used_if_it_has_somewhere_to_keep_a_key(
-    monkeypatch: pytest.MonkeyPatch, priority: int, usable: bool
+    monkeypatch: pytest.MonkeyPatch, priority: int | None
 ) -> None:
-    """The keyrings that fail or forget have a priority of 0 or less."""
+    """The keyrings that fail or forget have a priority of 0 or less; the package is optional."""
     module = SimpleNamespace(get_keyring=lambda: SimpleNamespace(priority=priority))
-    monkeypatch.setitem(sys.modules, "keyring", module)
+    monkeypatch.setitem(sys.modules, "keyring", None if priority is None else module)
     keys.find_keyring.cache_clear()
-    assert open_store().keyring is (module if usable else None)
-    keys.find_keyring.cache_clear()
-
-
-def test_without_the_keyring_package_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package is optional."""
-    monkeypatch.setitem(sys.modules, "keyring", None)
-    keys.find_keyring.cache_clear()
-    assert open_store().keyring is None
+    assert open_store().keyring is (module if priority and priority > 0 else None)
     keys.find_keyring.cache_clear()
 
 
@@ -282,37 +275,10 @@ def test_a_key_may_end_in_signs(tmp_path: Path, content: str) -> None:
     assert keys_in_file(str(path)) == [Secret(content)]
 
 
-def test_a_missing_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its path, as it was written, where that cannot be a key."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "keys").mkdir()
-    shown = [str(tmp_path / "missing"), "~/.config/missing/api_key", "keys/missing"]
-    for path in [*shown, "/no/such/folder/key", "keys"]:
-        said = refusal(path)
-        assert said.startswith(f"{KEY_FILE_VARIABLE}: {path} cannot be read: ") is (path != "keys")
-        assert "cannot be read: " in said
-
-
 @pytest.mark.parametrize(
-    "path",
-    [
-        KEY,
-        f"/{KEY}",
-        f"./{KEY}",
-        f"~/{KEY}",
-        f"{KEY}.txt",
-        "key.txt",
-        "talk-7Hq/x+e=9",
-        "abcdefgh",
-        "abc.DEFGH",
-        "ab.cdefgh12",
-        "/0123456789abcdefghij0123",
-        "~nobody-of-this-name/x",
-        "a\0b",
-        "x" * 5000,
-    ],
+    "path", [KEY, f"~/{KEY}", "/no/such/file", "~nobody-here/x", "a\0b", "x" * 5000]
 )
-def test_what_may_be_a_key_is_not_named(path: str) -> None:
+def test_a_file_that_cannot_be_read_is_named_by_its_variable(path: str) -> None:
     """A key that was put where its path belongs is not shown."""
     said = refusal(path)
     assert said.startswith(f"The file that {KEY_FILE_VARIABLE} names cannot be read: ")

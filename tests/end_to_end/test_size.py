@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import queue
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from loopback import CHUNKS_END, DONE, EVENTS, PATIENCE, Peer, Server, chunked, event, head
+from loopback import CHUNKS_END, DONE, EVENTS, Peer, Server, chunked, event, head
 
 import chatmagic
-from chatmagic.client.halt import Halt
-from chatmagic.errors import ChatInterrupted, RequestTimeoutError
 from chatmagic.models import Message
 from chatmagic.protocol import wire
-from chatmagic.protocol.wire import Request
 
 MB: Final = 1_000_000
 BOUND: Final = 3 * MB
@@ -99,54 +94,3 @@ def test_a_long_line_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         assert [len(fragment) for fragment in stream] == [size]
     assert sum(parsed) < size + 1_000
-
-
-def endless(gone: queue.Queue[bool]) -> Callable[[Peer], None]:
-    """Make the script that never ends a reply."""
-
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(head(headers=STREAMED))
-        peer.repeat(chunked(event("on and ")), every=0.001)
-        gone.put(peer.gone())
-
-    return script
-
-
-def test_a_server_that_never_ends_is_stopped_by_the_total() -> None:
-    """What came is in the error, and the connection is closed."""
-    gone = queue.Queue[bool]()
-    limit = chatmagic.Timeout(total=0.2)
-    with (
-        Server(endless(gone)) as server,
-        chatmagic.Client(server.origin, "k", timeout=limit) as client,
-        client.stream(ASKED) as stream,
-        pytest.raises(RequestTimeoutError, match=r"total time-out of 0\.2 s") as caught,
-    ):
-        for _ in stream:
-            pass
-    assert caught.value.which == "total"
-    assert caught.value.reply is not None
-    assert caught.value.reply.text.startswith("on and on and")
-    assert gone.get(timeout=PATIENCE)
-
-
-def test_a_server_that_never_ends_is_stopped_by_a_person() -> None:
-    """Stop from another thread ends it, with the part that came."""
-    gone = queue.Queue[bool]()
-    halt = Halt()
-    with (
-        Server(endless(gone)) as server,
-        chatmagic.Client(server.origin, "k") as client,
-        client.send(Request(tuple(ASKED), stream=True), halt) as stream,
-    ):
-        for count, _ in enumerate(stream):
-            if count == 0:
-                break
-        threading.Thread(target=halt.stop).start()
-        with pytest.raises(ChatInterrupted) as caught:
-            for _ in stream:
-                pass
-    assert caught.value.reply is not None
-    assert caught.value.reply.state == "interrupted"
-    assert gone.get(timeout=PATIENCE)
