@@ -146,11 +146,9 @@ def plan_of(source: str) -> Plan:
     """
     whole_source = source if source.endswith("\n") else f"{source}\n"
     lines = whole_source.splitlines(keepends=True)
+    if (call := whole_cell(lines)) is not None:
+        return Plan((replace(call, body=(call.body or "").removesuffix("\n")),))
     first = first_line(lines)
-    if first is not None and (whole := re.match(_CELL, lines[first].rstrip("\r\n"))):
-        above = [line for line in lines[:first] if line.strip()]
-        body = "".join([*above, *lines[first + 1 :]]).removesuffix("\n")
-        return Plan((MagicCall(whole["command"], whole["line"] or "", body),))
     is_other_magic = first is not None and lines[first].startswith("%%")
     commands, code, within = [], [], ""
     # A line that a backslash ends goes on in the next.
@@ -168,6 +166,21 @@ def plan_of(source: str) -> Plan:
             within = "" if within == mark else within or mark
         code.append(line)
     return Plan(tuple(commands), "\n".join(filter(str.strip, code)))
+
+
+def whole_cell(lines: Sequence[str]) -> MagicCall | None:
+    """Return the magic that takes all of a cell as its body; ``None`` for any other cell.
+
+    Args:
+        lines: the cell's lines, with their ends.
+    """
+    first = first_line(lines)
+    magic = None if first is None else re.match(_CELL, lines[first].rstrip("\r\n"))
+    if first is None or magic is None:
+        return None
+    above = [line for line in lines[:first] if line.strip()]
+    body = "".join([*above, *lines[first + 1 :]])
+    return MagicCall(magic["command"], magic["line"] or "", body)
 
 
 def first_line(lines: Sequence[str]) -> int | None:

@@ -28,8 +28,6 @@ from IPython.core.interactiveshell import InteractiveShell
 from chatmagic.conversation import chat_cell
 from chatmagic.jupyter.commands import COMMANDS
 
-_WITH_BODY: Final = "|".join(command.name for command in COMMANDS if command.has_body)
-_CELL: Final = rf"%%(?P<name>{_WITH_BODY})(?:[ \t]+(?P<line>.*))?[ \t]*$"
 _PROMPTS: Final = "|".join(command.name for command in COMMANDS if command.is_prompt)
 _ASKS: Final = rf"%(?:{_PROMPTS})\s+\S"
 
@@ -40,15 +38,12 @@ def whole_cell(lines: list[str]) -> list[str]:
     Args:
         lines: the cell's, with their line ends.
     """
-    first = chat_cell.first_line(lines)
-    magic = None if first is None else re.match(_CELL, lines[first].rstrip("\r\n"))
-    if first is None or magic is None:
+    call = chat_cell.whole_cell(lines)
+    if call is None:
         return lines
     # IPython refuses an empty body before a magic sees it; a line end is none.
-    comments = [line for line in lines[:first] if line.strip()]
-    body = "".join([*comments, *lines[first + 1 :]]) or "\n"
-    name, line = magic["name"], magic["line"] or ""
-    return [f"get_ipython().run_cell_magic({name!r}, {line!r}, {body!r})\n"]
+    body = call.body or "\n"
+    return [f"get_ipython().run_cell_magic({call.name!r}, {call.line!r}, {body!r})\n"]
 
 
 class AskingLine(TokenTransformBase):

@@ -153,13 +153,8 @@ class ConfiguredEnvironment(Environment):
         endpoint = config.with_local_emulator(self.endpoint())
         for warning in config.new_warnings(endpoint.warnings):
             self.notify(warning)
-        return ServiceSetup(
-            endpoint,
-            self.settings.timeout,
-            self.extra_body(),
-            request_headers(self.of_this_address("extra_headers")),
-            bool(self.of_this_address("system_role")),
-        )
+        headers = request_headers(self.of_this_address("extra_headers"))
+        return ServiceSetup(endpoint, extra_headers=headers, **self._ways())
 
     def cassette(self) -> CassetteConfig | None:
         """Return which cassette the session puts in now; ``None`` for no cassette.
@@ -168,15 +163,15 @@ class ConfiguredEnvironment(Environment):
             InputError: the settings contradict each other.
         """
         choice = self.choice()
-        if choice is None:
-            return None
-        system_role = bool(self.of_this_address("system_role"))
-        return replace(
-            choice,
-            timeout=self.settings.timeout,
-            extra_body=self.extra_body(),
-            system_role=system_role,
-        )
+        return None if choice is None else replace(choice, **self._ways())
+
+    def _ways(self) -> dict[str, Any]:
+        """Return how requests are made, wherever they go."""
+        return {
+            "timeout": self.settings.timeout,
+            "extra_body": self.extra_body(),
+            "system_role": bool(self.of_this_address("system_role")),
+        }
 
     def budget(self) -> str | None:
         """Return the budget that is set; ``None`` for none."""
