@@ -78,7 +78,7 @@ class Kernel(ConfiguredEnvironment):
         Args:
             owner: the hash of the cell; ``None`` takes the page that reported last.
         """
-        return None if self.pages is None else self.pages.layout(owner)
+        return self.pages.layout(owner)
 
     def order(self, owner: str | None) -> tuple[str, ...] | None:
         """Return the hashes of the cells in the order of that page; ``None`` for no such page.
@@ -141,10 +141,10 @@ class Kernel(ConfiguredEnvironment):
         return conversation.window(owner, execution, last=last, order=order, thread=thread)
 
     @property
-    def pages(self) -> Pages | None:
-        """The latest reports of the kernel's pages; ``None`` without the bridge."""
+    def pages(self) -> Pages:
+        """The latest reports of the kernel's pages; none without the bridge."""
         bridge = None if self._page is None else self._page.bridge
-        return None if bridge is None else bridge.pages
+        return Pages() if bridge is None else bridge.pages
 
     def has_run_again(self, cell: str) -> None:
         """Tell the pages that a cell shows something else than before, where a turn carries it.

@@ -15,7 +15,7 @@ import secrets
 import signal
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -132,15 +132,6 @@ def say(line: str) -> None:
     print(f"({to_terminal(line)})", file=sys.stderr, flush=True)
 
 
-FOLDER: Final = "shell"
-PRIVATE: Final = 0o600
-_WHOLE: Final = 0o700
-
-
-class NotSavedError(ChatError):
-    """Failure to keep a conversation whose reply came."""
-
-
 def _unwritable(path: Path, error: OSError) -> str:
     return f"{path} cannot be written: {error.strerror or type(error).__name__}."
 
@@ -167,10 +158,11 @@ def ask(arguments: Mapping[str, Any]) -> int:
     try:
         with session_in_shell(arguments) as (session, environment):
             question = _question(environment, arguments, _text(arguments["words"]))
-            with _saving(session, question, goes_on=arguments["continue"]) as save:
+            with _kept(session, question, goes_on=arguments["continue"]):
                 if arguments["dry"]:
                     return _preview(session, question)
-                return _send(session, question, save)
+                session.run(question, ShellView())
+                return 0
     except ChatInterrupted as error:
         _complain(error)
         return STOPPED
@@ -180,34 +172,47 @@ def ask(arguments: Mapping[str, Any]) -> int:
 
 
 @contextlib.contextmanager
-def _saving(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[Callable[[], object]]:
-    """Return a context that gives what saves the conversation, a new one or the last one."""
+def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[None]:
+    """Return a context that keeps the turn asked in it, whole or in part: nobody else can read it.
+
+    It is in a file of its own, or in that of the last conversation, which is read first.
+    """
     if not goes_on and not ask.history:
-        yield lambda: None
+        yield
         return
-    folder: Path = platformdirs.user_state_path("chatmagic", appauthor=False) / FOLDER
+    conversation = session.conversation
+    folder: Path = platformdirs.user_state_path("chatmagic", appauthor=False) / "shell"
     try:
-        folder.mkdir(mode=_WHOLE, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{_unwritable(folder, error)} Nothing was sent.") from None
-    if not goes_on:
-        name = f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
-        yield partial(_save, folder / name, session.conversation)
-        return
+    path = folder / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
     # One after the other, so that none overwrites the turn of another.
-    with folder_lock(folder, partial(say, "waiting for another --continue to end")):
-        files = list(folder.glob("*.json"))
-        if not files:
-            raise InputError(
-                "There is no conversation from a shell to go on with. Nothing was sent.",
-                hint="Without --continue a question begins one.",
-            )
-        path = max(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
-        session.conversation.load(_load(path))
-        yield partial(_save, path, session.conversation)
+    waiting = partial(say, "waiting for another --continue to end")
+    with folder_lock(folder, waiting) if goes_on else contextlib.nullcontext():
+        if goes_on:
+            path = _latest(folder)
+            conversation.load(_read(path))
+        before = conversation.added
+        try:
+            yield
+        finally:
+            if conversation.added > before:
+                _save(path, conversation)
 
 
-def _load(path: Path) -> Conversation:
+def _latest(folder: Path) -> Path:
+    """Return the conversation's file that was written last."""
+    files = list(folder.glob("*.json"))
+    if not files:
+        raise InputError(
+            "There is no conversation from a shell to go on with. Nothing was sent.",
+            hint="Without --continue a question begins one.",
+        )
+    return max(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
+
+
+def _read(path: Path) -> Conversation:
     """Return the conversation of a file; its error says that it is none."""
     try:
         return conversation_json.loads(content_of(path) or b"")
@@ -221,23 +226,12 @@ def _load(path: Path) -> Conversation:
 
 
 def _save(path: Path, conversation: Conversation) -> None:
-    """Write a conversation, whole or not at all; nobody else can read it."""
+    """Write a conversation, whole or not at all."""
     try:
-        replace_content(path, conversation_json.dumps(conversation).encode(), mode=PRIVATE)
+        replace_content(path, conversation_json.dumps(conversation).encode(), mode=0o600)
     except OSError as error:
         what = f"{_unwritable(path, error)} This reply is not kept."
-        raise NotSavedError(what, fault="you") from None
-
-
-def _send(session: Session, ask: Ask, save: Callable[[], object]) -> int:
-    """Ask, and keep the turn, whole or in part, before what ended it early is told."""
-    before = session.conversation.added
-    try:
-        session.run(ask, ShellView())
-    finally:
-        if session.conversation.added > before:
-            save()
-    return 0
+        raise ChatError(what, fault="you", reply=conversation.turns[-1].reply) from None
 
 
 def _text(words: list[str]) -> str:
@@ -305,7 +299,7 @@ def _code(error: ChatError) -> int:
     """Return the exit code for what ended a question early."""
     if isinstance(error, RateLimitError | BudgetError):
         return USED_UP
-    if isinstance(error, NotSavedError) or (error.reply is not None and error.reply.text):
+    if error.reply is not None and error.reply.text:
         return IN_PART
     unsent = (
         isinstance(error, InputError | NotRecordedError)

@@ -28,7 +28,7 @@ def _history(kernel: Kernel, given: Arguments) -> None:
     conversation = kernel.session.conversation.of_thread(here.thread)
     turns, pages = conversation.turns, kernel.pages
     owners = [turn.owner for turn in turns if turn.owner is not None]
-    notebooks = None if pages is None else pages.names(owners)
+    notebooks = pages.names(owners)
     word = given.line.strip()
     span = re.fullmatch(r"(\d+)-(\d+)", word)
     if span and not 1 <= int(span[1]) <= int(span[2]) <= len(turns):
@@ -37,8 +37,7 @@ def _history(kernel: Kernel, given: Arguments) -> None:
         number = given.turn_number(len(turns))
         views.show_html(*transcript.request_of(conversation, number))
     elif not word or span:
-        is_on_page = pages is not None and owner in pages.cells
-        order = transcript.AS_ON_PAGE if is_on_page else transcript.AS_RUN
+        order = transcript.AS_ON_PAGE if owner in pages.cells else transcript.AS_RUN
         order = order if is_one else f"in the thread {here.thread}, {order}"
         listed = span and (int(span[1]), int(span[2]))
         views.show_html(*transcript.listing(conversation, order, notebooks, here, listed))
