@@ -392,9 +392,9 @@ def test_the_table_of_ours() -> None:
 def test_the_page_says_the_same() -> None:
     """Each server has its row, in the same order."""
     page = (ROOT / "notebooks" / "reference" / "servers.md").read_text("utf-8")
-    told = "where the request asks for them"
+    told = "if the request asks for them"
     assert re.findall(r"^\| `.*", page, re.MULTILINE) == [
-        f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing more'} "
+        f"| `{name}` | `{server.base_url}` | {'a model' if server.needs_model else 'nothing'} "
         f"| {told if server.stream_usage else 'always'} |"
         for name, server in config.known_servers().items()
     ]
