@@ -274,7 +274,7 @@ class Cassette:
             note = f"not recorded: {name} holds a service's replies, not the emulator's"
             return Lookup("service", query, (note,))
         doing = f"{_DOING[config.mode]} {name}"
-        notes = [doing if self._recorded else f"{doing} from here on: {config.path}"]
+        notes = [doing]
         if not is_refresh and self._matcher.is_changed_cell(query):
             notes.append(f"what this cell asked before stays in {name} until {MAGIC} --prune")
         return Lookup("service", query, tuple(notes))
@@ -286,7 +286,7 @@ class Cassette:
         if interaction is None and config.by_order:
             interaction, by_order = self._matcher.by_order(query), True
             if interaction is not None:
-                differs = difference(query, interaction, self.interactions)
+                differs = difference(query.asked, interaction)
                 note = (
                     f"replayed from {name} by order, though another request was recorded: {differs}"
                 )
@@ -296,9 +296,8 @@ class Cassette:
         if config.fallback == "emulator":
             note = f"not in {name}: the emulator answers, practice only"
             return Lookup("emulator", query, (note,))
-        held = self.interactions
-        like = nearest(query.asked, held)
-        hint = "The cassette is empty." if like is None else difference(query, like, held)
+        like = nearest(query.asked, self.interactions)
+        hint = "The cassette is empty." if like is None else difference(query.asked, like)
         if config.is_notebook:
             hint += (
                 " A notebook does not hold turns without a reply in an output (-q, Python, errors)."

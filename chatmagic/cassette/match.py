@@ -20,11 +20,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Final, Literal
 
 from chatmagic.cassette.file import Interaction, by_identity
-from chatmagic.models import Message
 from chatmagic.text import counted
 
 RefreshOutcome = Literal["kept", "changed", "new", "not renewed"]
@@ -42,12 +40,10 @@ class Query:
     Args:
         asked: the request, as it would be recorded.
         execution: identity of the cell's execution; ``None`` is an execution of its own.
-        messages: the messages that are sent, for an error that shows the difference.
     """
 
     asked: Interaction
     execution: str | None = None
-    messages: Sequence[Message] = ()
 
     @property
     def owner(self) -> str | None:
@@ -310,33 +306,32 @@ def nearest(asked: Interaction, recorded: Iterable[Interaction]) -> Interaction 
     return max(reversed([*recorded]), key=likeness, default=None)
 
 
-def difference(query: Query, recorded: Interaction, held: Sequence[Interaction]) -> str:
+def difference(asked: Interaction, recorded: Interaction) -> str:
     """Return a sentence on the first difference between a request and a recorded one.
 
     Args:
-        query: the request.
+        asked: the request, as it would be recorded.
         recorded: the recorded request.
-        held: all recorded interactions; the texts of earlier turns are looked up in them.
     """
-    ours, theirs = query.asked.before, recorded.before
-    shared = _shared(ours, theirs)
-    prompt, other = _prompt(query.asked, recorded), recorded.prompt
-    if len(ours) != len(theirs) and (prompt == other or shared == len(theirs)):
+    ours, theirs = asked.before, recorded.before
+    if len(ours) != len(theirs):
         return (
             f"The nearest recorded request carries {counted(len(theirs), 'turn')}, this one "
             f"{len(ours):,}: a cell above was added, left out, or run in another order."
         )
-    texts = {item.turn: (item.prompt, item.text) for item in held}
-    asked = [*(message.content for message in query.messages[: 2 * len(ours)]), prompt]
-    then = [*chain.from_iterable(texts.get(turn, (None, None)) for turn in theirs), other]
-    for at, (mine, its) in enumerate(zip(asked, then, strict=False)):
-        is_prompt = at == 2 * len(ours)
-        if at >= 2 * shared and mine != its and not (is_prompt and its is None):
-            kind = "the prompt" if is_prompt else f"a {('prompt', 'reply')[at % 2]} above"
-            return _message(at, kind, mine, its)
-    if len(ours) < len(theirs):
-        return "After these messages no reply to this prompt is recorded."
-    return _changed_fact(query.asked, recorded)
+    if ours != theirs:
+        return (
+            f"Turn {_shared(ours, theirs) + 1:,} of {len(ours):,} that it carries has another "
+            "prompt or reply than the recorded one."
+        )
+    prompt, other = _prompt(asked, recorded), recorded.prompt
+    if prompt != other:
+        begin = max(0, _shared(prompt, other) - BEFORE)
+        mine, its = (_excerpt(text, begin) for text in (prompt, other))
+        return (
+            f"Message {2 * len(ours) + 1:,} (the prompt) differs: asked “{mine}”, recorded “{its}”."
+        )
+    return _changed_fact(asked, recorded)
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
@@ -363,22 +358,6 @@ def _changed_fact(asked: Interaction, recorded: Interaction) -> str:
         "The prompt as typed is the same, but a value that it puts in, --no-stream, extra_body or "
         "system_role differs."
     )
-
-
-def _message(at: int, kind: str, now: str, then: str | None) -> str:
-    """Return the sentence for a message, with both texts around the first different character.
-
-    Args:
-        at: the message's index.
-        kind: its kind, in words.
-        now: the text that is asked.
-        then: the recorded text; ``None`` if the cassette does not hold it.
-    """
-    if then is None:
-        return f"Message {at + 1:,} ({kind}) differs from the recorded one."
-    begin = max(0, _shared(now, then) - BEFORE)
-    asked, recorded = (_excerpt(text, begin) for text in (now, then))
-    return f"Message {at + 1:,} ({kind}) differs: asked “{asked}”, recorded “{recorded}”."
 
 
 def _excerpt(text: str, begin: int) -> str:

@@ -781,7 +781,7 @@ class AskRun:
         asked = Interaction.asked(
             self.request, messages, window.instructions, typed=ask.typed, owner=ask.owner
         )
-        query = Query(asked, ask.execution, messages)
+        query = Query(asked, ask.execution)
         self.lookup = cassette.look_up(query, lambda: self._endpoint().is_emulator)
 
     def _what_is_sent(self) -> list[str]:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from chatmagic.cassette import match
 from chatmagic.cassette.file import Interaction
-from chatmagic.cassette.match import Matcher, Query
+from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.models import Message
 from chatmagic.protocol.wire import Request
 
@@ -302,130 +301,86 @@ def test_what_is_removed_here_does_not_come_back_from_the_file() -> None:
 # --- The nearest request, and what differs from it ----------------------------------------------
 
 
-def asked(*contents: str, typed: str | None = None, **parameters: object) -> Query:
+def asked(*contents: str, typed: str | None = None, **parameters: object) -> Interaction:
     """Give the request of a talk, in which user and assistant take turns."""
     roles = ("user", "assistant")
     messages = tuple(Message(roles[n % 2], content) for n, content in enumerate(contents))
     request = Request(messages, **parameters)  # type: ignore[arg-type]
-    return Query(Interaction.asked(request, typed=typed), messages=messages)
+    return Interaction.asked(request, typed=typed)
 
 
-def difference(now: Query, then: Query | Interaction, *held: Interaction) -> str:
-    """Give the sentence; ``held`` is what else is recorded."""
-    other = then.asked if isinstance(then, Query) else then
-    return match.difference(now, other, [*held, other])
-
-
-def nearest(now: Query, recorded: list[Query]) -> Interaction | None:
-    """Give the recorded request that is nearest."""
-    return match.nearest(now.asked, [other.asked for other in recorded])
-
-
-def in_notebook(one: Query) -> Interaction:
+def in_notebook(one: Interaction) -> Interaction:
     """Give what a notebook knows of a request."""
-    return replace(one.asked, prompt=one.asked.as_typed, parameters={"stream": True})
+    return replace(one, prompt=one.as_typed, parameters={"stream": True})
 
 
 MEAN = ("What is a mean?", "A sum by a count.")
 MEDIAN = "And a median, in one sentence?"
-FIRST = replace(asked(MEAN[0]).asked, text=MEAN[1])
 TALK = asked(*MEAN, MEDIAN)
 SAME = "The messages are the same, but "
+TURNS = "The nearest recorded request carries 1 turn, this one"
+OTHER = "Turn 1 of 1 that it carries has another prompt or reply than the recorded one."
+DIFFERS = "Message 1 (the prompt) differs: asked"
+BODY = "All the words before it are the same. " * 4
+TYPED = "v = {{ v }}"
 
 
 @pytest.mark.parametrize(
-    ("now", "match"),
+    ("now", "then", "said"),
     [
-        (asked(*MEAN, "And a mode?"), "Message 3 (the prompt) differs: asked “And a mode?”, recor"),
-        (asked(MEAN[0], "A sum.", MEDIAN), "Message 2 (a reply above) differs: asked “A sum.”, re"),
-        (asked("A mode?", MEAN[1], MEDIAN), "Message 1 (a prompt above) differs: asked “A mode?”"),
+        (asked(*MEAN, "And a mode?"), TALK, "Message 3 (the prompt) differs: asked “And a mode?”"),
+        (asked(MEAN[0], "A sum.", MEDIAN), TALK, OTHER),
+        (asked("A mode?", MEAN[1], MEDIAN), TALK, OTHER),
+        (asked("A mode?", MEAN[1], MEDIAN), in_notebook(TALK), OTHER),
+        (asked(MEDIAN), TALK, f"{TURNS} 0: a cell above was added, left out, or run in another"),
+        (asked(*"abcd", *MEAN, MEDIAN), TALK, f"{TURNS} 3:"),
+        (asked(*MEAN, MEDIAN, temperature=0.5), TALK, f"{SAME}temperature is 0.5, and was None."),
+        (asked(*MEAN, MEDIAN, stream=False), TALK, f"{SAME}stream is False, and was True."),
+        # Another model is named where one is set now.
+        (asked("a", extra={"model": "l"}), asked("a", extra={"model": "s"}), f"{SAME}model is 'l'"),
+        (asked("a", extra={"model": "l"}), asked("a"), f"{SAME}model is 'l', and was None."),
         (
-            asked(MEDIAN),
-            "The nearest recorded request carries 1 turn, this one 0: a cell",
+            asked("a", temperature=0.5),
+            asked("a", extra={"model": "s"}),
+            f"{SAME}temperature is 0.5, and was None.",
         ),
-        (asked(*"abcd", *MEAN, MEDIAN), "The nearest recorded request carries 1 turn, this one 3:"),
-        (asked(*MEAN, MEDIAN, temperature=0.5), f"{SAME}temperature is 0.5, and was None."),
-        (asked(*MEAN, MEDIAN, stream=False), f"{SAME}stream is False, and was True."),
+        (
+            asked("a"),
+            replace(asked("a"), instructions="0b"),
+            f"{SAME}instructions is None, and was '0b'.",
+        ),
+        # Of a notebook the prompts as typed are compared, as it has no others.
+        (TALK, in_notebook(TALK), "The prompt as typed is the same, but a value that it puts in"),
+        (
+            asked("v = 2", typed=TYPED),
+            in_notebook(asked("v = 1", typed=TYPED)),
+            "The prompt as typed is the same, but a value that it puts in",
+        ),
+        (asked("v = 2", typed=TYPED), asked("v = 1", typed=TYPED), f"{DIFFERS} “v = 2”, recorded"),
+        # Another version of a library puts other spaces into a table, and little else.
+        (
+            asked("a  b\n1\u00a0kg\x07\u202e"),
+            asked("a b\n1 kg\x08\u202d"),
+            f"{DIFFERS} “a  b\\n1\\xa0kg\\x07\\u202e”, recorded “a b\\n1 kg\\x08\\u202d”.",
+        ),
+        # A few words before, some after, on one line, without what acts in a terminal.
+        (
+            asked(f"{BODY}one\x1b[31m\nway {BODY}"),
+            asked(f"{BODY}two\nways {BODY}"),
+            f"{DIFFERS} “…re it are the same. one\\x1b[31m\\nway All the words b…”, recorded “…",
+        ),
     ],
 )
-def test_the_first_difference_is_named(now: Query, match: str) -> None:
-    """By the message's number and its words, or the parameter."""
-    assert difference(now, TALK, FIRST).startswith(match)
-
-
-@pytest.mark.parametrize(
-    ("now", "then", "words"),
-    [
-        ("large", "small", "model is 'large', and was 'small'"),
-        ("large", None, "model is 'large', and was None"),
-        (None, "small", "temperature is 0.5, and was None"),
-    ],
-)
-def test_another_model_is_named(now: str | None, then: str | None, words: str) -> None:
-    """Both of them; where none is set now it is not what differs."""
-    other = asked("What is a mean?")
-    mine = other if now else asked("What is a mean?", temperature=0.5)
-    query = replace(mine, asked=replace(mine.asked, asked_model=now))
-    said = difference(query, replace(other.asked, asked_model=then))
-    assert said == f"{SAME}{words}."
-    said = difference(other, replace(other.asked, instructions="0b"))
-    assert said == f"{SAME}instructions is None, and was '0b'."
-
-
-def test_what_the_file_lacks_is_told_as_a_turn() -> None:
-    """It is known by a digest alone."""
-    one = Interaction(request="d", parameters={}, prompt="two", before=("ab" * 8,))
-    said = difference(asked("What is a mean?", "A sum.", "two"), one)
-    assert said == "Message 1 (a prompt above) differs from the recorded one."
-
-
-def test_long_texts_are_shown_where_they_differ() -> None:
-    """A few words before, some after, on one line, without what acts in a terminal."""
-    body = "All the words before it are the same. " * 4
-    mine, other = asked(f"{body}one\x1b[31m\nway {body}"), asked(f"{body}two\nways {body}")
-    said = difference(mine, other)
-    assert "asked “…re it are the same. one\\x1b[31m\\nway All" in said
-    assert len(said) < 200
-    assert "\n" not in said
-
-
-def test_white_space_is_shown_as_it_is() -> None:
-    """Another version of a library puts other spaces into a table, and little else."""
-    said = difference(asked("a  b\n1\u00a0kg\x07\u202e"), asked("a b\n1 kg\x08\u202d"))
-    shown = "asked “a  b\\n1\\xa0kg\\x07\\u202e”, recorded “a b\\n1 kg\\x08\\u202d”"
-    assert said == f"Message 1 (the prompt) differs: {shown}."
-
-
-def test_of_a_notebook_the_prompts_as_typed_are_compared() -> None:
-    """It has no texts of earlier turns that are not shown, and no others of its prompts."""
-    held = in_notebook(TALK)
-    other = asked("What is a mode?", "A sum by a count.", MEDIAN)
-    assert difference(other, held) == "Message 1 (a prompt above) differs from the recorded one."
-    assert difference(TALK, held).startswith("The prompt as typed is the same, but a value")
-    valued = asked("v = 1", typed="v = {{ v }}")
-    said = difference(asked("v = 2", typed="v = {{ v }}"), in_notebook(valued))
-    assert said.startswith("The prompt as typed is the same, but a value that it puts in")
-    assert "v = 2" in difference(asked("v = 2", typed="v = {{ v }}"), valued)
-
-
-def test_a_talk_that_went_on_otherwise() -> None:
-    """The message that stood in the prompt's place is shown, or that its reply is missing."""
-    changed = asked("What is a mode?")
-    assert difference(changed, TALK, FIRST) == (
-        "Message 1 (the prompt) differs: asked “What is a mode?”, recorded “What is a mean?”."
-    )
-    cut_off = asked("What is a mean?")
-    assert "no reply to this prompt" in difference(cut_off, TALK)
-    assert "no reply to this prompt" in difference(cut_off, TALK, FIRST)
+def test_the_first_difference_is_named(now: Interaction, then: Interaction, said: str) -> None:
+    """By the turn's number, by the words of the prompt, or by the parameter."""
+    assert difference(now, then).startswith(said)
 
 
 def test_the_nearest_is_the_one_with_the_same_prompt() -> None:
     """Then the one that carries most of the same, then the one that begins alike."""
     other = asked("Why?")
     longer = asked("What is a mean?", "A sum by a count.", "Why not?")
-    assert nearest(asked("x", "y", MEDIAN), [other, longer, TALK]) == TALK.asked
-    assert (
-        nearest(asked("What is a mean?", "A sum by a count.", "Who?"), [other, TALK]) == TALK.asked
-    )
-    assert nearest(asked("Why so?"), [asked("Who?"), other]) == other.asked
+    assert nearest(asked("x", "y", MEDIAN), [other, longer, TALK]) == TALK
+    assert nearest(asked("What is a mean?", "A sum by a count.", "Who?"), [other, TALK]) == TALK
+    assert nearest(asked("Why so?"), [asked("Who?"), other]) == other
     assert nearest(other, []) is None
