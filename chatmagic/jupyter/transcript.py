@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from itertools import groupby
 from typing import Final
 
 from chatmagic.archive import output
@@ -19,10 +18,8 @@ from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.models import Credits, Message
 from chatmagic.protocol import credits as crediting
-from chatmagic.protocol.auth import Auth
 from chatmagic.protocol.wire import Request
 from chatmagic.render import markdown, reply_forms
-from chatmagic.render.sanitize import QUIET
 from chatmagic.session.session import Preview
 from chatmagic.text import PROSE, UNTYPESET, columns, counted, one_line, to_terminal, visible
 
@@ -37,8 +34,6 @@ _SAID = "text-align: left; overflow-wrap: anywhere;"
 _FACT = f"{_SAID} vertical-align: top; white-space: nowrap;"
 AS_RUN = "in the order of the first run"
 AS_ON_PAGE = "in the order of the cells in the page"
-MOST_SAVED: Final = 100_000
-"""How many characters of the panel's conversation are saved at most, its newest turn apart."""
 AS_SAVED: Final = "The panel's conversation, as saved:"
 NOTHING_SAVED: Final = f"{AS_SAVED} nothing was asked yet."
 _PLACES: Final = {"cell": "a cell", "panel": "the panel", "python": "Python"}
@@ -110,16 +105,10 @@ def _more(first: int, last: int, count: int) -> str:
 
 
 def _carried(here: Window, count: int) -> str:
-    """Return in words the turns that a question would carry, where these are not all turns."""
+    """Return in words how many turns a question would carry, where these are not all turns."""
     if len(here.turns) == count:
         return ""
-    places = [place for place, _ in here.places]
-    # Each run of numbers has one difference to its place in the list.
-    runs = groupby(enumerate(places), key=lambda each: each[1] - each[0])
-    spans = [[place for _, place in run] for _, run in runs]
-    names = [str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans]
-    listed = "no turn" if not names else f"turn{'s'[: len(places) > 1]} {', '.join(names)}"
-    return f" A question in this cell would carry {listed}."
+    return f" A question in this cell would carry {len(here.turns) or 'none'} of them."
 
 
 def matches(
@@ -311,41 +300,22 @@ def saved(conversation: Conversation) -> Shown:
     Args:
         conversation: the kernel's.
     """
-    parts: list[tuple[str, str]] = []
-    length = 0
-    for turn, window in reversed(conversation.windows):
-        part = _turn(turn, window)
-        length += len(part[1])
-        if parts and length > MOST_SAVED:
-            break
-        parts.insert(0, part)
-    if more := len(conversation) - len(parts):
+    windows = conversation.windows
+    parts = [_turn(*each) for each in windows[-MOST_LISTED:]]
+    if more := len(windows) - len(parts):
         line = f"{counted(more, 'earlier turn')} not saved here; %chat_save keeps all of them."
-        parts.insert(0, (f"<p>{escape(line)}</p>", line))
-    html = "".join(part for part, _ in parts)
-    words = AS_SAVED if parts else NOTHING_SAVED
-    text = "\n\n".join([words, *(part for _, part in parts)])
-    box = group(f'<p style="{QUIET}">{escape(words)}</p>{html}', "Saved conversation")
-    return box.replace("chatmagic", "chatmagic chatmagic-saved", 1), text
+        parts.insert(0, line)
+    html, text = page(AS_SAVED if parts else NOTHING_SAVED, *parts, name="Saved conversation")
+    return html.replace("chatmagic", "chatmagic chatmagic-saved", 1), text
 
 
-def _turn(turn: Turn, window: Window) -> Shown:
-    thread = window.thread
+def _turn(turn: Turn, window: Window) -> str | Shown:
     # Not the number of the cell, which is another one at each run.
     asked = f"{window.index + 1}. You, in {_PLACES[turn.entry]}"
-    asked += "" if thread == MAIN else f", in the thread {thread}"
+    asked += "" if window.thread == MAIN else f", in the thread {window.thread}"
     if turn.entry != "panel":
-        line = f"{asked}: {one_line(turn.as_typed, EXCERPT)}"
-        return f"<p>{escape(line)}</p>", line
+        return f"{asked}: {one_line(turn.as_typed, EXCERPT)}"
     return in_full(asked, turn)
-
-
-_KEY_AS: Final[dict[Auth, str]] = {
-    "none": "no key",
-    "bearer": "Authorization: Bearer …",
-    "x-api-key": "X-API-Key: …",
-    "query": "api_key=… in the address",
-}
 
 
 def dry_run(preview: Preview, credits: Credits | None) -> Shown:
@@ -413,7 +383,7 @@ def _where(preview: Preview) -> list[str]:
         return [f"{cassette.name} is replayed here, so nothing would be sent."]
     lines = []
     if endpoint is not None:
-        key = "no key" if endpoint.key is None else _KEY_AS[endpoint.auth]
+        key = "no key" if endpoint.key is None else f"key sent as {endpoint.auth}"
         others = (f"{one_line(name)}: …" for name in preview.extra_headers)
         lines = [f"POST {endpoint.posted_to()}", ", ".join([key, *others])]
     if cassette is not None and cassette.mode == "record":

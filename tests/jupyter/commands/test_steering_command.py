@@ -308,14 +308,14 @@ def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
     current_session().ask("echo:e", hide=True)
     listed = shell.page("%chat_history", "l").texts[0]
     assert [n[0] for n in listed.split("\n") if "hidden: it does" in n] == [" ", " ", " "]
-    assert listed.endswith("A question in this cell would carry turns 1, 3.")
+    assert listed.endswith("A question in this cell would carry 2 of them.")
     shell.page("%chat --dry x", "x")
     dry = shell.page("%chat --dry x", "x").texts[0]
     assert "sent without 3 hidden turns" in dry
     assert "turn 3" in dry
     assert shell.page("%chat_hide --show 4", "s").texts[0].startswith("Turn 4 goes along again")
     listed = shell.page("%chat_history", "l").texts[0]
-    assert listed.endswith("would carry turns 1, 3-4.")
+    assert listed.endswith("would carry 3 of them.")
     shell.page("%chat echo:f", "f")
     assert asked(emulator)[-1] == ["echo:a", "a", "echo:c", "c", "echo:d", "d", "echo:f"]
     assert [shell.page("%chat_undo", "u").texts[0] for _ in range(2)] == [
@@ -323,7 +323,7 @@ def test_hidden_turns_do_not_go_along(shell: Shell, emulator: Emulator) -> None:
         "Took back the hiding.",
     ]
     shell.shell.run_line_magic("config", "ChatMagics.last = 0")
-    assert shell.page("%chat_history", "l").texts[0].endswith("would carry no turn.")
+    assert shell.page("%chat_history", "l").texts[0].endswith("would carry none of them.")
 
 
 def test_above_a_hiding_the_turn_is_listed_as_it_goes_along(shell: Shell) -> None:
@@ -333,7 +333,7 @@ def test_above_a_hiding_the_turn_is_listed_as_it_goes_along(shell: Shell) -> Non
     shell.page("%chat_hide 1", "h")
     listed = shell.page("%chat_history", "b").texts[0]
     assert "hidden: it does" not in listed
-    assert listed.endswith("would carry turn 1.")
+    assert listed.endswith("would carry 1 of them.")
     assert "hidden: it does" in shell.page("%chat_history", "l").texts[0]
 
 

@@ -297,8 +297,8 @@ def test_marks_notes_and_commands_tell_one_story(
     assert under[5] == f"   (hidden: it does not go along; stale, {cause}; emulator; took about 1)"
     assert above[8] == under[8] == f"   (stale, {cause}; max 1; emulator; took about 1)"
     assert "5 turns, 2 stale (run their cells again), " in above[-1]
-    assert "would carry turns 1-3." in above[-1]
-    assert "would carry turns 1, 3." in under[-1]
+    assert "would carry 3 of them." in above[-1]
+    assert "would carry 2 of them." in under[-1]
     answers = Mock(return_value="n")
     monkeypatch.setattr("builtins.input", answers)
     front.shell.run("%chat_retry --stale", cell="r")
