@@ -31,6 +31,7 @@ FILE = "https://file.example"
 KEY = "sk-environment-0001"
 ENVIRONMENT = {"CHATMAGIC_BASE_URL": HOME, "CHATMAGIC_API_KEY": KEY}
 TYPED = Secret("sk-typed-0002")
+AT_AWAY = {origin(AWAY): TYPED}
 KEPT = Secret("sk-kept-0003")
 
 
@@ -114,12 +115,8 @@ def test_a_wrong_address_says_whose_it_is() -> None:
         ({**ENVIRONMENT, "CHATMAGIC_AUTH": "none"}, {}, (None, None)),
         ({**ENVIRONMENT, "CHATMAGIC_API_KEY": ""}, {}, (None, None)),
         (ENVIRONMENT, {"typed": {origin(HOME): TYPED}}, ("sk-typed-0002", "%chat_login")),
-        (ENVIRONMENT, {"typed": {origin(AWAY): TYPED}}, (KEY, "CHATMAGIC_API_KEY")),
-        (
-            ENVIRONMENT,
-            {"chosen": AWAY, "typed": {origin(AWAY): TYPED}},
-            ("sk-typed-0002", "%chat_login"),
-        ),
+        (ENVIRONMENT, {"typed": AT_AWAY}, (KEY, "CHATMAGIC_API_KEY")),
+        (ENVIRONMENT, {"chosen": AWAY, "typed": AT_AWAY}, ("sk-typed-0002", "%chat_login")),
         (ENVIRONMENT, {"store": Kept(HOME)}, (KEY, "CHATMAGIC_API_KEY")),
         (ENVIRONMENT, {"chosen": AWAY, "store": Kept(AWAY)}, ("sk-kept-0003", "keyring")),
         (ENVIRONMENT, {"chosen": AWAY, "store": Kept(HOME)}, (None, None)),
@@ -257,48 +254,34 @@ def test_the_way_of_the_key(environ: dict[str, str], config: str | None, way: st
 
 def test_a_wrong_way_is_told_with_the_right_ones() -> None:
     """The four ways are listed; what was set is not repeated, for it might be a key."""
-    right = "is one of bearer, x-api-key, query, none; it is something else."
-    with pytest.raises(InputError) as caught:
+    right = re.escape("is one of bearer, x-api-key, query, none; it is something else.")
+    with pytest.raises(InputError, match=f"^CHATMAGIC_AUTH {right}$"):
         resolve({**ENVIRONMENT, "CHATMAGIC_AUTH": "sk-private"})
-    assert caught.value.message == f"CHATMAGIC_AUTH {right}"
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^auth {right}$"):
         resolve_for_client(ENVIRONMENT, auth="Basic")
-    assert caught.value.message == f"auth {right}"
 
 
 @pytest.mark.parametrize(
-    ("environ", "given", "url_from", "key"),
+    ("environ", "given", "key"),
     [
-        (ENVIRONMENT, {}, "CHATMAGIC_BASE_URL", (KEY, "CHATMAGIC_API_KEY")),
-        (ENVIRONMENT, {"base_url": HOME}, "argument", (KEY, "CHATMAGIC_API_KEY")),
-        (ENVIRONMENT, {"base_url": AWAY}, "argument", (None, None)),
-        ({"CHATMAGIC_API_KEY": KEY}, {"base_url": AWAY}, "argument", (None, None)),
-        (ENVIRONMENT, {"base_url": AWAY, "api_key": "sk-a"}, "argument", ("sk-a", "argument")),
-        (ENVIRONMENT, {"api_key": "sk-a"}, "CHATMAGIC_BASE_URL", ("sk-a", "argument")),
-        (ENVIRONMENT, {"auth": "none", "api_key": "x"}, "CHATMAGIC_BASE_URL", (None, None)),
-        (
-            {**ENVIRONMENT, "CHATMAGIC_AUTH": "none"},
-            {"auth": "query"},
-            "CHATMAGIC_BASE_URL",
-            (KEY, "CHATMAGIC_API_KEY"),
-        ),
-        (
-            {**ENVIRONMENT, "CHATMAGIC_API_KEY": "two words"},
-            {"api_key": "sk-a"},
-            "CHATMAGIC_BASE_URL",
-            ("sk-a", "argument"),
-        ),
+        ({}, {}, (KEY, "CHATMAGIC_API_KEY")),
+        ({}, {"base_url": HOME}, (KEY, "CHATMAGIC_API_KEY")),
+        ({}, {"base_url": AWAY}, (None, None)),
+        ({"CHATMAGIC_BASE_URL": ""}, {"base_url": AWAY}, (None, None)),
+        ({}, {"base_url": AWAY, "api_key": "sk-a"}, ("sk-a", "argument")),
+        ({}, {"api_key": "sk-a"}, ("sk-a", "argument")),
+        ({}, {"auth": "none", "api_key": "x"}, (None, None)),
+        ({"CHATMAGIC_AUTH": "none"}, {"auth": "query"}, (KEY, "CHATMAGIC_API_KEY")),
+        ({"CHATMAGIC_API_KEY": "two words"}, {"api_key": "sk-a"}, ("sk-a", "argument")),
     ],
 )
 def test_a_client_in_python(
-    environ: dict[str, str],
-    given: dict[str, str],
-    url_from: str,
-    key: tuple[str | None, str | None],
+    environ: dict[str, str], given: dict[str, str], key: tuple[str | None, str | None]
 ) -> None:
     """An argument counts before the environment, whose key goes to its own origin alone."""
-    found = resolve_for_client(environ, **given)
-    assert (found.url_from, told(found)) == (url_from, key)
+    found = resolve_for_client({**ENVIRONMENT, **environ}, **given)
+    assert found.url_from == ("argument" if "base_url" in given else "CHATMAGIC_BASE_URL")
+    assert told(found) == key
 
 
 def test_the_emulator_gets_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,15 +394,13 @@ def test_a_name_that_is_not_known(own: Path) -> None:
     assert "Known by name" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["ollama", " Ollama "])
-def test_a_name_stands_for_an_address(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_stands_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever an address may be set; how the environment's key is sent is no matter there."""
-    endpoint = config.first_address([(name, "test")])
-    assert (endpoint.origin, endpoint.stream_usage) == ("http://127.0.0.1:11434", True)
     monkeypatch.setenv("CHATMAGIC_AUTH", "x-api-key")
-    monkeypatch.setenv("CHATMAGIC_BASE_URL", name)
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", " Ollama ")
     monkeypatch.setenv("CHATMAGIC_API_KEY", "sk-for-another-place")
     with Client(model="small") as client:
+        assert client.endpoint.origin == "http://127.0.0.1:11434"
         assert (client.endpoint.auth, client.endpoint.key) == ("none", None)
         assert client.setup.extra_body == {
             "model": "small",

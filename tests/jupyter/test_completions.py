@@ -1,7 +1,4 @@
-"""Tab in a cell that asks, as IPython's completer answers it.
-
-Tab in a shell, before what completes is needed.
-"""
+"""Tab in a cell that asks, as IPython's completer answers it."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from prompt_toolkit.document import Document
 from shells import Shell
 
 from chatmagic.conversation.options import OPTIONS
+from chatmagic.jupyter.commands.cassette import CASSETTE
 
 
 def tab(shell: Shell, cell: str) -> list[str]:
@@ -125,16 +123,7 @@ def test_turns_and_words_of_commands(shell: Shell) -> None:
     assert tab(shell, "%chat_login ") == ["%chat_login --forget"]
     assert tab(shell, "%chat_cassette --else e") == ["%chat_cassette --else emulator"]
     flags = {text.split()[-1] for text in tab(shell, "%chat_cassette tape.jsonl --")}
-    assert flags == {
-        "--record",
-        "--replay",
-        "--refresh",
-        "--else",
-        "--by-order",
-        "--off",
-        "--prune",
-        "--yes",
-    }
+    assert flags == {option.flags[0] for option in CASSETTE.options}
     assert tab(shell, "%chat_undo re") == []
 
 

@@ -10,12 +10,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest import mock
 
-from chatmagic.cassette.cassette import CassetteConfig
 from chatmagic.client import config, keys
 from chatmagic.client.client import Client
-from chatmagic.client.endpoint import Endpoint, ServiceSetup
+from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.keys import KeyStore
-from chatmagic.conversation.cell_order import Layout
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.environment import Environment
@@ -26,44 +24,23 @@ class GivenEnvironment(Environment):
 
     Args:
         cell: the hash of the running cell, and its execution.
-        layout: gives the order of the cells, from the hash of the running one.
-        service: gives where and how to ask.
-        cassette: gives the cassette that is chosen.
         emulator: the address and key of an emulator.
-        budget: gives the budget that is set.
-        notify: takes the lines for the user.
+        answers: what its other methods do, by name.
     """
 
     def __init__(
         self,
         *,
-        cell: tuple[str | None, str | None] = (None, None),
-        layout: Callable[[str | None], Layout | None] | None = None,
-        service: Callable[[], ServiceSetup] | None = None,
-        cassette: Callable[[], CassetteConfig | None] | None = None,
+        cell: tuple[str, str] | None = None,
         emulator: tuple[str, Secret] | None = None,
-        budget: Callable[[], str | None] | None = None,
-        notify: Callable[[str], object] | None = None,
+        **answers: Callable[..., Any],
     ) -> None:
         """Keep the answers."""
-        self._cell = cell
-        self._emulator = emulator
-        given: dict[str, Callable[..., Any] | None] = {
-            "layout": layout,
-            "service": service,
-            "cassette": cassette,
-            "budget": budget,
-            "notify": notify,
-        }
-        vars(self).update({name: answer for name, answer in given.items() if answer is not None})
-
-    def cell(self) -> tuple[str | None, str | None]:
-        """Return the cell that was given."""
-        return self._cell
-
-    def start_emulator(self) -> tuple[str, Secret]:
-        """Return the emulator that was given."""
-        return super().start_emulator() if self._emulator is None else self._emulator
+        fixed = {"cell": cell, "start_emulator": emulator}
+        for name, answer in fixed.items():
+            if answer is not None:
+                answers[name] = lambda answer=answer: answer
+        vars(self).update(answers)
 
 
 @contextlib.contextmanager

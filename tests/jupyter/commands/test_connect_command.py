@@ -11,6 +11,7 @@ import stat
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from logged import Emulator
@@ -19,11 +20,8 @@ from project import ROOT
 from shells import FIXED, KEY, Shell
 
 from chatmagic._version import __version__
-from chatmagic.errors import (
-    AuthenticationError,
-    ConnectError,
-    InputError,
-)
+from chatmagic.doctor.doctor import Examination
+from chatmagic.errors import AuthenticationError, ConnectError, InputError
 from chatmagic.jupyter.commands.connect import CONNECT
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.session.current import current_session
@@ -147,9 +145,12 @@ def test_login_that_is_kept(
 
 
 def test_login_is_careful(
-    bare: Shell, emulator: Emulator, answers: Callable[[str, str], list[str]]
+    bare: Shell,
+    emulator: Emulator,
+    answers: Callable[[str, str], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A key on the line is refused unrepeated; an empty or broken one is not kept."""
+    """A key on the line is refused unrepeated; one that is empty, broken or unasked is not kept."""
     bare.do(f"%chat_connect {emulator.url}")
     for word in ("sk-typed-on-the-line", "--keep", "--forget now"):
         questions = answers(KEY, "")
@@ -159,22 +160,11 @@ def test_login_is_careful(
     for wrong in ("", "  ", "two words", "na\u00efve"):
         answers(wrong, "")
         assert isinstance(bare.fails("%chat_login").error, InputError)
+    words = "raw_input was called, but this frontend does not support input"
+    monkeypatch.setattr(getpass, "getpass", Mock(side_effect=RuntimeError(words)))
+    assert "CHATMAGIC_API_KEY" in bare.fails("%chat_login", person=False).traceback[1]
     bare.fails("%chat echo:a")
     assert emulator.requests == []
-
-
-def test_login_where_nobody_can_be_asked(
-    bare: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A front end without input gets one line and a hint."""
-
-    def refuses(_: str) -> str:
-        raise RuntimeError("raw_input was called, but this frontend does not support input")
-
-    monkeypatch.setattr(getpass, "getpass", refuses)
-    bare.do(f"%chat_connect {emulator.url}")
-    ran = bare.fails("%chat_login", person=False)
-    assert "CHATMAGIC_API_KEY" in ran.traceback[1]
 
 
 def test_extra_headers(shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -280,11 +270,7 @@ def test_a_page_of_another_version(shell: Shell, protocol: int, words: str) -> N
 
 def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends the command with one line, and no page of frames."""
-
-    def interrupted(*_: object, **_given: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("chatmagic.doctor.doctor.Examination.run", interrupted)
+    monkeypatch.setattr(Examination, "run", Mock(side_effect=KeyboardInterrupt))
     ran = shell.fails("%chat_connect --check")
     assert ran.traceback == ["ChatInterrupted: Interrupted; what was asked may have been sent."]
 
