@@ -118,6 +118,14 @@ class LiveMarkdown:
         self.side = "rtl" if env["side"] == "rtl" else "auto"
         return self.blocks.show(finished, unfinished)
 
+    def box(self, mark: str) -> str:
+        """Return the box of the reply with all its blocks.
+
+        Args:
+            mark: CSS classes by which a page finds the box.
+        """
+        return sanitize.live_box("".join(self.blocks), self.side, mark)
+
     def _finish(self) -> list[str]:
         """Return the finished blocks, rendered, and remove them from the rest."""
         finished: list[str] = []

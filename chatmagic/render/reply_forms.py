@@ -9,11 +9,11 @@ from typing import Any, Final
 from chatmagic import _json_reply
 from chatmagic._json_reply import NotJSONError
 from chatmagic.render import markdown, markdown_writer, sanitize
-from chatmagic.render.live_markdown import BlockChange, LiveMarkdown, LiveText
+from chatmagic.render.live_markdown import LiveMarkdown, LiveText
 from chatmagic.text import PROSE, counted, fenced, visible
 
 _FENCE: Final = "`" * 80
-"""The fence around code under way; no line of the code is as long, so none closes the block."""
+"""The fence around JSON under way; no line of the code is as long, so none closes the block."""
 
 
 def to_html(text: str, format: str) -> str:
@@ -27,59 +27,22 @@ def to_html(text: str, format: str) -> str:
         return markdown.as_text(text)
     if format == "json":
         return _json_html(text)
-    if format == "code" and text.strip() and not _may_be_fenced(text):
+    if _is_bare_code(text, format):
         return markdown.to_html(fenced(text))
     return markdown.to_html(text)
 
 
-class LiveReply:
-    """A reply under way as blocks of HTML that cannot act, whatever the reply is.
+def live_reply(format: str, opening: str = "") -> LiveMarkdown:
+    """Return a reply under way, which is fed with its text; JSON is code until it is whole.
 
     Args:
         format: as for :func:`to_html`.
         opening: the opening line of the block of code in which the reply goes on; empty for none.
     """
-
-    def __init__(self, format: str, opening: str = "") -> None:
-        """Begin without text."""
-        begin = {"json": f"{_FENCE}json", "code": opening or _FENCE}.get(format, opening)
-        self._blocks: LiveText | LiveMarkdown = LiveMarkdown(begin and f"{begin}\n")
-        if format == "text":
-            self._blocks = LiveText()
-        # The pieces of a reply that is shown as code for as long as it has no block of its own.
-        self._code: list[str] | None = [] if begin == _FENCE else None
-
-    @property
-    def side(self) -> str:
-        """The direction of the reply as a whole: ``auto``, ``ltr`` or ``rtl``."""
-        return self._blocks.side
-
-    @property
-    def blocks(self) -> list[str]:
-        """The blocks on the screen, each one element of HTML."""
-        return self._blocks.blocks
-
-    def feed(self, text: str) -> BlockChange:
-        """Add text, and return the change of the blocks.
-
-        Args:
-            text: the text that has come since.
-        """
-        if self._code is not None:
-            self._code.append(text)
-            end = "".join(self._code[-3:])  # a fence may come in three pieces
-            begins = len(self._code) == 1 and _may_be_fenced(end)
-            if begins or "```" in end or "~~~" in end:
-                text, self._code, self._blocks = "".join(self._code), None, LiveMarkdown()
-        return self._blocks.feed(text)
-
-    def box(self, mark: str) -> str:
-        """Return the box of the reply with all its blocks.
-
-        Args:
-            mark: CSS classes by which a page finds the box.
-        """
-        return sanitize.live_box("".join(self.blocks), self.side, mark)
+    if format == "text":
+        return LiveText()
+    begin = f"{_FENCE}json" if format == "json" else opening
+    return LiveMarkdown(begin and f"{begin}\n")
 
 
 def to_markdown(text: str, format: str) -> str:
@@ -93,7 +56,7 @@ def to_markdown(text: str, format: str) -> str:
         return markdown_writer.as_typed(text)
     if format == "json":
         return markdown_writer.fenced(to_text(text, format), "json")
-    if format == "code" and text.strip() and not _may_be_fenced(text):
+    if _is_bare_code(text, format):
         return markdown_writer.fenced(text)
     return markdown_writer.to_markdown(text)
 
@@ -130,9 +93,9 @@ def _json_html(text: str) -> str:
     return f'{tree}<details class="chatmagic-value"><summary>As it came</summary>{raw}</details>'
 
 
-def _may_be_fenced(text: str) -> bool:
-    """Return whether a reply has a code block, or is so short that it may still begin one."""
-    return "```" in text or "~~~" in text or text.strip() in {"`", "``", "~", "~~"}
+def _is_bare_code(text: str, format: str) -> bool:
+    """Return whether a reply is code without a fence around it."""
+    return format == "code" and bool(text.strip()) and "```" not in text and "~~~" not in text
 
 
 MOST_TREE: Final = 200_000

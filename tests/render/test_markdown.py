@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from chatmagic.render import markdown, reply_forms
 from chatmagic.render.markdown import to_html
-from chatmagic.render.reply_forms import LiveReply
+from chatmagic.render.reply_forms import live_reply
 from chatmagic.text import PROSE
 
 # Written out here, so that a slip in the module's own lists is seen.
@@ -459,7 +459,7 @@ def test_half_a_reply_is_shown_as_far_as_it_goes(text: str, part: str) -> None:
 def test_every_prefix_of_a_reply_is_safe() -> None:
     """A reply that streams is never less safe on the way: each block of it, as it comes."""
     for text in SHORT:
-        live = LiveReply("markdown")
+        live = live_reply("markdown")
         for at in range(0, len(text), 5):
             checked(f"{ROOT}\n{''.join(live.feed(text[at : at + 5]).blocks)}</div>")
         checked(live.box("").replace(f"{REPLY} ", REPLY))

@@ -22,8 +22,8 @@ from typing import Final, TypeAlias
 from chatmagic._log import swallowed
 from chatmagic.conversation import continuation
 from chatmagic.jupyter.page.messages import Paint
-from chatmagic.render.live_markdown import BlockChange
-from chatmagic.render.reply_forms import LiveReply
+from chatmagic.render.live_markdown import BlockChange, LiveMarkdown
+from chatmagic.render.reply_forms import live_reply
 from chatmagic.render.sanitize import frame, live_box, live_mark
 from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, Thought
 from chatmagic.text import counted
@@ -54,7 +54,7 @@ class Drawn:
     """
 
     ask: Ask
-    reply: LiveReply
+    reply: LiveMarkdown
     serial: int
     keep: int
     blocks: list[str]
@@ -110,7 +110,7 @@ class ReplyUnderWay:
         self.ask = ask
         self.due: float | None = None
         """When the next drawing is due; ``None`` as long as there is nothing new."""
-        self._reply: LiveReply | None = None
+        self._reply: LiveMarkdown | None = None
         self._opening: str | None = None
         self._begin = ""
         self._new: list[str] = []
@@ -165,13 +165,13 @@ class ReplyUnderWay:
             self._whole_due = now + pause(drawn.html)
         return drawn
 
-    def _thinking(self, now: float) -> tuple[LiveReply, BlockChange]:
+    def _thinking(self, now: float) -> tuple[LiveMarkdown, BlockChange]:
         """Return how long and how much the model has thought, in the place of the reply."""
         words = counted(len(self._thoughts.split()), "word")
-        reply = LiveReply("markdown")
+        reply = live_reply("markdown")
         return reply, reply.feed(f"*Thinking · {now - self._thinks_since:.0f} s · {words}*")
 
-    def _fed(self, text: str) -> tuple[LiveReply, BlockChange]:
+    def _fed(self, text: str) -> tuple[LiveMarkdown, BlockChange]:
         """Render what has come; return the reply and what has changed of it."""
         part = self.ask.part
         if self._reply is None or (part is not None and self._length <= _SETTLED):
@@ -180,7 +180,7 @@ class ReplyUnderWay:
             if part is not None:
                 opening = continuation.block_opening(part.reply.text, self._begin, self.ask.format)
             if self._reply is None or opening != self._opening:
-                self._reply, self._opening = LiveReply(self.ask.format, opening or ""), opening
+                self._reply, self._opening = live_reply(self.ask.format, opening or ""), opening
                 text = self._begin
         return self._reply, self._reply.feed(text)
 

@@ -194,7 +194,7 @@ def test_a_reply_that_cannot_be_drawn_ends_all_the_same(
     """All are told its events, as if it had been drawn."""
     events: queue.Queue[Event | Drawn] = queue.Queue()
     loop.join(events.put)
-    monkeypatch.setattr("chatmagic.render.reply_forms.LiveReply.feed", lambda *_: 1 / 0)
+    monkeypatch.setattr("chatmagic.render.live_markdown.LiveMarkdown.feed", lambda *_: 1 / 0)
     ask = began(loop)
     loop.hear(Fragment(ask, "one"))
     loop.hear(Ended(ask, None, None))
