@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import CarriedTurns, turn_of
@@ -26,7 +26,7 @@ from chatmagic.text import fenced, open_fence
 KIND: Final = "conversation"
 
 
-def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, Any]:
+def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
     """Return a conversation's live turns, and what steers them, as JSON, in their order.
 
     Args:
@@ -48,45 +48,24 @@ def dump(conversation: Conversation, *, keep_values: bool = False) -> dict[str, 
         for owner, held in conversation.slots
         for item in held
     ]
-    return sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
-
-
-def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
-    """Return the text of a file with the JSON of :func:`dump`.
-
-    Args:
-        conversation: the conversation.
-        keep_values: as for :func:`dump`.
-    """
-    return json.dumps(dump(conversation, keep_values=keep_values), indent=1) + "\n"
+    whole = sealed({"chatmagic": KIND, "version": VERSION, "turns": turns}, {})
+    return json.dumps(whole, indent=1) + "\n"
 
 
 def loads(content: bytes) -> Conversation:
-    """Return the conversation in the text of a file.
+    """Return the conversation in the JSON of :func:`dumps`.
 
     Args:
         content: bytes of an untrusted file.
 
     Raises:
-        ValueError: as for :func:`load`.
+        NewerVersionError: a later release wrote it.
+        ValueError: it is not such JSON, or it is damaged.
     """
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
         value = None
-    return load(value)
-
-
-def load(value: object) -> Conversation:
-    """Return the conversation in the JSON of :func:`dump`.
-
-    Args:
-        value: any JSON value from an untrusted file.
-
-    Raises:
-        NewerVersionError: a later release wrote it.
-        ValueError: it is not such JSON, or it is damaged.
-    """
     if not isinstance(value, Mapping) or value.get("chatmagic") != KIND:
         raise ValueError("it is not a conversation that %chat_save wrote")
     if (whole_number(value.get("version")) or 0) > VERSION:
@@ -175,7 +154,7 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _item(value: object) -> Item:
-    """Read a turn of :func:`dump`, or what steers the turns below."""
+    """Read a turn of :func:`dumps`, or what steers the turns below."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")

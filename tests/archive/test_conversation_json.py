@@ -88,6 +88,16 @@ def talked(given: list[Item]) -> Conversation:
     return talk
 
 
+def dump(talk: Conversation, *, keep_values: bool = False) -> Any:
+    """Give the JSON of a conversation's file."""
+    return json.loads(conversation_json.dumps(talk, keep_values=keep_values))
+
+
+def load(value: Any) -> Conversation:
+    """Give the conversation in a file of this JSON."""
+    return conversation_json.loads(json.dumps(value).encode())
+
+
 def with_value(*, kept: bool = True) -> Conversation:
     """Give a conversation whose prompt had a value put in."""
     value = Value.of_text("rows", "secret")
@@ -108,7 +118,7 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
     A record lists the turns that were carried from the newest of the file's on.
     """
     talk = talked(given)
-    again = conversation_json.loads(conversation_json.dumps(talk).encode())
+    again = load(dump(talk))
     shown = {turn.recorded_digest for turn in talk}
     for before, after in zip(talk, again, strict=True):
         assert after == replace(
@@ -126,7 +136,7 @@ def test_what_is_dumped_is_loaded(given: list[Item]) -> None:
     carried = [[t.window(thread=name).carried.digests for name in t.threads] for t in (talk, again)]
     assert carried[0] == carried[1]
     assert again.undo_depth == 0
-    assert conversation_json.dump(again) == conversation_json.dump(talk)
+    assert dump(again) == dump(talk)
 
 
 @given(st.lists(items, max_size=5))
@@ -141,7 +151,7 @@ def test_a_loaded_turn_is_stale_where_other_words_stand_above_it(given: list[Ite
         above = above if turn.last is None else above[max(0, len(above) - turn.last) :]
         is_same = list(turn.record.carried) == above and turn.instructions == (now and now.bare)
         stale += [] if is_same else [index]
-    again = conversation_json.loads(conversation_json.dumps(talk).encode())
+    again = load(dump(talk))
     assert [again.turns.index(turn) for turn in again.stale_turns()] == stale
 
 
@@ -152,9 +162,9 @@ def test_the_size_grows_with_the_conversation_alone() -> None:
         ask(talk, f"p{number}", f"c{number}", "1")
     ask(talk, "again", "c0", "2")
     ask(talk, "more", "new", "2")
-    turns = conversation_json.dump(talk)["turns"]
+    turns = dump(talk)["turns"]
     assert sum(len(turn["record"]["carried"]) for turn in turns) <= 41
-    again = conversation_json.loads(conversation_json.dumps(talk).encode())
+    again = load(dump(talk))
     assert prompts(again.stale_turns()) == prompts(talk.stale_turns())
     assert again.turns[-1].carried == tuple(range(1, 41))
 
@@ -162,29 +172,29 @@ def test_the_size_grows_with_the_conversation_alone() -> None:
 def test_a_value_is_kept_only_where_that_is_asked_for() -> None:
     """Else the prompt names it."""
     talk = with_value()
-    assert "secret" not in json.dumps(conversation_json.dump(talk))
-    (bare,) = conversation_json.load(conversation_json.dump(talk))
+    assert "secret" not in json.dumps(dump(talk))
+    (bare,) = load(dump(talk))
     assert bare.prompt == "read [value of rows, not kept]"
     assert [value.name for value in bare.missing] == ["rows"]
-    (kept,) = conversation_json.load(conversation_json.dump(talk, keep_values=True))
+    (kept,) = load(dump(talk, keep_values=True))
     assert kept.prompt == "read secret"
     assert "secret" not in conversation_json.markdown(talk)
-    lost = conversation_json.dump(with_value(kept=False), keep_values=True)
+    lost = dump(with_value(kept=False), keep_values=True)
     assert "secret" not in json.dumps(lost)
 
 
 @given(json_values, st.data())
 def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.DataObject) -> None:
     """Any JSON, and any JSON in the place of any part, raises nothing but a ValueError."""
-    whole = conversation_json.dump(with_value())
+    whole = dump(with_value())
     made = forged(whole, item, data)
     sealed_again = {name: part for name, part in made.items() if name != "seal"}
     for value in (item, made, sealed(sealed_again, {})):
         try:
-            read = conversation_json.load(value)
+            read = load(value)
         except ValueError:
             continue
-        assert conversation_json.load(conversation_json.dump(read)).slots == read.slots
+        assert load(dump(read)).slots == read.slots
 
 
 @pytest.mark.parametrize(
@@ -204,7 +214,7 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
 )
 def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str, is_sealed: bool) -> None:
     """Each part has its words, also where it was sealed again: a seal is no signature."""
-    whole: Any = conversation_json.dump(with_value())
+    whole: Any = dump(with_value())
     part = whole
     for key in path[:-1]:
         part = part[key]
@@ -212,7 +222,7 @@ def test_what_is_damaged_is_told(path: list[Any], item: Any, said: str, is_seale
     if is_sealed:
         whole = sealed({name: part for name, part in whole.items() if name != "seal"}, {})
     with pytest.raises(ValueError, match=said):
-        conversation_json.load(whole)
+        load(whole)
 
 
 def test_threads_are_numbered_apart() -> None:
@@ -231,11 +241,11 @@ def test_threads_are_numbered_apart() -> None:
     assert heads[:1] + heads[2:4] == ["## 1. You", "## Thread sql", "## 2. You"]
     assert heads[5:] == ["## 2. You", "## 2. Reply (thread main)"]
     assert "\n\nThread sql for the questions below. It begins with the first turn of" in text
-    whole = conversation_json.dump(talk)
+    whole = dump(talk)
     whole["turns"][1]["thread"]["name"] = "<b>"
     del whole["seal"]
     with pytest.raises(ValueError, match="'name' cannot be read"):
-        conversation_json.load(sealed(whole, {}))
+        load(sealed(whole, {}))
 
 
 def test_instructions_are_read_as_carefully() -> None:
@@ -245,16 +255,16 @@ def test_instructions_are_read_as_carefully() -> None:
     )
     text = conversation_json.markdown(talk)
     assert "## Instructions\n\n````text\nBe ```terse```.\n````\n\n## 1. You" in text
-    whole = conversation_json.dump(talk)
+    whole = dump(talk)
     del whole["turns"][0]["instructions"]["text"], whole["seal"]
     with pytest.raises(ValueError, match="'instructions' cannot be read"):
-        conversation_json.load(sealed(whole, {}))
+        load(sealed(whole, {}))
 
 
 def test_a_newer_version_is_told_apart() -> None:
     """What a later release wrote is not damaged."""
     with pytest.raises(NewerVersionError, match="newer release"):
-        conversation_json.load({**conversation_json.dump(Conversation()), "version": 2})
+        load({**dump(Conversation()), "version": 2})
     for content in (b"[" * 100_000, b"\xff"):
         with pytest.raises(ValueError, match="not a conversation"):
             conversation_json.loads(content)
@@ -294,7 +304,7 @@ def test_a_hidden_turn_is_found_by_its_place() -> None:
     talk.add(Hiding(2, digest("any"), turn=3, owner="h", execution="1"))
     talk.add(Hiding(9, digest("any"), turn=2, owner="i", execution="1"))
     ask(talk, "d", "a", "again")
-    again = conversation_json.loads(conversation_json.dumps(talk).encode())
+    again = load(dump(talk))
     assert prompts(again.window().turns) == prompts(talk.window().turns) == ["d", "c"]
     assert "Turn 2 is hidden: it does" in conversation_json.markdown(talk)
 
@@ -308,5 +318,5 @@ def test_a_turn_that_carried_one_that_is_gone_as_well_as_those_above() -> None:
     asked = Turn("b", reply=Reply("r"), carried=carried)
     talk.add(replace(asked, record=asked.to_record(digest("request"))))
     ask(talk, "c")
-    again = conversation_json.load(conversation_json.dump(talk))
+    again = load(dump(talk))
     assert [tuple(turn.carried) for turn in again] == [(), (0, 1), (1, 2)]

@@ -6,7 +6,6 @@ The questions go to a server in a process of its own, which reads the body and a
 from __future__ import annotations
 
 import gc
-import json
 import sys
 import time
 import tracemalloc
@@ -86,21 +85,19 @@ def asking(url: str, count: int) -> Row:
 def keeping() -> Iterator[Row]:
     """Yield the rows of the CPU seconds that saving many turns takes, and loading them."""
     made, texts = talk(SAVED), list[str]()
-    saving = cpu(lambda: texts.append(json.dumps(conversation_json.dump(made))))
-    loading = cpu(lambda: conversation_json.load(json.loads(texts[0])))
+    saving = cpu(lambda: texts.append(conversation_json.dumps(made)))
+    loading = cpu(lambda: conversation_json.loads(texts[0].encode()))
     for what, spent in (("saving", saving), ("loading", loading)):
         yield Row(f"{what} {SAVED:,} turns, CPU", {OURS: spent, "limit": 3.0}, "s", "limit", "≤ 1")
 
 
 def held(url: str, letters: int) -> Row:
     """Return the row of the memory that loaded turns take, once a question has carried them."""
-    saved = json.dumps(conversation_json.dump(talk(HELD, letters)))
+    saved = conversation_json.dumps(talk(HELD, letters))
     session = Session(Client(url, auth="none"))
     session.ask("And now?")
     tracemalloc.start()
-    session.change(
-        lambda conversation: conversation.load(conversation_json.load(json.loads(saved)))
-    )
+    session.change(lambda conversation: conversation.load(conversation_json.loads(saved.encode())))
     session.ask("And now?")
     gc.collect()
     size, _ = tracemalloc.get_traced_memory()
