@@ -84,7 +84,7 @@ def resolve_endpoint(
     # How a server that is known by name takes its key is no matter of the settings.
     auth = _way(ways) if endpoint.server is None else endpoint.server.auth
     endpoint = replace(endpoint, auth=auth)
-    if endpoint.auth == "none":
+    if auth == "none":
         return endpoint
     if key is not None:
         return replace(endpoint, key=key, key_from="argument")

@@ -47,7 +47,7 @@ from chatmagic.session import current
 from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.events import Ask, Outcome, TextView
 from chatmagic.session.session import Session
-from chatmagic.text import one_line, to_terminal
+from chatmagic.text import to_terminal
 
 _HERE: Final = (
     (GOES_ON, 'chatmagic ask --continue "Go on." asks for the rest.'),
@@ -81,39 +81,22 @@ def words_for_shell(words: str) -> str:
     return re.sub(_CONFIGURED, r"c.\1 in ipython_config.py", words)
 
 
-class ShellEnvironment(ConfiguredEnvironment):
-    """Environment of a question from a shell.
-
-    Raises:
-        InputError: a configuration file sets a wrong value.
-    """
-
-    def __init__(self) -> None:
-        """Read the configuration files."""
-        super().__init__(FileSettings())
-
-    def named(self, name: str) -> object:
-        """Raise an error, as there is no namespace."""
-        raise InputError(f"A shell has no {one_line(name)}. Nothing was sent.")
-
-
 @contextlib.contextmanager
 def session_in_shell(
     arguments: Mapping[str, Any],
-) -> Iterator[tuple[Session, ShellEnvironment]]:
-    """Return a context with this process's session in a shell's environment; it closes both.
+) -> Iterator[tuple[Session, ConfiguredEnvironment]]:
+    """Return a context with a session in a shell's environment; it closes both.
 
     Args:
         arguments: the command's; ``connect`` and ``model`` count before what is set.
     """
-    environment = ShellEnvironment()
+    environment = ConfiguredEnvironment(FileSettings())
     environment.chosen, environment.chosen_by = arguments["connect"], "--connect"
     if arguments["model"] is not None:
         environment.settings.model = arguments["model"]
         environment.belong_here({"model"})
-    before = current.use_session(None)
     current.use_environment(lambda: environment)
-    session = current.current_session()
+    session = Session(environment=environment)
     try:
         yield session, environment
     finally:
@@ -124,7 +107,6 @@ def session_in_shell(
         session.close()
         environment.close()
         current.use_environment(None)
-        current.use_session(before)
 
 
 def say(line: str) -> None:
@@ -267,7 +249,7 @@ def _is_piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-def _question(environment: ShellEnvironment, arguments: Mapping[str, Any], text: str) -> Ask:
+def _question(environment: ConfiguredEnvironment, arguments: Mapping[str, Any], text: str) -> Ask:
     """Return the question with its options, as settings and words say."""
     settings = environment.settings
     parsed = options.parse_line("", settings.trait_values(config=True))

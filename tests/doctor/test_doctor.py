@@ -30,46 +30,47 @@ from chatmagic.client.client import Client
 from chatmagic.client.keys import open_store
 from chatmagic.doctor import doctor
 from chatmagic.doctor.doctor import MOST_TOKENS, QUESTION, Examination, Line
+from chatmagic.jupyter.settings import FileSettings
 from chatmagic.protocol.auth import Secret
+from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.session import Session
-from chatmagic.shell.commands import ShellEnvironment
 
 WELL = Line("ok", "front end", "a shell: prints")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ShellEnvironment]:
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ConfiguredEnvironment]:
     """Give a place where nothing is set."""
     with alone(monkeypatch, tmp_path):
         for name in (*PROXIES, *map(str.upper, PROXIES)):
             monkeypatch.delenv(name, raising=False)
-        made = ShellEnvironment()
+        made = ConfiguredEnvironment(FileSettings())
         yield made
         made.close()
 
 
-def examination(place: ShellEnvironment, **known: Any) -> Examination:
+def examination(place: ConfiguredEnvironment, **known: Any) -> Examination:
     """Return an examination of a place, and of its session."""
     given = {"front_end": WELL, "show": str, **known}
     return Examination(place, Session(environment=place), **given)
 
 
-def block(place: ShellEnvironment, front_end: Line = WELL, **known: Any) -> list[str]:
+def block(place: ConfiguredEnvironment, front_end: Line = WELL, **known: Any) -> list[str]:
     """Return the lines of text that are shown."""
     shown: list[str] = []
     examination(place, front_end=front_end, show=shown.append, **known).run()
     return shown
 
 
-def line_of(name: str, place: ShellEnvironment, **known: Any) -> str:
+def line_of(name: str, place: ConfiguredEnvironment, **known: Any) -> str:
     """Return the line of a block on one thing."""
     [line] = [line for line in block(place, **known) if line[5:].startswith(f"{name}: ")]
     return line
 
 
 def test_what_is_not_installed_is_said(
-    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch
+    place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may be what is missing."""
     monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package-of-ours",))
@@ -77,7 +78,7 @@ def test_what_is_not_installed_is_said(
 
 
 def test_no_key_and_no_home_is_shown(
-    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch
+    place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor a part of one where a line is cut, nor what acts in a terminal."""
     monkeypatch.setenv("HOME", "/home/ada")
@@ -101,7 +102,7 @@ def test_no_key_and_no_home_is_shown(
     [("none", "[ok] key: none is sent"), ("bearer", "[!!] key: none for this address")],
 )
 def test_without_a_key(
-    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch, auth: str, words: str
+    place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch, auth: str, words: str
 ) -> None:
     """It hinders a question where one is needed."""
     monkeypatch.setenv("CHATMAGIC_AUTH", auth)
@@ -115,7 +116,7 @@ def test_without_a_key(
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_keys_and_files(
-    place: ShellEnvironment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    place: ConfiguredEnvironment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Where the key is, and which private files others can read."""
     assert line_of("files", place) == "[ok] files: 0 private files, for you alone"
@@ -134,14 +135,14 @@ def test_keys_and_files(
     assert line_of("files", place) == f"[ !] files: others can read {kept} (644)"
 
 
-def test_the_last_errors(place: ShellEnvironment) -> None:
+def test_the_last_errors(place: ConfiguredEnvironment) -> None:
     """By type and place, without a message; those of the doctor itself are not among them."""
     log_swallowed(LookupError(KEY))
     place.chosen = "http://127.0.0.1:9"
     assert line_of("set aside lately", place).endswith("builtins.LookupError")
 
 
-def test_the_way_to_the_emulator(place: ShellEnvironment) -> None:
+def test_the_way_to_the_emulator(place: ConfiguredEnvironment) -> None:
     """It is not started to be looked at, and its clock stands still."""
     place.chosen = "emulator"
     shown = "\n".join(block(place))
@@ -151,7 +152,7 @@ def test_the_way_to_the_emulator(place: ShellEnvironment) -> None:
     assert "clock" not in shown
 
 
-def test_the_way_to_a_service(place: ShellEnvironment, tls: ssl.SSLContext) -> None:
+def test_the_way_to_a_service(place: ConfiguredEnvironment, tls: ssl.SSLContext) -> None:
     """It is tried up to TLS, and nothing is sent; the clock is not compared without a question."""
     with Server(playing(b""), tls, handshakes_fail=None) as server:  # it closes without a word
         place.chosen = server.origin
@@ -186,7 +187,7 @@ def test_how_fragments_come(fragments: int, first: float, last: float, words: st
         (-120, "[!] about 2 minutes behind the service's"),
     ],
 )
-def test_the_clock(place: ShellEnvironment, off: int | None, words: str) -> None:
+def test_the_clock(place: ConfiguredEnvironment, off: int | None, words: str) -> None:
     """By the time of the answer."""
     ahead = None if off is None else timedelta(seconds=off)
     [line] = doctor.clock(examination(place, question=Mock(), off=ahead))

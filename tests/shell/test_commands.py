@@ -23,22 +23,22 @@ from shells import FIXED, KEY, asked, bodies
 
 from chatmagic import cli
 from chatmagic.client import config
-from chatmagic.errors import LESS_HINT, InputError
+from chatmagic.errors import LESS_HINT
+from chatmagic.jupyter.settings import FileSettings
 from chatmagic.protocol.response_errors import ADDRESS_HINT
+from chatmagic.session.environment import ConfiguredEnvironment
 from chatmagic.session.forms import KEPT
-from chatmagic.shell.commands import ShellEnvironment, words_for_shell
+from chatmagic.shell.commands import words_for_shell
 
 Run = Callable[..., Asked]
 
 
-def test_a_shell_has_no_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A person is there where messages go to a terminal; then a cassette records by itself."""
+def test_a_person_is_there_where_messages_go_to_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Then a cassette records by itself."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    environment = ShellEnvironment()
-    assert environment.cell() == (None, None)
-    assert environment.layout(None) is None
-    with pytest.raises(InputError, match="A shell has no x"):
-        environment.named("x")
+    environment = ConfiguredEnvironment(FileSettings())
     for is_terminal in (True, False):
         monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
         assert environment.is_watched() is environment.has_person() is is_terminal
