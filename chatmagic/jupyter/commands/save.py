@@ -53,20 +53,24 @@ def _save(kernel: Kernel, given: Arguments) -> None:
     here = this_notebook(kernel.shell.user_ns, os.environ)
     if here is not None and path.exists() and path.samefile(here):
         raise InputError(f"{_name(path)} is this notebook; save the conversation beside it.")
-    if not force:
-        _refuse_to_overwrite(path)
-    text = _FORMS[path.suffix.lower()][0](conversation, keep_values=keep_values)
+    write, is_as_written = _FORMS[path.suffix.lower()]
+    if not force and path.exists() and not is_as_written(notebook.content_of(path)):
+        raise InputError(
+            f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
+            hint=f"Use another name, or {FORCE} to overwrite it.",
+        )
+    text = write(conversation, keep_values=keep_values)
     try:
         replace_content(path.resolve(), text.encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise InputError(f"{_name(path)} was not written: {error.strerror}.") from None
     print(f"Saved {counted(len(conversation), 'turn')} to {_name(path)}.")
     values = [value.bare for turn in conversation for value in turn.values]
-    valued = [value.name for value in values if template.with_known_text(value) == value]
-    if valued and (not keep_values or path.suffix.lower() == ".md"):
-        shown = one_line(", ".join(dict.fromkeys(valued)), _SHOWN)
-        keeps = "" if keep_values else "; %config ChatMagics.keep_values = True keeps values"
-        print(f"Values that were put in ({shown}) are not in it, only their expressions{keeps}.")
+    if not keep_values and any(template.with_known_text(value) == value for value in values):
+        print(
+            "Values that were put in are not in it, only their expressions; "
+            "%config ChatMagics.keep_values = True keeps values."
+        )
 
 
 def _load(kernel: Kernel, given: Arguments) -> None:
@@ -166,17 +170,6 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
     text = conversation_json.markdown(conversation)
     return f"{text}\n<!-- chatmagic {digest(text)} -->\n"
-
-
-def _refuse_to_overwrite(path: Path) -> None:
-    """Raise an error for a file that was changed since ``%chat_save`` wrote it."""
-    if not path.exists():
-        return
-    if not _FORMS[path.suffix.lower()][1](notebook.content_of(path)):
-        raise InputError(
-            f"{_name(path)} exists, and is not as %chat_save wrote it; it was left alone.",
-            hint=f"Use another name, or {FORCE} to overwrite it.",
-        )
 
 
 def _is_markdown(content: bytes) -> bool:

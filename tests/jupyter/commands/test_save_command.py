@@ -176,7 +176,7 @@ def test_what_is_saved_follows_keep_values(shell: Shell, name: str, tmp_path: Pa
     shell.do(f"rows = {SECRET!r}")
     shell.page("%%chat\nWhat about {{ rows }}?", "a")
     told = shell.page(f"%chat_save {name}", "s").printed
-    assert "(rows) are not in it" in told
+    assert "Values that were put in are not in it" in told
     assert SECRET not in (tmp_path / name).read_text()
     assert "{{ rows }}" in (tmp_path / name).read_text()
     shell.do("%config ChatMagics.keep_values = True")
