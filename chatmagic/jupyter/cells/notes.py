@@ -101,32 +101,6 @@ class CellRun:
         return Value.of_text("", self.text).sha256
 
 
-def cell_run_of(
-    shell: InteractiveShell, source: str, number: int | None, output: str, trace: str
-) -> CellRun:
-    """Return the run of the cell that has just run.
-
-    Args:
-        shell: the shell that ran it.
-        source: its source.
-        number: its number on the screen; ``None`` without history.
-        output: its output, as text.
-        trace: the error that it raised, as text; empty for none.
-    """
-    execution = running(shell)
-    names = (*labels_of(source), *execution.tags)
-    key, is_lasting = execution.cell, True
-    if key is None and names:
-        key = digest(f"name {names[0]}")[:16]
-    elif key is None:
-        key, is_lasting = f"run {execution.id} {number}", False
-    if is_ours(source):
-        return CellRun(key, is_lasting, True, number, execution=execution.id)
-    kept = output[: template.MOST]
-    lost = len(output) - len(kept)
-    return CellRun(key, is_lasting, False, number, source, names, kept, lost, trace, execution.id)
-
-
 class KeptOutput:
     """Output of one cell as IPython itself keeps it; no function of the shell is wrapped.
 
@@ -194,15 +168,6 @@ def text_of(data: Mapping[str, Any]) -> str:
     if pictures := [kind for kind in data if kind.startswith("image/")]:
         return f"[picture, {pictures[0]}, which is not sent: {plain}]"
     return plain
-
-
-def labels_of(source: str) -> tuple[str, ...]:
-    """Return the labels in a cell's source, as Quarto reads them.
-
-    Args:
-        source: the cell's source.
-    """
-    return tuple(match[2] for match in map(_LABEL.match, source.splitlines()) if match)
 
 
 class CellNames:
@@ -351,7 +316,20 @@ class CellNotes(Mapping[str, str]):
             trace = "" if is_ours(source) else self._note_error(result, source, names)
             output = "" if kept is None else names.put_in(kept.text(result))
             if source.strip():
-                self._keep(cell_run_of(self._shell, source, result.execution_count, output, trace))
+                self._keep(self._run_of(source, result.execution_count, output, trace))
+
+    def _run_of(self, source: str, number: int | None, output: str, trace: str) -> CellRun:
+        """Return the run of the cell that has just run; of one of ours nothing but its place."""
+        execution = running(self._shell)
+        labels = [match[2] for match in map(_LABEL.match, source.splitlines()) if match]
+        names = (*labels, *execution.tags)
+        key = execution.cell or (digest(f"name {names[0]}")[:16] if names else None)
+        is_lasting, key = key is not None, key or f"run {execution.id} {number}"
+        run = CellRun(key, is_lasting, is_ours(source), number, execution=execution.id)
+        if run.is_ours:
+            return run
+        kept, lost = output[: template.MOST], max(0, len(output) - template.MOST)
+        return replace(run, source=source, names=names, output=kept, lost=lost, trace=trace)
 
     def _keep(self, run: CellRun) -> None:
         before = self.runs.get(run.key)

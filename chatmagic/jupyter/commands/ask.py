@@ -190,8 +190,6 @@ def _send(
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
         result = reply = error.reply
-        if execution.audience == "machine" and (notes := options.merged_cell_notes(ask.as_typed)):
-            error.hint = " ".join(filter(None, [error.hint, f"Note that {notes[0]}."]))
         raise
     finally:
         if output and reply is not None:
