@@ -24,7 +24,7 @@ from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, Intera
 
 from chatmagic._json import digest
 from chatmagic._log import swallowed
-from chatmagic.conversation import template
+from chatmagic.conversation import chat_cell, template
 from chatmagic.conversation.request_facts import Value
 from chatmagic.errors import ChatError, ChatInterrupted
 from chatmagic.jupyter.cells.execution import running
@@ -34,10 +34,7 @@ MAGICS: Final = "chatmagic.jupyter.magics"
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, bdb.BdbQuit)
 """Exceptions by which a person stops a cell; they are no errors to correct."""
 _LABEL: Final = re.compile(r"""\s*#\|\s*label:\s*(["']?)(\S+)\1\s*$""")
-_WHOLE: Final = re.compile(r"%%chat(?:_\w+)?(?!\S)")
-_LINE: Final = re.compile(
-    r"(?:\w+\s*=\s*)?%chat(?:_\w+)?(?!\S)|%config\s+ChatMagics\b|%(?:re|un)?load_ext\s+chatmagic\b"
-)
+_SETTING: Final = re.compile(r"\s*%(?:config\s+ChatMagics|(?:re|un)?load_ext\s+chatmagic)\b")
 
 
 def is_ours(source: str) -> bool:
@@ -46,11 +43,9 @@ def is_ours(source: str) -> bool:
     Args:
         source: the cell's source.
     """
-    lines = [line.strip() for line in source.splitlines()]
-    lines = [line for line in lines if line and not line.startswith("#")]
-    if lines and _WHOLE.match(lines[0]):
-        return True
-    return bool(lines) and all(map(_LINE.match, lines))
+    plan = chat_cell.plan_of(source)
+    others = plan.code.splitlines()
+    return bool(plan.commands or others) and all(map(_SETTING.match, others))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from chatmagic._json import shared_fields
 from chatmagic.client.halt import Halt
-from chatmagic.conversation import options, template
+from chatmagic.conversation import chat_cell, options, template
 from chatmagic.conversation.options import ParsedLine
 from chatmagic.conversation.request_facts import Parameters, Value, correction
 from chatmagic.errors import ChatError, ChatInterrupted, InputError
@@ -31,10 +31,6 @@ EXAMPLES: Final = (
     "%chat And in one sentence?",
     "reply = %chat Name three estimators of the mean.",
 )
-ALONE: Final = (
-    r"%%chat(?:_fix)?\b|(?:[^\n=()]+=)?[ \t]*%chat(?:_fix|_continue|_retry(?!.* -))?\b.*\Z"
-)
-"""Pattern of a cell that holds nothing but one ask; a failed one may clear the cell's output."""
 _NOT_PUT_IN: Final = (
     r"(?<![\w\\{}^$])\{(?P<braced>[A-Za-z_]\w*)\}(?!\})"
     r"|(?<![\w\\$])\$(?P<dollar>[A-Za-z_]\w*)\b(?![^\n]*\$)"
@@ -258,7 +254,8 @@ def _view(kernel: Kernel, ask: Ask, execution: Execution) -> View:
         return View()
     how, is_in_text = kernel.settings.stream, execution.audience == "text"
     if _is_updated(kernel, execution):
-        alone = re.match(ALONE, cell_source(kernel.shell).strip()) is not None
+        plan = chat_cell.plan_of(cell_source(kernel.shell))
+        alone = len(plan.commands) == 1 and not plan.code
         return views.Live(ask, kernel.page.drawing, alone=alone)
     if how == "text" or is_in_text:
         once, in_page = how == "off", execution.audience == "page"

@@ -87,7 +87,7 @@ def test_an_interrupt_before_the_cell_sends_nothing(
     ("source", "ours"),
     [
         ("%%chat\nx", True),
-        ("\n# a comment\n%%chat_fix -t 0\nx", True),
+        ("\n#| label: l\n%%chat_fix -t 0\nx", True),
         ("%chat a", True),
         ("# c\n\n%load_ext chatmagic\n%chat_connect emulator\n%config ChatMagics.last = 2", True),
         ("r = %chat why?", True),
