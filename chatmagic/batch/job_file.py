@@ -305,9 +305,9 @@ class JobFile:
         Args:
             file: where that is done, unless it is only read.
         """
-        wrong, is_ended = 0, True
+        is_ended = True
         with self.path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+            for line in lines:
                 # Behind a torn line the next one may follow in the same.
                 begin = max(line.rfind(BEGINNING), 0)
                 try:
@@ -317,13 +317,11 @@ class JobFile:
                     if not line.endswith(b"\n") and _is_torn(line):
                         break
                     self.unread += 1
-                    wrong = wrong or number
                 self._end += len(line)
                 is_ended = line.endswith(b"\n")
-        if wrong and not self._at:
+        if self.unread and not self._at:
             raise InputError(
-                f"Line {wrong:,} of {self.path.name} is none of a map's. Nothing was sent, and the "
-                "file is as it was.",
+                f"{self.path.name} is no file of a map. Nothing was sent, and it is as it was.",
                 hint="Name another file=….",
             )
         if not self._replays:

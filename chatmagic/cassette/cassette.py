@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
 from chatmagic._log import log_swallowed, swallowed
-from chatmagic.cassette.file import CassetteFile, Interaction, by_identity, from_notebook
+from chatmagic.cassette.file import CassetteFile, Interaction, from_notebook
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
 from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
 from chatmagic.client.endpoint import Endpoint, Timeout
@@ -233,12 +233,8 @@ class Cassette:
     @property
     def unsaved(self) -> tuple[Interaction, ...]:
         """The recorded interactions that could not be saved in the file."""
-        if self.trouble is None:
-            return ()
-        saved = by_identity(self._file.held)
-        return tuple(
-            item for key, item in by_identity(self.interactions).items() if key not in saved
-        )
+        saved = {*map(id, self._file.held)} if self.trouble else {*map(id, self.interactions)}
+        return tuple(item for item in self.interactions if id(item) not in saved)
 
     @property
     def is_recording(self) -> bool:

@@ -806,7 +806,8 @@ class AskRun:
         if front:
             sizes = (f"{one_line(v.name)} ({counted(v.size, 'character')})" for v in front)
             notes.append(f"in front of the question: {', '.join(sizes)}")
-        return [*notes, *ask.notes, *_merged(ask)]
+        merged = options.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
+        return [*notes, *ask.notes, *merged]
 
     def _endpoint(self) -> Endpoint:
         """Return where the service is asked, where that is what answers."""
@@ -1018,11 +1019,6 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
         reply=reply,
         credits=reply.credits,
     )
-
-
-def _merged(ask: Ask) -> list[str]:
-    """Return a note on a command within the prompt of a cell, if there is one."""
-    return options.merged_cell_notes(ask.as_typed) if ask.entry == "cell" else []
 
 
 def set_aside_note(change: Change | None) -> list[str]:

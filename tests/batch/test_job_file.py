@@ -115,7 +115,7 @@ def test_another_file_is_refused_and_stays(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     file = JobFile(path)
-    with pytest.raises(InputError, match=r"Line 1 of notes\.txt is none of a map's\. Nothing was"):
+    with pytest.raises(InputError, match=r"notes\.txt is no file of a map\. Nothing was sent"):
         file.open()
     file.close()
     assert path.read_bytes() == content
