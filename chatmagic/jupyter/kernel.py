@@ -154,7 +154,7 @@ class Kernel(ConfiguredEnvironment):
         """
         session = self.session
         if any(value.cell == cell for turn in session.conversation for value in turn.values):
-            session.followers.tell(Changed())
+            session.tell(Changed())
 
     def wait(self) -> None:
         """Wait until no question in the background is under way.

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
-from chatmagic._log import swallowed
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
@@ -238,29 +237,6 @@ class View:
 
     def failed(self) -> None:
         """There is none; the conversation is as it was."""
-
-
-class Followers:
-    """The functions that are called with each event of a session."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.functions: tuple[Callable[[Event], object], ...] = ()
-
-    def add(self, follower: Callable[[Event], object]) -> Callable[[], None]:
-        """Add one; return a function that removes it."""
-        self.functions = (*self.functions, follower)
-
-        def remove() -> None:
-            self.functions = tuple(each for each in self.functions if each is not follower)
-
-        return remove
-
-    def tell(self, event: Event) -> None:
-        """Call them all; what one raises is left out."""
-        for follower in self.functions:
-            with swallowed():
-                follower(event)
 
 
 class Listener(View):

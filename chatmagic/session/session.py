@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, cast
 
 from chatmagic import _json
 from chatmagic._json import digest, shared_fields
-from chatmagic._log import log_swallowed
+from chatmagic._log import log_swallowed, swallowed
 from chatmagic.archive import table
 from chatmagic.cassette import transports
 from chatmagic.cassette.cassette import (
@@ -79,7 +79,6 @@ from chatmagic.session.events import (
     Changed,
     Ended,
     Event,
-    Followers,
     Fragment,
     Listener,
     Outcome,
@@ -156,7 +155,8 @@ class Session:
         self.clients = ClientPool(client)
         self.took: int | None = None
         """About how many credits the latest turn took; ``None`` is unknown."""
-        self.followers = Followers()
+        self.followers: tuple[Callable[[Event], object], ...] = ()
+        """The functions that are called with each event."""
         self.lock = AskLock()
         self.state_lock = threading.RLock()
         """Held for a moment where an ask reads or changes what others under way share; in
@@ -422,7 +422,22 @@ class Session:
         Returns:
             A function that ends it.
         """
-        return self.followers.add(follower)
+        self.followers = (*self.followers, follower)
+
+        def leave() -> None:
+            self.followers = tuple(each for each in self.followers if each is not follower)
+
+        return leave
+
+    def tell(self, event: Event) -> None:
+        """Call the followers with an event; what one raises is left out.
+
+        Args:
+            event: the event.
+        """
+        for follower in self.followers:
+            with swallowed():
+                follower(event)
 
     def change(self, action: Callable[[Conversation], Change | None]) -> Change | None:
         """Change the conversation (undo, redo, reset) while no ask is under way.
@@ -434,7 +449,7 @@ class Session:
             InputError: an ask of this very thread is under way.
         """
         change = self.lock.alone("a change of the conversation", lambda: action(self.conversation))
-        self.followers.tell(Changed())
+        self.tell(Changed())
         return change
 
     def steer(self, item: Steering) -> Change | None:
@@ -459,7 +474,7 @@ class Session:
                 return conversation.add(item, order=order)
 
         change = whole(add)
-        self.followers.tell(Changed())
+        self.tell(Changed())
         return change
 
     def change_cassette(self, *, again: bool = True, off: bool = False) -> str | None:
@@ -495,7 +510,7 @@ class Session:
         follow = partial(self.conversation.follow, layout)
         change = self.lock.alone("a change of the conversation", follow)
         if change is not None:
-            self.followers.tell(Changed())
+            self.tell(Changed())
         return change
 
     def models(self) -> tuple[ModelList, int | None]:
@@ -541,8 +556,6 @@ def _given(schema: object) -> dict[str, Any]:
     return {"schema": name, "form": forms.schema_of(schema, name)}
 
 
-_UNSENT: Final = "Nothing was sent."
-_NOT_SENT_AGAIN: Final = "The request was sent once, and was too long; it was not sent again."
 NOTHING: Final = Window()
 """The window of an ask without history."""
 
@@ -595,14 +608,14 @@ class AskRun:
             ChatError: see :meth:`chatmagic.session.session.Session.ask`.
             ChatInterrupted: the same.
         """
-        followers = self.session.followers
+        tell = self.session.tell
         try:
             worker: Worker[None] = Worker(partial(self._work, view), self.halt.stop)
             outcome = self._end(view, worker.wait())
         except BaseException as error:
-            followers.tell(Ended(self.asked, self.outcome, error))
+            tell(Ended(self.asked, self.outcome, error))
             raise
-        followers.tell(Ended(self.asked, outcome, None))
+        tell(Ended(self.asked, outcome, None))
         return outcome
 
     def _end(self, view: View, raised: BaseException | None) -> Outcome:
@@ -654,7 +667,7 @@ class AskRun:
                     notes = self._prepare()
                 worker.tell_first(partial(view.began, notes))
                 turns, thread = session.conversation.turns, self.window.thread
-                session.followers.tell(Began(self.asked, tuple(notes), turns, self.halt, thread))
+                session.tell(Began(self.asked, tuple(notes), turns, self.halt, thread))
                 self._send()
                 self._receive(worker, view)
         except ChatInterrupted:
@@ -858,17 +871,17 @@ class AskRun:
 
     def _read(self, worker: Worker[None], view: View) -> None:
         """Send the request within the budgets, and hand its reply on; note its error."""
-        stream, followers = self.stream, self.session.followers
+        stream, tell = self.stream, self.session.tell
         self.problem = None
-        stream.on_thoughts(lambda text: followers.tell(Thought(self.asked, text)))
+        stream.on_thoughts(lambda text: tell(Thought(self.asked, text)))
         try:
             with self.session.ledger.sending(self.reservation, lambda: stream.reply):
                 worker.tell(view.sent)
-                followers.tell(Sent(self.asked))
+                tell(Sent(self.asked))
                 with stream as fragments:
                     for fragment in fragments:
                         worker.tell(partial(view.fragment, fragment))
-                        followers.tell(Fragment(self.asked, fragment))
+                        tell(Fragment(self.asked, fragment))
                         if self.halt.reason == "stop":
                             # Also where a transport does not look, or has all of the reply.
                             raise ChatInterrupted("Stopped.", reply=stream.reply)  # noqa: TRY301
@@ -880,8 +893,8 @@ class AskRun:
     # --- A request that is too long ----------------------------------------------------------
 
     def _send_shorter(self, worker: Worker[None], view: View) -> None:
-        """Send it once more; its error says that it was sent before."""
-        was_sent = self.reservation is not None
+        """Send it once more; where that is not sent, the first error stays."""
+        first, was_sent = self.problem, self.reservation is not None
         self._shorten()
         try:
             with self.session.state_lock:
@@ -894,8 +907,8 @@ class AskRun:
         problem = self.problem
         if not was_sent or not isinstance(problem, ChatError):
             return
-        if _UNSENT in problem.message:
-            problem.message = problem.message.replace(_UNSENT, _NOT_SENT_AGAIN)
+        if self.reservation is not None and not self.reservation.was_sent(problem):
+            self.problem = first
         else:
             again = f"Sent once more without the oldest {counted(self.left_out, 'turn')}."
             problem.hint = " ".join(filter(None, [again, problem.hint]))

@@ -346,9 +346,9 @@ def test_outputs_that_are_older_than_the_kernel_are_marked(front: Front) -> None
     )
     front.is_marked(dict.fromkeys("ab", module.OLDER))
     ask = Ask("x", owner=owner_of("a"))
-    current_session().followers.tell(Began(ask, (), (), Halt()))
+    current_session().tell(Began(ask, (), (), Halt()))
     front.is_marked({"b": module.OLDER})
-    current_session().followers.tell(Ended(ask, None, ServiceError("Not complete.")))
+    current_session().tell(Ended(ask, None, ServiceError("Not complete.")))
     front.ask("a", "%chat --no-history echo:a")
     front.say("abcd", a=owner_of("a"), b=owner_of("b"), c=owner_of("c"), d=owner_of("d"))
     front.is_marked({"b": module.OLDER})
@@ -362,7 +362,7 @@ def test_what_the_panel_asks_is_the_panels_to_say(front: Front) -> None:
     ask = Ask("x", entry="panel")
     failed = ServiceError("no")
     for event in (Began(ask, (), (), Halt()), Fragment(ask, "x"), Ended(ask, None, failed)):
-        session.followers.tell(event)
+        session.tell(event)
     front.ask("b", "%%chat\necho:one two")
     front.is_told("Reply started.", "Complete, 2 words.")
 
@@ -435,7 +435,7 @@ def test_a_page_is_sent_what_there_is_to_paint(
     def tell(*events: Event) -> list[dict[str, Any]]:
         front.sent.clear()
         for event in events:
-            session.followers.tell(event)
+            session.tell(event)
         settle(loop)
         return front.paints()
 
@@ -487,7 +487,7 @@ def test_unloading_closes_the_bridge(front: Front) -> None:
     assert not worker.is_alive()
     assert not before_comm.is_open
     assert current_session().environment.layout("a") is None
-    assert current_session().followers.functions == ()
+    assert current_session().followers == ()
     front.shell.do("%load_ext chatmagic")
     front.ask("b")
     assert front.bridge is not bridge

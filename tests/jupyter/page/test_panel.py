@@ -52,10 +52,10 @@ def following(session: Session, page: View, fragments: list[str]) -> list[dict[s
     """Let a view follow a reply, and return the messages that it got of it."""
     ask = Ask("a question", entry="cell", asker="cell [7]", owner="0123456789abcdef")
     before = len(page.messages)
-    session.followers.tell(Began(ask, (), session.conversation.turns, Halt()))
+    session.tell(Began(ask, (), session.conversation.turns, Halt()))
     for fragment in fragments:
-        session.followers.tell(Fragment(ask, fragment))
-    session.followers.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
+        session.tell(Fragment(ask, fragment))
+    session.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
     page.until("snapshot", words="down")
     return page.messages[before:]
 
