@@ -25,18 +25,6 @@ def current_session() -> Session:
         return _current
 
 
-def use_session(session: Session | None) -> Session | None:
-    """Let this process's session be another one; return the one before, if there was any.
-
-    Args:
-        session: the session; ``None`` lets the next call of :func:`current_session` make one.
-    """
-    global _current
-    with _lock:
-        before, _current = _current, session
-        return before
-
-
 def use_environment(find: Callable[[], Environment] | None) -> None:
     """Let this process's session, and its clients, ask in an environment from now on.
 

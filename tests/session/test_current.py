@@ -10,7 +10,7 @@ import pytest
 from logged import Emulator
 
 import chatmagic
-from chatmagic.session.current import current_session, use_session
+from chatmagic.session.current import current_session
 from chatmagic.session.session import Session
 
 
@@ -31,15 +31,6 @@ def test_asking_has_the_signature_of_a_sessions_own() -> None:
         assert list(inspect.signature(shown).parameters.values()) == options
         assert "temperature" in inspect.signature(shown).parameters
         assert "temperature: " in (inspect.getdoc(shown) or "")
-
-
-def test_the_process_may_take_another_session(session: Session) -> None:
-    """It is asked in from then on; without one the next call makes a new one."""
-    first = current_session()
-    assert use_session(session) is first
-    assert current_session() is session
-    assert use_session(None) is session
-    assert current_session() not in (first, session)
 
 
 @pytest.mark.parametrize("name", ["Credits", "Message", "Reply", "Timeout", "Usage"])

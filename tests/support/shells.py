@@ -232,7 +232,7 @@ class Shell:
 
 def forget() -> None:
     """Forget this process's session, as the restart of a kernel does; the next use makes one."""
-    current.use_session(None)
+    current._current = None
 
 
 @contextlib.contextmanager
@@ -260,8 +260,9 @@ def alone(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.excepthook = hook
-        if (made := current.use_session(None)) is not None:
-            made.close()
+        if current._current is not None:
+            current._current.close()
+        forget()
         if InteractiveShell.initialized():
             shell = InteractiveShell.instance()
             with contextlib.redirect_stdout(io.StringIO()):
