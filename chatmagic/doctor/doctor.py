@@ -6,7 +6,6 @@ The lines are a block to read, and to paste where help is asked for: no key is i
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import tempfile
@@ -263,27 +262,20 @@ def files(examination: Examination) -> Iterator[Line]:
         todo = "The shell keeps conversations in it: free it, or set XDG_STATE_HOME."
         yield Line("!!" if examination.is_shell else "!", "files", words, todo)
         return
-    modes = _modes(state)
+    named, _ = config.environment_setting(keys.KEY_FILE_VARIABLE)
+    paths = [Path(named).expanduser()] if named else []
+    paths += [keys.open_store().folder / keys.FILE, *sorted((state / "shell").glob("*.json"))]
+    modes = {
+        path: path.stat().st_mode & 0o777
+        for path in paths
+        if os.name == "posix" and os.path.exists(path)  # noqa: PTH110 - in a closed folder, too
+    }
     wrong = [f"{path} ({mode:03o})" for path, mode in modes.items() if mode & _OPEN]
     if wrong:
         todo = "chmod 600 lets you alone read it."
         yield Line("!", "files", f"others can read {', '.join(wrong)}", todo)
     else:
         yield Line("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
-
-
-def _modes(state: Path) -> dict[Path, int]:
-    """Return the permissions of the files of keys, and of the conversations from a shell."""
-    if os.name != "posix":
-        return {}
-    named, _ = config.environment_setting(keys.KEY_FILE_VARIABLE)
-    paths = [Path(named).expanduser()] if named else []
-    paths += [keys.open_store().folder / keys.FILE, *sorted((state / "shell").glob("*.json"))]
-    modes = {}
-    for path in paths:
-        with contextlib.suppress(OSError):
-            modes[path] = path.stat().st_mode & 0o777
-    return modes
 
 
 def cassette(examination: Examination) -> Iterator[Line]:

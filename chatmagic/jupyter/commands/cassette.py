@@ -61,16 +61,16 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
 
 def _status(kernel: Kernel) -> list[str]:
     """Return the lines on the active cassette, and on exchanges that could not be saved."""
-    session, words = kernel.session, cassette_words(kernel)
-    if words is None:
-        lines = ["No cassette is in use: every question is sent to the service."]
-        return [*lines, *session.cassette.news()]
-    lines = [f"Cassette: {words}"]
-    try:
-        session.change_cassette(again=False)
-    except ChatError as error:
-        return [*lines, str(error), NOTHING_IS_SENT, *session.cassette.news()]
-    return [*lines, *session.cassette.news(), *_facts(session)]
+    session, words, facts = kernel.session, cassette_words(kernel), []
+    lines = ["No cassette is in use: every question is sent to the service."]
+    if words is not None:
+        lines = [f"Cassette: {words}"]
+        try:
+            session.change_cassette(again=False)
+            facts = _facts(session)
+        except ChatError as error:
+            lines += [str(error), NOTHING_IS_SENT]
+    return [*lines, *session.cassette.news(), *facts]
 
 
 def _facts(session: Session) -> list[str]:
