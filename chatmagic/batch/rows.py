@@ -115,18 +115,19 @@ def _parts(collection: Any) -> Iterable[Any]:
     return (collection.compute(),)
 
 
-def refuse_taken(source: Any, *, parsed: bool) -> None:
+def refuse_taken(source: Any, *, parsed: bool, fields: Sequence[str] = ()) -> None:
     """Refuse a table that has one of the result's columns already.
 
     Args:
         source: the rows as they were given.
         parsed: whether the replies have values beside their texts.
+        fields: names of the fields of the values that get columns of their own.
 
     Raises:
         InputError: it has one.
     """
     taken = {str(name) for name in source.columns} if is_table(source) else set()
-    for name in _columns([], parsed=parsed):
+    for name in _columns([], parsed=parsed, fields=fields):
         if name in taken:
             raise InputError(
                 f"The rows have a column {name} already, which the result would replace. Nothing "
@@ -135,26 +136,37 @@ def refuse_taken(source: Any, *, parsed: bool) -> None:
             )
 
 
-def with_replies(source: Any, replies: Sequence[RowReply], *, parsed: bool) -> Any:
+def with_replies(
+    source: Any, replies: Sequence[RowReply], *, parsed: bool, fields: Sequence[str] = ()
+) -> Any:
     """Return a table with its replies, values and errors; of other rows the replies as a list.
 
     Args:
         source: the rows as they were given.
         replies: one for each row, in order.
         parsed: whether the replies have values beside their texts.
+        fields: as :func:`refuse_taken` has them.
     """
     if not is_table(source):
         return list(replies)
-    columns = _columns(replies, parsed=parsed)
+    columns = _columns(replies, parsed=parsed, fields=fields)
     if hasattr(type(source), "hstack"):
         return source.hstack(type(source)(columns))
     return source.assign(**columns)
 
 
-def _columns(replies: Sequence[RowReply], *, parsed: bool) -> dict[str, list[Any]]:
+def _columns(
+    replies: Sequence[RowReply], *, parsed: bool, fields: Sequence[str]
+) -> dict[str, list[Any]]:
     """Return the columns that a table gets, by their names."""
+    values = [reply.value for reply in replies]
+    held = {name: [_field(value, name) for value in values] for name in fields}
     return {
         "reply": [reply.text for reply in replies],
-        **({"value": [reply.value for reply in replies]} if parsed else {}),
+        **(held or ({"value": values} if parsed else {})),
         "error": [reply.error for reply in replies],
     }
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -351,7 +351,8 @@ def _read(path: Path) -> dict[str, Server]:
 
 
 def _server(path: Path, name: str, value: Any) -> Server:
-    known = {"base_url": str, "auth": str, "needs_model": bool, "stream_usage": bool}
+    flags = dict.fromkeys(("needs_model", "stream_usage", "response_format"), bool)
+    known = {"base_url": str, "auth": str, **flags}
     shown = one_line(name, _SHOWN)
     if (
         not isinstance(value, dict)
@@ -359,8 +360,7 @@ def _server(path: Path, name: str, value: Any) -> Server:
         or value.get("auth", "none") not in AUTH_WAYS
     ):
         raise InputError(
-            f"{path}: [{shown}] holds something else than base_url, auth, needs_model and "
-            "stream_usage, or a wrong value.",
+            f"{path}: [{shown}] holds something else than {', '.join(known)}, or a wrong value.",
             hint="The reference page on servers shows an example.",
         )
     server = Server(name, **{"base_url": "", **value})

@@ -33,6 +33,7 @@ class Server:
         auth: in which of the interface's ways the key is given.
         needs_model: whether it refuses a request that names no model.
         stream_usage: whether it tells a stream's tokens only where the request asks for them.
+        response_format: whether a request may name the form of its reply.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Server:
     auth: Auth = "none"
     needs_model: bool = False
     stream_usage: bool = False
+    response_format: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ class ServiceSetup:
         extra_body: fields that every request has beside the interface's own.
         extra_headers: headers that every request has beside the connection's own.
         system_role: whether instructions are a message of the role ``system``.
+        response_format: whether a question for JSON has the field ``response_format``.
     """
 
     endpoint: Endpoint
@@ -162,6 +165,7 @@ class ServiceSetup:
     extra_body: Mapping[str, Any] | None = None
     extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
     system_role: bool = False
+    response_format: bool = False
 
 
 LONGEST: Final = 4_000_000

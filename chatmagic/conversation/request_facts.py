@@ -86,11 +86,13 @@ class Schema:
         name: as the asker names it.
         text: what a model is told of it.
         read: makes of a JSON value what the asker gets; raises any error for another form.
+        document: the JSON schema.
     """
 
     name: str
     text: str
     read: Callable[[Any], Any] = field(compare=False)
+    document: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of_document(
@@ -104,7 +106,7 @@ class Schema:
             read: as :class:`Schema` has it.
         """
         text = json.dumps(document, ensure_ascii=False, indent=2)
-        return cls(name, f"{name}: a value of this JSON schema\n\n{text}", read)
+        return cls(name, f"{name}: a value of this JSON schema\n\n{text}", read, document)
 
 
 @dataclass(frozen=True, slots=True)

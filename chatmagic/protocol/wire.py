@@ -23,8 +23,10 @@ EMULATOR_SERVER: Final = "chatmagic-emulator"
 """The emulator's ``Server`` header, by which its replies are known."""
 
 OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"})
-NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
-"""Fields that a request's digest leaves out: which model answers, and what it tells beside."""
+NOT_IN_DIGEST: Final = frozenset({"model", "stream_options", "response_format"})
+"""Fields that a request's digest leaves out: which model answers, what it tells beside, and the
+form of the reply, which words in the prompt ask for, too.
+"""
 
 DONE: Final = "[DONE]"
 MOST_PIECES: Final = 64

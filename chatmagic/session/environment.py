@@ -51,7 +51,9 @@ class Environment:
         """
         endpoint = config.resolve_for_client()
         model, usage = config.model_of_environment(), endpoint.stream_usage
-        return ServiceSetup(endpoint, extra_body=request_fields(None, model, stream_usage=usage))
+        fields, server = request_fields(None, model, stream_usage=usage), endpoint.server
+        is_taken = server is not None and server.response_format
+        return ServiceSetup(endpoint, extra_body=fields, response_format=is_taken)
 
     def cassette(self) -> CassetteConfig | None:
         """Return the cassette that is chosen; ``None`` for none.
@@ -154,7 +156,13 @@ class ConfiguredEnvironment(Environment):
         for warning in config.new_warnings(endpoint.warnings):
             self.notify(warning)
         headers = request_headers(self.of_this_address("extra_headers"))
-        return ServiceSetup(endpoint, extra_headers=headers, **self._ways())
+        is_taken = endpoint.server is not None and endpoint.server.response_format
+        return ServiceSetup(
+            endpoint,
+            extra_headers=headers,
+            response_format=is_taken or bool(self.of_this_address("response_format")),
+            **self._ways(),
+        )
 
     def cassette(self) -> CassetteConfig | None:
         """Return which cassette the session puts in now; ``None`` for no cassette.
@@ -389,9 +397,19 @@ class ClientPool:
     def __init__(self, given: Client | None = None) -> None:
         """Start without any."""
         self.given = given
+        self.formless: set[str] = set()
+        """Addresses that refused a request for its ``response_format``."""
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
         self._made: dict[AnswerSource, Client] = {}
+
+    def names_form(self, setup: ServiceSetup) -> bool:
+        """Return whether requests of a setup name the form of their replies.
+
+        Args:
+            setup: the address and its settings.
+        """
+        return setup.response_format and setup.endpoint.base_url not in self.formless
 
     @property
     def credit_state(self) -> CreditState:

@@ -68,6 +68,24 @@ def asked_for(
     return template.words_on_form(question.format, schema, sent), name, schema
 
 
+def response_format(format: Format, schema: Schema | None) -> dict[str, Any]:
+    """Return the field of a request that names the form of its reply; empty for no form.
+
+    Compatible servers hold a model to it (OpenAI's API has it since August 2024).
+
+    Args:
+        format: the form.
+        schema: the schema of a reply in JSON; ``None`` for any JSON.
+    """
+    if format != "json":
+        return {}
+    if schema is None:
+        return {"response_format": {"type": "json_object"}}
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)[:64]
+    named = {"name": name, "schema": schema.document}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
 def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
     """Return a reply in JSON with its value, or the instance of its schema.
 

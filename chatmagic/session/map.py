@@ -70,13 +70,23 @@ class RowAsker:
         ledger: counts the requests.
         clients: the session's.
         ask: the template as its prompt, and the options of each question.
+        columns: whether the fields of the schema get columns of their own.
 
     Raises:
         ChatError: the template or an option cannot be used, or nothing is connected.
     """
 
+    fields: tuple[str, ...] = ()
+    """The fields of the values that get columns of their own."""
+
     def __init__(
-        self, environment: Environment, ledger: Ledger, clients: ClientPool, ask: Ask
+        self,
+        environment: Environment,
+        ledger: Ledger,
+        clients: ClientPool,
+        ask: Ask,
+        *,
+        columns: bool = False,
     ) -> None:
         """Read the schema; send nothing yet."""
         cassette = environment.cassette()
@@ -93,12 +103,20 @@ class RowAsker:
             (),
             environment.named,
         )
+        if columns:
+            document = {} if self._schema is None else self._schema.document
+            self.fields = tuple(document.get("properties", ()))
+            if not self.fields:
+                what = "columns=True takes the fields of a schema, and there is none."
+                raise InputError(f"{what} Nothing was sent.")
         self.environment = environment
         self.ledger = ledger
         self._ask = ask
         self._cell = environment.cell()[0]
         self._front = [] if value is None else [value]
-        self._extra = (clients.given or self._client).setup.extra_body or {}
+        setup = (clients.given or self._client).setup
+        form = forms.response_format(ask.format, self._schema) if clients.names_form(setup) else {}
+        self._extra = {**form, **(setup.extra_body or {})}
         self._variables = () if ask.allow_secrets else secret_variables(os.environ)
         fields = json.dumps({**self._extra}, ensure_ascii=False, default=str)
         for place, text in (("The template", ask.prompt), ("extra_body", fields)):
@@ -355,7 +373,7 @@ class Job:
         if not self._keeps:
             return self.path
         replies = [_with_value(reply, asker) for reply in self.file.replies(self.keys)]
-        return with_replies(source, replies, parsed=asker.is_parsed)
+        return with_replies(source, replies, parsed=asker.is_parsed, fields=asker.fields)
 
     def stop(self) -> None:
         """Begin no more rows; those under way go on to their end."""
@@ -666,7 +684,7 @@ def run(
     if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
         raise InputError(f"workers is a number from 1 to {MOST_WORKERS}. Nothing was sent.")
     rows, environment, is_replay = Rows(source), asker.environment, asker.replayed is not None
-    refuse_taken(source, parsed=asker.is_parsed)
+    refuse_taken(source, parsed=asker.is_parsed, fields=asker.fields)
     path = Path(file or f"map-{asker.job[:12]}.jsonl").expanduser().absolute()
     kept = JobFile(path, replays=is_replay)
     job: Job | None = None

@@ -330,6 +330,7 @@ class Session:
         stream: bool = True,
         format: Format = "markdown",
         schema: object = None,
+        columns: bool = False,
         allow_secrets: bool = False,
         file: str | Path | None = None,
         wait: bool = False,
@@ -353,6 +354,7 @@ class Session:
             stream: as for :meth:`ask`.
             format: as for :meth:`ask`.
             schema: as for :meth:`ask`.
+            columns: whether each field of the schema is a column of the DataFrame.
             allow_secrets: as for :meth:`ask`.
             file: the job's file; ``None`` is ``map-….jsonl`` in the working folder.
             wait: whether a limit that was reached is waited for; otherwise it ends the map.
@@ -361,7 +363,8 @@ class Session:
             block: whether it is waited for.
 
         Returns:
-            The DataFrame with the columns ``reply``, ``value`` (of JSON) and ``error``; for other
+            The DataFrame with the columns ``reply``, ``value`` (of JSON; or the fields of the
+            schema) and ``error``; for other
             rows a list; with ``keep=False`` the path of the file; with ``block=False`` a handle,
             whose ``result()`` has the same.
 
@@ -382,7 +385,8 @@ class Session:
             allow_secrets=allow_secrets,
             **_given(schema),
         )
-        asker = many.RowAsker(self.environment, self.ledger, self.clients, ask)
+        given = self.environment, self.ledger, self.clients, ask
+        asker = many.RowAsker(*given, columns=columns)
         return many.run(
             asker, rows, workers=workers, file=file, wait=wait, yes=yes, keep=keep, block=block
         )
@@ -783,6 +787,13 @@ class AskRun:
             self.digest = self.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
+        self._name_form(self.service if given is None else given.setup)
+
+    def _name_form(self, setup: ServiceSetup | None) -> None:
+        """Name the form of the reply in the request, where its service is known to take that."""
+        if setup is not None and self.session.clients.names_form(setup):
+            form = forms.response_format(self.ask.format, self.ask.form)
+            self.request = replace(self.request, extra={**form, **self.request.extra})
 
     def _look_up(self) -> None:
         """Look up the source of the answer while a cassette is active."""
@@ -856,6 +867,7 @@ class AskRun:
         if source != "cassette":
             place = client.endpoint, self.ask.entry, self.ask.owner
             self.reservation = Reservation(*place, self.digest)
+        self._name_form(client.setup)
         self.stream = stream = client.send(self.request, self.halt, through)
 
     def _receive(self, worker: Worker[None], view: View) -> None:
@@ -889,6 +901,14 @@ class AskRun:
             self.problem = interrupted(error.reply)
         except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it
             self.problem = error
+            self._note_form_refused(error)
+
+    def _note_form_refused(self, error: Exception) -> None:
+        """Leave the form out of later requests to an address that refuses a request for it."""
+        has_form = "response_format" in self.request.extra
+        if has_form and isinstance(error, ChatError) and "response_format" in error.message:
+            self.session.clients.formless.add(self._endpoint().base_url)
+            error.hint = "Later requests to this address leave response_format out: ask again."
 
     # --- A request that is too long ----------------------------------------------------------
 

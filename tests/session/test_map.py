@@ -126,6 +126,13 @@ def test_a_schema(asking: Session, service: RowService) -> None:
     made = asking.map("{{ t }}", table, schema=Person, yes=True, file="rows.jsonl")
     assert list(made.columns) == ["t", "reply", "value", "error"]
     assert made["value"][0] == Person("A", 1)
+    options: dict[str, Any] = {"yes": True, "file": "rows.jsonl", "columns": True}
+    made = asking.map("{{ t }}", table.head(1), schema=Person, **options)
+    assert made.drop(columns=["t", "reply"]).to_dict("records") == [
+        {"name": "A", "age": 1, "error": None}
+    ]
+    with pytest.raises(InputError, match=r"columns=True takes the fields of a schema"):
+        asking.map("{{ t }}", table, format="json", **options)
     # Nothing that has an answer is asked again; what failed is.
     assert {prompt.rpartition("\n\n")[2] for prompt in service.prompts[3:]} == {*rows[1:]}
 

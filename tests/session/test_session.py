@@ -90,6 +90,34 @@ def test_a_model_for_one_question(
         session.ask("echo:d", model=" ")
 
 
+SCHEMA: dict[str, Any] = {"title": "A b", "type": "object", "properties": {"n": {}}}
+
+
+def test_the_form_of_a_reply_is_named_where_a_server_takes_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Beside the words, also of a map; an address that refuses it gets it no more."""
+    monkeypatch.chdir(tmp_path)
+    refusal = {"error": {"message": "response_format is not supported"}}
+    good = {"choices": [{"message": {"content": '{"n": 1}'}}]}
+    answers = [document(good)] * 4 + [document(refusal, "400 No"), document(good)]
+    with Server(playing(*answers)) as server:
+        endpoint = Endpoint(server.origin, "none", None, "here")
+        setup = ServiceSetup(endpoint, response_format=True)
+        session = Session(environment=GivenEnvironment(service=lambda: setup))
+        options: dict[str, Any]
+        for options in ({}, {"format": "json"}, {"schema": SCHEMA}):
+            session.ask("why?", history=False, **options)
+        session.map("{{ it }}", ["a"], schema=SCHEMA, yes=True)
+        with pytest.raises(RequestRejectedError) as raised:
+            session.ask("why?", format="json")
+        session.ask("why?", format="json")
+    named = {"type": "json_schema", "json_schema": {"name": "A_b", "schema": SCHEMA}}
+    forms = [asked.body.get("response_format") for asked in server.asked]
+    assert forms == [None, {"type": "json_object"}, named, named, {"type": "json_object"}, None]
+    assert "leave response_format out: ask again" in (raised.value.hint or "")
+
+
 def test_last_and_no_history(session: Session, emulator: Emulator) -> None:
     """``last`` leaves the oldest out; without history nothing is carried or kept."""
     for word in ("a", "b", "c"):
