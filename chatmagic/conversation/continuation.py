@@ -1,8 +1,8 @@
 """A reply in two parts: whether it may be continued, how the parts are joined, and their turn.
 
-The rule is the 22nd of :mod:`chatmagic.conversation.conversation`. The record of the part that came
-later says how many of its characters say again what the first part says, so that whatever joins
-the two from their outputs joins them as they were.
+The rule is the 22nd of :mod:`chatmagic.conversation.conversation`. The record of the second part
+says how many of its characters repeat the first part, so that the parts can be joined from their
+outputs in the same way.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from chatmagic.models import Reply, ReplyFacts, Usage
 from chatmagic.text import FENCE, open_fence
 
 _ALIKE: Final = 8
-"""How many letters and digits an overlap within a line has at least; fewer may be chance."""
+"""Smallest number of letters and digits in an overlap within a line; fewer may be chance."""
 _DIFFERENT: Final = 10
-"""How many different characters an overlap has more than, where it has fewer letters and digits."""
+"""Number of different characters that an overlap with fewer letters and digits must exceed."""
 _FARTHEST: Final = 20_000
-"""The most characters of an overlap."""
+"""Largest number of characters in an overlap."""
 _STEPS: Final = [
     *((True, False, change) for change in (2, 4)),
     *((False, False, change) for change in (0, 0, -4)),
     *((False, True, change) for change in (-2, -4)),
 ]
-"""Changes of indent as they are usual; the lines of a reply add theirs."""
+"""Common changes of indent; the lines of a reply add theirs."""
 
 
 def is_incomplete(reply: Reply) -> bool:
-    """Return whether a reply may have more text: it was ended early, or by its limit.
+    """Return whether a reply may have more text: it ended early, or at its limit.
 
     Args:
         reply: the reply.
@@ -45,30 +45,30 @@ def is_incomplete(reply: Reply) -> bool:
 
 
 def cut_size(first: str, second: str) -> int:
-    """Return how many characters of a second part are left out where the parts are joined.
+    """Return how many characters of a second part are left out when the parts are joined.
 
-    These are what it repeats of the first part's end, and the line by which it opens once more a
-    block of code that the first part left open.
+    These are the repeated end of the first part, and the line that opens again a code block that
+    the first part left open.
 
     Args:
-        first: the part that came first.
-        second: what came when it was continued.
+        first: the first part.
+        second: the part from the continuation.
     """
     fence = _opened_again(first, second)
     if fence is None:
         return _overlap(first, second)
     code = fence.end() + second.startswith("\n", fence.end())
     overlap = _overlap(first, second[code:])
-    # A block that is opened again goes on in a line of its own.
+    # A block that is opened again continues in a line of its own.
     return code + overlap if overlap or first.endswith("\n") else fence.end()
 
 
 def block_opening(first: str, second: str, format: Format) -> str | None:
-    """Return the line that opens the block of code in which a second part goes on, if any.
+    """Return the line that opens the code block in which a second part continues, if any.
 
     Args:
-        first: the part that came first.
-        second: what came when it was continued.
+        first: the first part.
+        second: the part from the continuation.
         format: the form in which the reply is shown.
     """
     fence = open_fence(first) if format in {"markdown", "code"} else None
@@ -81,12 +81,12 @@ def joined_text(first: str, second: str, left_out: int) -> str:
     """Return the text of both parts.
 
     Args:
-        first: the part that came first.
-        second: what came when it was continued.
-        left_out: how many of its characters are left out.
+        first: the first part.
+        second: the part from the continuation.
+        left_out: number of its characters to leave out.
     """
     rest = second[left_out:]
-    # A fence is one only at the beginning of a line, and so is a row behind a whole one.
+    # A fence counts only at the beginning of a line, and so does a row after a whole row.
     is_fence = re.match(FENCE, rest) is not None and first.rpartition("\n")[2].strip() != ""
     return f"{first}\n{rest}" if is_fence or _is_new_row(first, rest) else f"{first}{rest}"
 
@@ -94,12 +94,12 @@ def joined_text(first: str, second: str, left_out: int) -> str:
 def joined(first: Turn, part: Turn) -> Turn:
     """Return the turn with both parts of its reply.
 
-    Its end is that of the second part, and its owner the cell that asked for that; its tokens and
-    credits are those of both.
+    Its end is that of the second part, and its owner is the cell that asked for that part. Its
+    tokens and credits are those of both.
 
     Args:
         first: the turn with the first part.
-        part: the same question with the second part, and the record of that.
+        part: the same question with the second part and its record.
     """
     record = cast("Record", part.record)
     before, came = first.reply, part.reply
@@ -113,7 +113,7 @@ def joined(first: Turn, part: Turn) -> Turn:
         reasoning="\n\n".join(filter(None, (before.reasoning, came.reasoning))) or None,
         by_order=before.by_order or came.by_order,
     )
-    # What its first request carried holds for the turn, and so does that request's record.
+    # The turns and instructions of its first request are those of the turn, as is its record.
     turn = replace(
         part,
         reply=reply,
@@ -137,19 +137,19 @@ def joined(first: Turn, part: Turn) -> Turn:
 
 
 def _opened_again(first: str, second: str) -> re.Match[str] | None:
-    """Return the fence with which a second part opens once more the block that is open."""
+    """Return the fence with which a second part opens the open block again."""
     opened, fence = open_fence(first), re.search(FENCE, second)
     if opened is None or fence is None or second[: fence.start()].strip("\n"):
         return None
     if first.endswith(opened[0]) and second.startswith(opened[0].strip("\n")):
-        return None  # The line that opens the block is the one that was unfinished.
-    # One without a word ends the block, unless what was said before follows it.
+        return None  # The line that opens the block was the unfinished one.
+    # A fence without a word ends the block, unless repeated text follows it.
     is_end = not fence[2].strip() and not _overlap(first, second[fence.end() + 1 :])
     return fence if fence[1].startswith(opened[1]) and not is_end else None
 
 
 def _overlap(first: str, second: str) -> int:
-    """Return how many characters at the beginning of a second part the first one ends with."""
+    """Return the number of characters that begin a second part and end the first one."""
     header = _header_size(first, second)
     begin, second = second[header : header + _ALIKE], second[header:]
     at = max(0, len(first) - min(len(second), _FARTHEST))
@@ -162,11 +162,11 @@ def _overlap(first: str, second: str) -> int:
 
 
 def _is_telling(end: str, *, is_line: bool) -> bool:
-    """Return whether what a second part says again of a first one's end is too much for chance.
+    """Return whether a repeated end of a first part is too long for chance.
 
     Args:
         end: the end of the first part.
-        is_line: whether it begins a line; with a whole line before the unfinished one it is enough.
+        is_line: whether it begins a line; then a whole line before the unfinished one is enough.
     """
     above, _, line = end.rpartition("\n")
     is_long = len(re.findall(r"\w", end)) >= _ALIKE or len(set(end)) > _DIFFERENT
@@ -174,24 +174,24 @@ def _is_telling(end: str, *, is_line: bool) -> bool:
 
 
 def _begun_again(first: str, second: str) -> int:
-    """Return the size of the unfinished last line or word of a first part, if the second has it."""
+    """Return the size of a first part's unfinished last line or word, if the second repeats it."""
     above, _, line = first.rpartition("\n")
     if line and not line.strip():
         return len(line) if _is_indented_again(first, second) else 0
-    # A space behind a word ends it.
+    # A space after a word ends it.
     is_ended = line[-1:].isspace() or _is_new_row(first, second)
     run = "" if is_ended else line.rpartition(" ")[2]
     letters = re.split(r"\W", run)[-1]
     words = (line, line.lstrip(), run, "" if letters.isdigit() else letters)
     word = next((each for each in words if each and second.startswith(each)), "")
-    # A row goes on where it has, with what came, no more columns than the row above.
+    # A row continues if it has, with the new text, no more columns than the row above.
     columns = (line + second.partition("\n")[0]).count("|")
     is_rest = "|" in word and columns <= above.rpartition("\n")[2].count("|")
     return 0 if is_rest or _is_divided(word, second, line) else len(word)
 
 
 def _is_divided(marker: str, second: str, line: str) -> bool:
-    """Return whether a marker, such as ``**``, goes on in a second part: the one that ends it."""
+    """Return whether a second part continues a marker, such as ``**``, with its closing marker."""
     if not re.fullmatch(r"([$*`\"'_~#&-])\1*", marker):
         return False
     begin, *others = re.findall(rf"{re.escape(marker[0])}+", second)
@@ -201,9 +201,9 @@ def _is_divided(marker: str, second: str, line: str) -> bool:
 
 
 def _is_indented_again(first: str, second: str) -> bool:
-    """Return whether a second part says again the white space that a first one ends with.
+    """Return whether a second part repeats the white space at the end of a first one.
 
-    The indent that results is to fit the lines above and below as other lines fit theirs.
+    The resulting indent has to fit the lines above and below as other lines fit theirs.
     """
     above, _, line = first.rpartition("\n")
     block = re.split(FENCE, second)[0] or second
@@ -234,10 +234,10 @@ def _indent(line: str) -> int:
 
 
 def _is_new_row(first: str, second: str) -> bool:
-    """Return whether a second part begins with a row of a table, behind the whole row of a first.
+    """Return whether a second part begins with a table row after a whole row of the first part.
 
-    A row below others is whole with as many columns; the first one, where the second part begins
-    with the line that stands below it.
+    A row below others is whole if it has as many columns. The first row is whole if the second part
+    begins with the line below it.
     """
     *_, above, line = ["", *first.rstrip(" ").rsplit("\n", 2)]
     columns = line.count("|") if line.startswith("|") and line.endswith("|") else 0
@@ -247,14 +247,14 @@ def _is_new_row(first: str, second: str) -> bool:
 
 
 def _header_size(first: str, second: str) -> int:
-    """Return the size of the head of a table that is open, where a second part says it again."""
+    """Return the size of the head of an open table, if the second part repeats it."""
     head = re.match(r"\|.*\n\|[-:| ]+\n", second)
     last = first.rpartition("\n\n")[2]
     return len(head[0]) if head is not None and head[0] in f"{last}\n" else 0
 
 
 def _usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return the tokens of two requests together, as far as both tell them."""
+    """Return the tokens of two requests together, as far as both report them."""
     if first is None or second is None:
         return None
     names = [each.name for each in fields(Usage)]

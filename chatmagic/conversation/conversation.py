@@ -1,80 +1,82 @@
-"""Turns, where they stand, what a request carries of them, and how to go back.
+"""Turns, their places, the turns that a request carries, and undo.
 
-A conversation is an ordered list of *slots*. A slot belongs to one cell, or is a slot
-of its own for a turn that no cell owns, and holds the turns that are *live* there: none,
-one, or several that one execution of the cell asked. Standing instructions stand in a slot
-as a turn does, and so do the start of a thread and the hiding of a turn; all that is said of
-turns below holds for them, but for what rules 15, 16 and 19 say. The rules:
+A conversation is an ordered list of *slots*. A slot belongs to one cell, or to one turn without a
+cell. It holds the turns that are *live* there: none, one, or several that one execution of the cell
+asked. Standing instructions stand in a slot as a turn does, and so do the start of a thread and the
+hiding of a turn. Every statement about turns below applies to them, too, except in rules 15, 16 and
+19. The rules:
 
- 1. A turn is owned by the cell that asked it, known by a hash of its identity. A turn
-    that no cell owns is appended: it stands at the end, in a place of its own.
- 2. A request carries the live turns of the slots before its own, and none of those after.
- 3. Several asks of one execution (a loop) stay together in their slot; the later ones
-    carry the earlier ones. Only a new execution of the cell replaces them. An ask whose
-    execution is not known counts as an execution of its own.
- 4. Running a cell again replaces its own turns, in place, and touches no other turn. A cell
-    that asks no more keeps its turns.
- 5. A new cell's slot is at the end or, where the page's order is given, where the page has
-    the cell. The page's order also moves the other slots; one that the page does not list
-    stays right behind the slot that it stood behind. Order is not a change to undo.
- 6. A turn that is undone, reset or set aside leaves its slot behind, empty; there the
-    cell's next turn will stand.
- 7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load), restoring
-    what was live before it; redo is its inverse. A new change ends what could be redone.
- 8. Every step counts, also one that changes nothing: a reset of an empty conversation is a
-    change, and an undo with nothing to take back needs a redo of its own. Without this a
-    notebook that resets, undoes and redoes would ask differently when all of it runs again.
- 9. A live turn is *stale* when the turns that its request would carry now are not the ones
-    that it carried, or a cell that went along with it has run again and says or shows
-    something else. That is worked out when asked for, never stored, so that undoing a
-    re-run makes the later turns fresh again.
-10. A request may leave out the oldest turns (``last``); a turn remembers that it did.
-11. A conversation that is loaded stands in for what was live, as one change. Where nothing
-    has happened yet there is nothing to go back to: there it brings its own changes along,
-    so that what it undid can be done again.
-12. A cell that is on no page any more has its turns set aside, once for each time that it
-    goes; undone, they stay. A cell that comes back gets them back, as though they had
-    never been set aside, unless it has been asked, or all was reset, in between.
-13. A cell without a slot takes over the slot of the cell that the record in its outputs
-    names, if that cell is on no page: the page has given it another identity, or it was
-    cut and pasted. A copied cell brings the record along too, and is a new cell.
-14. A cell shows what it asked last. Where that is not live in its slot, nor a turn with the
-    same question and reply, its reply is *taken back*: by an undo, also of a re-run, a
-    reset, or a load; or *replaced*, where another reply to its question is live (rule 21).
-15. Instructions hold for the turns below them, up to the next ones; empty ones end those
-    above. A request carries the ones that hold for its turn, however few turns it carries,
-    and a turn is stale, too, when they are not the ones that it carried. A reset leaves them.
-16. A turn is in the thread that it was asked in by name, else in that of the nearest start
-    above it, else in ``main``. What rules 2, 9 and 10 say of turns holds within a thread, and
-    so do the turns' numbers for people. A reset takes out all threads' turns and leaves the
-    starts. Instructions hold for the turns below them, whatever their threads.
-17. A start may be a *fork*: its thread begins anew, with so many of the first turns that the
-    thread has in which the start itself stands, as they are now. Requests carry them as though
-    they were the new thread's own; they stay where they stand.
-18. Deleting a thread takes out, as one change, the turns that it has of its own, also where
-    another thread begins with them, and leaves its starts.
-19. A request leaves out the turns that are *hidden* in its place, before rule 10 counts: those
-    asked so, and those that a hiding above it names, whatever their thread; the last one that
-    names a turn counts, and may show it again. They keep their numbers. A hiding names the turn
-    itself: asked again, its cell has a new turn, which is not hidden.
-20. The question of a live turn may be asked again, also from another cell: with what stands above
-    the turn, which the new one replaces where it stands, whatever cell owns that place. The cell
-    that asked has a place without turns; what it asked is not set aside with it.
+ 1. A turn is owned by the cell that asked it. The cell is known by a hash of its identity. A turn
+    without a cell is appended: it stands at the end, in a slot of its own.
+ 2. A request carries the live turns of the slots before its own, and none of those after it.
+ 3. Several asks of one execution (a loop) stay together in their slot; the later ones carry the
+    earlier ones. Only a new execution of the cell replaces them. An ask whose execution is unknown
+    counts as an execution of its own.
+ 4. Running a cell again replaces its own turns, in place, and no other turn. A cell that does not
+    ask any longer keeps its turns.
+ 5. A new cell's slot is at the end or, if the page's order is given, at the cell's place in the
+    page. The page's order also moves the other slots. A slot that the page does not list stays
+    right behind the slot before it. Order is not a change to undo.
+ 6. A turn that is undone, reset or set aside leaves its slot empty. The cell's next turn takes this
+    slot.
+ 7. Undo takes back the last change of any kind (ask, re-run, reset, set aside, load) and restores
+    the turns that were live before it. Redo is its inverse. A new change clears the changes that
+    could be redone.
+ 8. Every step counts, even if it changes nothing: a reset of an empty conversation is a change, and
+    an undo with nothing to take back needs a redo of its own. Otherwise a notebook that resets,
+    undoes and redoes would ask differently when all of it runs again.
+ 9. A live turn is *stale* if its request would now carry other turns than it did, or if a cell that
+    was sent along has run again with another source or output. This is computed on demand and never
+    stored, so that undoing a re-run makes the later turns fresh again.
+10. A request may leave out the oldest turns (``last``); the turn records that.
+11. Loading a conversation replaces the live turns, as one change. If nothing has happened yet,
+    there is nothing to go back to; then the loaded conversation brings its own changes, so that the
+    changes that it undid can be redone.
+12. When a cell leaves all pages, its turns are set aside, once for each time it leaves. If that is
+    undone, the turns stay. A cell that comes back gets its turns back as if they had never been set
+    aside, unless the cell was asked or everything was reset in between.
+13. The record in a cell's outputs may name another cell. A cell without a slot takes over the slot
+    of that other cell, if the other cell is on no page: the page has given it another identity, or
+    it was cut and pasted. A copied cell brings the record along, too, and is a new cell.
+14. A cell shows the reply to its last question. If neither that turn nor a turn with the same
+    question and reply is live in its slot, the reply is *taken back*, by an undo (also of a
+    re-run), a reset, or a load. If another reply to the question is live (rule 21), it is
+    *replaced*.
+15. Instructions apply to the turns below them, up to the next instructions; empty ones end those
+    above. A request carries the instructions that apply to its turn, however few turns it carries.
+    A turn is also stale if it carried other instructions. A reset keeps instructions.
+16. A turn is in the thread that it was asked in by name, otherwise in the thread of the nearest
+    start above it, otherwise in ``main``. Rules 2, 9 and 10 apply within a thread, and so do the
+    turns' numbers for people. A reset removes all threads' turns and keeps the starts. Instructions
+    apply to the turns below them in every thread.
+17. A start may be a *fork*: its thread begins with a number of the first turns of the thread in
+    which the start stands, in their present state. Requests carry these turns as if they belonged
+    to the new thread; they stay in their slots.
+18. Deleting a thread removes, as one change, the turns of its own, even if another thread begins
+    with them. It keeps the thread's starts.
+19. A request leaves out the turns that are *hidden* at its place, before rule 10 counts: turns that
+    were asked hidden, and turns that a hiding above names, in every thread. The last hiding that
+    names a turn counts, and it may show the turn again. Hidden turns keep their numbers. A hiding
+    names the turn itself: when its cell asks again, the new turn is not hidden.
+20. The question of a live turn may be asked again, also from another cell. The request carries the
+    turns above that turn. The new turn replaces it in its slot, whatever cell owns the slot. The
+    cell that asked has a slot without turns; its turn is not set aside with it.
 21. A turn that asks again names the first turn with its question. The replies to a question are
-    those of the turns that name the same one, also of those that were taken back; any of them can
-    be put back, which is a change. The question's own cell, run again, asks a new one.
-22. A reply that ended early, or at its limit of tokens, may be continued. The request carries,
-    behind what stands above the turn now, its question, what came, and an instruction to go on,
-    which no later request carries. The turn with both parts takes the place of the turn, as rule
-    20 says; rule 9 goes by what its first request carried. A cell that is run again continues
-    what it continued before.
+    those of all turns that name the same first turn, including turns that were taken back. Any of
+    them can be put back, which is a change. If the question's own cell runs again, it asks a new
+    question.
+22. A reply that ended early, or at its limit of tokens, may be continued. The request carries the
+    turns now above its turn, its question, the reply so far, and an instruction to go on, which no
+    later request carries. A turn with both parts replaces the turn, as in rule 20; rule 9 uses the
+    turns that its first request carried. A cell that is run again continues the same part as
+    before.
 
-Together they give *Run All*: the same notebook, run from top to bottom once more in the
-same conversation, sends the same requests in the same order.
+Together the rules ensure *Run All*: the same notebook, run from top to bottom once more in the same
+conversation, sends the same requests in the same order.
 
-Everything a conversation knows is one immutable value, put in place by one assignment: an
-interrupt, wherever it strikes, leaves the conversation as it was before or as it is after,
-and a reader in another thread sees one of the two. Changes come from one thread at a time.
+The state of a conversation is one immutable value, replaced by one assignment. So an interrupt
+leaves the conversation either as it was before or as it is after, and a reader in another thread
+sees one of the two. Only one thread at a time makes changes.
 """
 
 from __future__ import annotations
@@ -117,15 +119,15 @@ class Conversation:
         """Start without any turn."""
         self._now = State()
         self.cells: Mapping[str, str] = {}
-        """For each cell that has run, the digest of what would go along of it now."""
+        """For each cell that has run, the digest of the text that would be sent along of it now."""
         self.label: Callable[[str], str] = _in_notebook
-        """Returns a cell's name for people by its hash."""
+        """Function that returns a cell's name for people by its hash."""
         self._thread: str | None = None
         self._passed: tuple[tuple[Slot, ...], Position] = (), Position()
 
     @classmethod
     def from_items(cls, items: Iterable[Item]) -> Self:
-        """Return a conversation of these items, of which no change can be taken back.
+        """Return a conversation of these items, without changes to undo.
 
         Args:
             items: in their order, each turn with its number: 1, 2, …; no cell shows any of them.
@@ -144,7 +146,7 @@ class Conversation:
     # --- what it holds ---------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        """Return the counts, and nothing that differs from run to run."""
+        """Return the counts only, which are the same in every run."""
         return f"<Conversation: turns: {len(self)}, stale: {len(self.stale_turns())}>"
 
     def __len__(self) -> int:
@@ -157,16 +159,16 @@ class Conversation:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The live turns in their order; of one thread, with those that it begins with."""
+        """The live turns in order; with one thread selected, its turns with those of its fork."""
         place = self._below()
         turns = place.turns if self._thread is None else place.lines.get(self._thread, ())
         return tuple(turns)
 
     @property
     def slots(self) -> tuple[tuple[str | None, tuple[Item, ...]], ...]:
-        """The owner and the live items of each slot, in order; some hold none (rule 6).
+        """The owner and the live items of each slot, in order; some slots are empty (rule 6).
 
-        A hiding has the number that its turn has there now; 0 where it is not there.
+        A hiding has the present number of its turn in that place; 0 if the turn is not there.
         """
         place, slots = Position(), []
         for slot in self._now.slots:
@@ -179,44 +181,44 @@ class Conversation:
 
     @property
     def windows(self) -> tuple[tuple[Turn, Window], ...]:
-        """The live turns in order, each with what a request in its place carries (rule 16)."""
+        """The live turns in order, each with the window of a request in its place (rule 16)."""
         return tuple(self._now.windows())
 
     @property
     def threads(self) -> dict[str, tuple[Turn, ...]]:
-        """The turns of each thread, with those that it begins with, by its name; main is first."""
+        """The turns of each thread by its name, with those of its fork; main is first."""
         return {name: tuple(line) for name, line in self._below().lines.items()}
 
     @property
     def hidden(self) -> frozenset[int]:
-        """The numbers of the turns that are hidden below all (rule 19)."""
+        """The numbers of the turns that are hidden at the end (rule 19)."""
         return self._below().hidden
 
     @property
     def instructions(self) -> Value | None:
-        """The instructions that hold below all (rule 15)."""
+        """The instructions that apply at the end (rule 15)."""
         return self._below().instructions
 
     @property
     def added(self) -> int:
-        """How many turns were ever added."""
+        """The number of turns that were ever added."""
         return self._now.next_number - 1
 
     @property
     def undo_depth(self) -> int:
-        """How many changes :meth:`undo` can take back."""
+        """The number of changes that :meth:`undo` can take back."""
         return len(self._now.done)
 
     @property
     def redo_depth(self) -> int:
-        """How many changes :meth:`redo` can bring back, however many steps it needs (rule 8)."""
+        """The number of changes that :meth:`redo` can redo, in however many steps (rule 8)."""
         return len(self._now.undone)
 
     def of_thread(self, name: str) -> Self:
-        """Return the same with the turns of one thread alone, to read.
+        """Return a view of this conversation with the turns of one thread only.
 
         Args:
-            name: the thread's.
+            name: name of the thread.
         """
         thread = copy(self)
         thread._thread = name  # noqa: SLF001 - its own
@@ -224,7 +226,7 @@ class Conversation:
 
     @property
     def known_turns(self) -> Mapping[int, Turn]:
-        """All turns that were ever added, by number: they are live, or can be brought back."""
+        """All turns that were ever added, by number: they are live, or can be restored."""
         return self._now.asked
 
     @property
@@ -233,7 +235,7 @@ class Conversation:
         return self._now.replies()
 
     def in_force(self, owner: str) -> Turn | None:
-        """Return the live turn with a reply to the question whose reply a cell shows, if any.
+        """Return the live turn with a reply to the question that a cell shows, if there is one.
 
         Args:
             owner: hash of the cell.
@@ -253,14 +255,14 @@ class Conversation:
         order: Sequence[str] | None = None,
         thread: str | None = None,
     ) -> Window:
-        """Return the window of a request, without a change.
+        """Return the window of a request, without changing the conversation.
 
         Args:
-            owner: hash of the cell that asks; ``None`` without one.
-            execution: which execution of the cell this is.
-            last: carry only so many turns, the newest; ``None`` is all of them.
-            order: hashes of the page's cells from top to bottom, where the page tells them.
-            thread: name of the thread; ``None`` is that of the place.
+            owner: hash of the cell that asks; ``None`` without a cell.
+            execution: identity of the cell's execution.
+            last: largest number of turns to carry, the newest; ``None`` for all.
+            order: hashes of the page's cells from top to bottom, if the page reports them.
+            thread: name of the thread; ``None`` for the thread of the place.
 
         Raises:
             InputError: ``last`` is not a whole number from 0 up.
@@ -275,14 +277,14 @@ class Conversation:
         return place_below((own,), self._below(slots[:index])).window(thread, last)
 
     def window_of(self, number: int, *, last: int | None = None) -> Window:
-        """Return the window of a request that asks the question of a live turn again (rule 20).
+        """Return the window of a request that repeats the question of a live turn (rule 20).
 
         Args:
             number: the turn's number.
-            last: carry only so many turns, the newest; ``None`` is all of them.
+            last: largest number of turns to carry, the newest; ``None`` for all.
 
         Raises:
-            InputError: it is not live.
+            InputError: the turn is not live.
         """
         for turn, window in self._now.windows():
             if turn.number == number:
@@ -293,8 +295,7 @@ class Conversation:
         """Return the marks of cells, by their hashes (rules 9 and 14).
 
         Args:
-            layout: how the cells stand, for what would be if the conversation followed it,
-                which it does not yet.
+            layout: a new order of the cells; the marks are then those after following it.
         """
         return self.causes(layout).marks()
 
@@ -302,7 +303,7 @@ class Conversation:
         """Return the causes for which live turns are stale (rule 9).
 
         Args:
-            layout: as :meth:`marks` has it.
+            layout: as for :meth:`marks`.
         """
         now = self._now if layout is None else _followed(self._now, layout)[0]
         return Causes(now, self.cells, self.label)
@@ -313,9 +314,9 @@ class Conversation:
         return tuple(turn for turn in self.turns if causes.cause_of(turn.number) is not None)
 
     def _below(self, slots: tuple[Slot, ...] | None = None) -> Position:
-        """Return the place below slots, to read; ``None`` is all of them.
+        """Return the place below slots, for reading; ``None`` stands for all slots.
 
-        What stood in the first of them before is kept.
+        The place below the slots of the last call is kept.
         """
         slots = self._now.slots if slots is None else slots
         before, place = self._passed
@@ -329,21 +330,20 @@ class Conversation:
     # --- what changes it -------------------------------------------------------------------------
 
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
-        """Put an item where it belongs; in its cell's slot it replaces older executions' items.
+        """Put an item into its slot, where it replaces the items of older executions.
 
         Args:
-            item: what steers the turns below; or a turn, with what its :class:`Window` gave as
-                ``carried``.
-            order: hashes of the page's cells from top to bottom, where the page tells them.
+            item: a steering item; or a turn with its :attr:`Window.carried`.
+            order: hashes of the page's cells from top to bottom, if the page reports them.
 
         Returns:
-            The change; its ``came`` holds a turn with its number.
+            The change; its ``came`` holds the turn with its number.
         """
         now = self._now
         if isinstance(item, Turn):
             item = replace(item, number=now.next_number)
             if old := now.asked.get(item.again or 0):
-                # What the cell of its place asks on in this execution carries it, too (rule 3).
+                # Later asks of that cell in this execution carry the turn, too (rule 3).
                 item = replace(item, again=old.first, execution=old.execution)
             now = replace(now, asked={**now.asked, item.number: item})
             if item.again is not None:
@@ -360,48 +360,48 @@ class Conversation:
     def pick(
         self, number: int, *, cell: str | None = None, order: Sequence[str] | None = None
     ) -> Change:
-        """Put back one of the :attr:`replies` of a live turn; a change in any case (rules 8, 21).
+        """Put back one of the :attr:`replies` of a live turn; always a change (rules 8, 21).
 
         Args:
             number: the number of the turn with the reply.
-            cell: hash of the cell that shows it, which gets a place, too; ``None`` without one.
-            order: hashes of the page's cells from top to bottom, where the page tells them.
+            cell: hash of the cell that shows it, which gets a slot, too; ``None`` without a cell.
+            order: hashes of the page's cells from top to bottom, if the page reports them.
         """
         turn = self._now.asked[number]
         self._now, change = self._now.with_reply("pick", turn, cell, order)
         return change
 
     def reset(self) -> Change:
-        """Take every live turn out; all else stays. Counts as a change in any case (rule 8)."""
+        """Remove every live turn and nothing else; always a change (rule 8)."""
         numbers = {turn.number for turn in live(self._now.slots)}
         self._now, change = self._now.without("reset", numbers)
         return change
 
     def delete(self, thread: str) -> Change:
-        """Take out the turns that a thread has of its own; a change in any case (rules 8, 18).
+        """Remove a thread's own turns; always a change (rules 8, 18).
 
         Args:
-            thread: its name.
+            thread: name of the thread.
         """
         own = {turn.number for turn, window in self.windows if window.thread == thread}
         self._now, change = self._now.without("deletion", own)
         return change
 
     def load(self, other: Conversation) -> Change:
-        """Put another conversation's items in place of the live ones (rule 11).
+        """Replace the live items by those of another conversation (rule 11).
 
         Args:
-            other: the other one, which stays as it is.
+            other: the other conversation, which is not changed.
         """
         self._now, change = _loaded(self._now, other._now)
         return change
 
     def undo(self) -> Change | None:
-        """Take the last change back.
+        """Take back the last change.
 
         Returns:
-            What went and what came back, or ``None`` if there was nothing to take back; that
-            counts as a step, which :meth:`redo` goes over first (rule 8).
+            The turns that went and came back, or ``None`` if there was nothing to take back. That
+            counts as a step, which :meth:`redo` takes back first (rule 8).
         """
         now = self._now
         if not now.done:
@@ -413,11 +413,11 @@ class Conversation:
         return change
 
     def redo(self) -> Change | None:
-        """Do again what the last undo took back.
+        """Redo the change that the last undo took back.
 
         Returns:
-            What went and what came back, or ``None`` if that undo had nothing to take back
-            or there was none; :attr:`redo_depth` tells the two apart.
+            The turns that went and came back, or ``None`` if that undo had nothing to take back or
+            there was none; :attr:`redo_depth` distinguishes the two.
         """
         now = self._now
         if now.void or not now.undone:
@@ -429,13 +429,13 @@ class Conversation:
         return change
 
     def hand_over(self, number: int, owner: str) -> None:
-        """Let a cell own a turn that no cell owned; this is not a change to undo.
+        """Make a cell the owner of a turn without one; this is not a change to undo.
 
         The cell takes the turn's slot: when it runs, its turn replaces this one, and no
         request carries both.
 
         Args:
-            number: the turn's number; one that is not live is left alone.
+            number: the turn's number; a turn that is not live is ignored.
             owner: hash of the cell.
         """
         now = self._now
@@ -452,10 +452,10 @@ class Conversation:
         self._now = replace(now, slots=slots, asked={**now.asked, number: turn})
 
     def follow(self, layout: Layout) -> Change | None:
-        """Let the conversation follow the pages: rules 13, 12 and 5, in this order.
+        """Follow the pages by rules 13, 12 and 5, in this order.
 
         Args:
-            layout: how the cells stand.
+            layout: the order of the cells.
 
         Returns:
             The change, if turns were set aside.
@@ -465,18 +465,18 @@ class Conversation:
 
 
 def reply_name(turn: Turn, replies: Sequence[Turn]) -> str:
-    """Return in words which of the replies to its question a turn has.
+    """Return the position of a turn's reply among the replies to its question, in words.
 
     Args:
         turn: the turn.
-        replies: all of them.
+        replies: all replies to the question.
     """
     numbers = [each.number for each in replies]
     return f"reply {numbers.index(turn.number) + 1} of {len(numbers)}"
 
 
 def _loaded(now: State, other: State) -> tuple[State, Change]:
-    """Put another conversation's turns and instructions in place of the live ones (rule 11)."""
+    """Replace the live items by those of another conversation (rule 11)."""
     if now == State() and other.done:
         return other, Change("load", (), other.turns)
     other = other.renumbered(now.next_number - 1)
@@ -487,7 +487,7 @@ def _loaded(now: State, other: State) -> tuple[State, Change]:
         key = len(held) if slot.owner is None else keys.get(slot.owner, len(held))
         held.setdefault(key, Slot(key, slot.owner, newest=slot.newest))
         after[key] = slot.items
-    # Its own order counts, so what was there before moves behind it.
+    # The loaded order counts, so the earlier slots move behind it.
     after |= {slot.key: () for slot in now.slots if slot.key not in after}
     now = replace(
         now,
@@ -499,7 +499,7 @@ def _loaded(now: State, other: State) -> tuple[State, Change]:
 
 
 def _set_aside(now: State, owners: Collection[str]) -> tuple[State, Change | None]:
-    """Take out what is live of cells that are gone; without any, nothing has changed."""
+    """Remove the live items of cells that are gone; without any, nothing changes."""
     after: dict[int, tuple[Item, ...]] = {
         slot.key: () for slot in now.slots if slot.items and slot.owner in owners
     }
@@ -517,7 +517,7 @@ def _followed(now: State, layout: Layout) -> tuple[State, Change | None]:
 
 
 def _taken_over(now: State, layout: Layout) -> State:
-    """Return slots of cells that are gone to the cells whose records name them (rule 13)."""
+    """Return the state in which cells take over the slots that their records name (rule 13)."""
     slots, away = list(now.slots), now.away
     taken = {slot.owner for slot in slots}
     for cell, named in layout.named.items():
@@ -528,14 +528,14 @@ def _taken_over(now: State, layout: Layout) -> State:
             if owner is None or owner in layout.present or named not in {owner, *slot.earlier}:
                 continue
             slots[index] = replace(slot, owner=cell, earlier=slot.earlier | {owner})
-            # What was set aside with the cell that is gone comes back with this one.
+            # The items that were set aside with the old cell come back with the new one.
             away = away | {cell} if owner in away else away
             break
     return replace(now, slots=tuple(slots), away=away)
 
 
 def _brought_back(now: State, owner: str) -> State:
-    """Return a cell back what was set aside when it went (rule 12)."""
+    """Return the state with the items that were set aside with a cell (rule 12)."""
     slot = next(slot for slot in now.slots if slot.owner == owner)
     last = (
         index

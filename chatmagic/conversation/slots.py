@@ -1,6 +1,6 @@
-"""Slots of a conversation: what stands where, in order, and the changes that can be taken back.
+"""Slots of a conversation: items in their order, and the changes to undo.
 
-The rules that are named are those of :mod:`chatmagic.conversation.conversation`.
+The rules are those of :mod:`chatmagic.conversation.conversation`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ ChangeKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Slot of a cell, or of a turn that no cell owns.
+    """Slot of a cell, or of a turn without a cell.
 
     Args:
-        key: its key for life.
-        owner: hash of the cell that it belongs to; ``None`` for none.
-        items: what is live there, in order.
-        earlier: hashes of the cells that it belonged to before (rule 13).
-        newest: what its cell put there last, or had put in place of another turn, live or not
+        key: permanent key of the slot.
+        owner: hash of its cell; ``None`` without a cell.
+        items: the live items, in order.
+        earlier: hashes of its earlier cells (rule 13).
+        newest: the last item that its cell put there, or put in place of another turn, live or not
             (rule 14).
     """
 
@@ -39,10 +39,10 @@ class Slot:
     newest: Item | None = None
 
     def of_execution(self, execution: str | None) -> tuple[Item, ...]:
-        """Return the items that belong to an execution (rule 3).
+        """Return the items of one execution (rule 3).
 
         Args:
-            execution: the execution's identity; an unknown one (``None``) has none.
+            execution: the execution's identity; an unknown one (``None``) has no items.
         """
         if execution is None:
             return ()
@@ -59,7 +59,7 @@ class Slot:
         return {turn.first for turn in self.turns}
 
     def with_reply(self, turn: Turn) -> Slot:
-        """Return the same with a turn in the place of the live one with its question.
+        """Return the same slot with a turn in place of the live turn with its question.
 
         Args:
             turn: the turn.
@@ -73,13 +73,13 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Effect of one step on the live turns, for a message about it.
+    """Effect of one step on the live turns, for a message.
 
     Args:
         kind: the kind of change that was done, taken back, or done again.
         went: the turns that were live before the step and are not now, in their order.
         came: the turns that are live since the step, in their order.
-        steered: the kinds of what steers the turns of which other items are live since the step.
+        steered: kinds of the steering items that differ since the step.
     """
 
     kind: ChangeKind
@@ -90,13 +90,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change that can be gone back over.
+    """A change that can be undone or redone.
 
     Args:
         kind: the kind of change.
-        before: the items before it of the slots that it touched, by their keys; of a load, which
-            also changes the order, those of all slots in their order.
-        after: the items after it.
+        before: the items of the changed slots before it, by key; for a load, which also changes the
+            order, those of all slots in their order.
+        after: the items of the same slots after it.
     """
 
     kind: ChangeKind
@@ -106,16 +106,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State of a conversation, whole; each change makes another one.
+    """Complete state of a conversation; each change makes a new one.
 
     Args:
         slots: the slots, in order.
         done: the changes that can be taken back, oldest first.
-        undone: those that can be done again, the next one last.
-        void: how many undos had nothing to take back and await a redo (rule 8).
+        undone: the changes that can be redone, the next one last.
+        void: number of undos that had nothing to take back and await a redo (rule 8).
         next_number: the number of the next turn.
-        asked: all turns that were ever added, by their numbers, which no undo takes away (rule 21).
-        away: hashes of the cells that are gone, and whose turns have been set aside (rule 12).
+        asked: all turns that were ever added, by number, also after an undo (rule 21).
+        away: hashes of the cells that are gone and whose turns were set aside (rule 12).
     """
 
     slots: tuple[Slot, ...] = ()
@@ -153,8 +153,8 @@ class State:
 
         Args:
             item: the item.
-            owner: hash of the cell; ``None`` gets a slot of its own at the end.
-            order: hashes of the page's cells from top to bottom, where the page tells them.
+            owner: hash of the cell; ``None`` for a new slot at the end.
+            order: hashes of the page's cells from top to bottom, if the page reports them.
         """
         slots, index = with_slot(self.slots, owner, order)
         slot = replace(slots[index], newest=item)
@@ -163,13 +163,13 @@ class State:
     def with_reply(
         self, kind: ChangeKind, turn: Turn, cell: str | None, order: Sequence[str] | None
     ) -> tuple[State, Change]:
-        """Put a reply in the place of the live one to its question, as a change to undo (rule 20).
+        """Replace the live reply to the same question, as a change to undo (rule 20).
 
         Args:
             kind: the kind of change.
-            turn: the turn with the reply; nothing gives way to it where no reply is live.
-            cell: hash of the cell that shows it; ``None`` without one.
-            order: hashes of the page's cells from top to bottom, where the page tells them.
+            turn: the turn with the reply; it replaces nothing if no reply is live.
+            cell: hash of the cell that shows it; ``None`` without a cell.
+            order: hashes of the page's cells from top to bottom, if the page reports them.
         """
         now = self if cell is None else self.with_newest(turn, cell, order)[0]
         after = {
@@ -181,10 +181,10 @@ class State:
         return replace(now, next_number=now.next_number + 1).changed(kind, after)
 
     def renumbered(self, by: int) -> State:
-        """Return the same with other numbers of the turns; 0 stands for one that is not known.
+        """Return the same state with other numbers of the turns; 0 stands for an unknown turn.
 
         Args:
-            by: how much is added to each number.
+            by: number to add to each number.
         """
         known: dict[int, Carried] = {}
         asked = {
@@ -215,7 +215,7 @@ class State:
 
         Args:
             kind: the kind of change.
-            after: the slots' items, by key; of a load, of all slots in their new order.
+            after: the slots' items, by key; for a load, those of all slots in their new order.
         """
         before = {slot.key: slot.items for slot in self.slots if slot.key in after}
         then, change = self.moved(kind, after)
@@ -225,13 +225,13 @@ class State:
     def moved(
         self, kind: ChangeKind, items: Mapping[int, tuple[Item, ...]]
     ) -> tuple[State, Change]:
-        """Put items into slots, and tell which turns went and which came.
+        """Put items into slots, and return the turns that went and came.
 
         Args:
             kind: the kind of change.
-            items: the slots' items, by key; those of a load give the order, too.
+            items: the slots' items, by key; for a load, they also give the order.
         """
-        # Of many turns, few are in slots that a change touches.
+        # Only a few turns are in slots that a change touches.
         slots = tuple(
             replace(slot, items=items[slot.key]) if slot.key in items else slot
             for slot in self.slots
@@ -249,11 +249,11 @@ class State:
         return replace(self, slots=slots), Change(kind, went, came, steered)
 
     def without(self, kind: ChangeKind, numbers: Collection[int]) -> tuple[State, Change]:
-        """Take live turns out, as a change to undo.
+        """Remove live turns, as a change to undo.
 
         Args:
             kind: the kind of change.
-            numbers: of the turns.
+            numbers: numbers of the turns.
         """
         after = {
             slot.key: tuple(
@@ -268,11 +268,11 @@ class State:
 
 
 def pass_by(place: Position, item: Item) -> Window | None:
-    """Go past an item; return the window of its place, if it is a turn.
+    """Move a place below an item; return the window of the item if it is a turn.
 
     Args:
-        place: the place above it, which is the one below it then.
-        item: a turn, or what steers the turns below.
+        place: the place above the item; afterwards, the place below it.
+        item: a turn or a steering item.
     """
     if isinstance(item, Turn):
         return place.add(item)
@@ -284,8 +284,8 @@ def place_below(slots: Iterable[Slot], above: Position | None = None) -> Positio
     """Return the place below slots.
 
     Args:
-        slots: in their order.
-        above: the place above them, which stays as it is; ``None`` is the beginning.
+        slots: the slots, in order.
+        above: the place above them, which is not changed; ``None`` for the beginning.
     """
     place = Position() if above is None else above.copy()
     for item in chain.from_iterable(slot.items for slot in slots):
@@ -294,7 +294,7 @@ def place_below(slots: Iterable[Slot], above: Position | None = None) -> Positio
 
 
 def live(slots: Iterable[Slot]) -> tuple[Turn, ...]:
-    """Return the turns that are live in slots, in their order.
+    """Return the live turns of slots, in order.
 
     Args:
         slots: the slots.
@@ -305,12 +305,12 @@ def live(slots: Iterable[Slot]) -> tuple[Turn, ...]:
 def with_slot(
     slots: tuple[Slot, ...], owner: str | None, order: Sequence[str] | None
 ) -> tuple[tuple[Slot, ...], int]:
-    """Return the slots with one for the owner's next item, and the index of that.
+    """Return the slots with one for the owner's next item, and its index.
 
     Args:
-        slots: those there are.
-        owner: hash of the cell that asks; ``None`` gets a slot of its own at the end.
-        order: hashes of the page's cells from top to bottom, where the page tells them.
+        slots: the existing slots.
+        owner: hash of the cell that asks; ``None`` for a new slot at the end.
+        order: hashes of the page's cells from top to bottom, if the page reports them.
     """
     if order is not None:
         slots = arranged(slots, order)
@@ -325,7 +325,7 @@ def with_slot(
 
 
 def arranged(slots: tuple[Slot, ...], order: Sequence[str]) -> tuple[Slot, ...]:
-    """Return the slots in the page's order; one not on the page goes with the one before it.
+    """Return the slots in the page's order; a slot that is not on the page follows its predecessor.
 
     Args:
         slots: in their present order.
@@ -336,7 +336,7 @@ def arranged(slots: tuple[Slot, ...], order: Sequence[str]) -> tuple[Slot, ...]:
 
 
 def _sorted(slots: tuple[Slot, ...], given: Sequence[int | None]) -> tuple[Slot, ...]:
-    """Return the slots by rank; one without a rank goes with the one before it."""
+    """Return the slots by rank; a slot without a rank follows its predecessor."""
     ranks: dict[int, int] = {}
     last = -1
     for slot, rank in zip(slots, given, strict=True):
@@ -345,6 +345,6 @@ def _sorted(slots: tuple[Slot, ...], given: Sequence[int | None]) -> tuple[Slot,
 
 
 def _of(kind: str, slots: Iterable[Slot]) -> list[Item]:
-    """Return the items of a kind that are live in these slots, in their order."""
+    """Return the live steering items of a kind, in order."""
     items = (item for slot in slots for item in slot.items)
     return [item for item in items if not isinstance(item, Turn) and item.kind == kind]

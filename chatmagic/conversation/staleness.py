@@ -1,4 +1,4 @@
-"""What made a live turn stale, and the marks of cells (rules 9, 14 and 20).
+"""Causes of stale turns, and the marks of cells (rules 9, 14 and 20).
 
 The rules are those of :mod:`chatmagic.conversation.conversation`.
 """
@@ -16,11 +16,11 @@ from chatmagic.conversation.window import Window
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Cause for which a turn is stale.
+    """Cause of a stale turn.
 
     Args:
         words: the cause as a clause: ``because cell [3] was run again``.
-        owner: hash of the cell that did it; ``None`` without one.
+        owner: hash of the cell that is the cause; ``None`` without a cell.
     """
 
     words: str
@@ -28,22 +28,23 @@ class Cause:
 
 
 class Causes:
-    """Causes for which live turns are stale, each worked out when it is asked for.
+    """Causes of stale live turns, each computed on demand.
 
     Args:
         now: the conversation, with the turns of all threads.
-        cells: for each cell that has run, the digest of what would go along of it now.
-        label: returns a cell's name for people by its hash.
+        cells: for each cell that has run, the digest of the text that would be sent along of it
+            now.
+        label: function that returns a cell's name for people by its hash.
     """
 
     def __init__(self, now: State, cells: Mapping[str, str], label: Callable[[str], str]) -> None:
-        """Work out nothing yet."""
+        """Keep the state; compute nothing yet."""
         self.now = now
         self._cells = cells
         self._label = label
 
     def cause_of(self, number: int) -> Cause | None:
-        """Return the cause for a live turn; ``None`` for one that is not stale, or is not live.
+        """Return the cause for a live turn; ``None`` if the turn is not stale, or not live.
 
         Args:
             number: the turn's number.
@@ -61,17 +62,17 @@ class Causes:
         return Cause(f"because {self._label(cell)}, which went along, was run again", cell)
 
     def by_cell(self, *, following: bool = False) -> dict[str, Cause]:
-        """Return by cell the cause for its first stale turn, of cells that have one.
+        """Return the cause for the first stale turn of each cell that has one.
 
         Args:
-            following: whether a turn counts, too, that becomes stale when those are asked again; it
-                has the cause of the one that it carries.
+            following: whether to include turns that become stale when those are asked again; they
+                have the cause of the turn that they carry.
         """
         causes: dict[str, Cause] = {}
         of_turns: dict[int, Cause] = {}
         for slot in self.now.slots:
             for turn in slot.turns:
-                # Another cell may have asked for the reply that stands there.
+                # Another cell may have asked for the reply in this slot.
                 owners = [each for each in (slot.owner, turn.owner) if each not in causes]
                 cause = self.cause_of(turn.number) if following or any(owners) else None
                 if cause is None and following and of_turns and turn.number in self._windows:
@@ -86,7 +87,7 @@ class Causes:
         return {turn.number: (turn, window) for turn, window in self.now.windows()}
 
     def _by_turns(self, turn: Turn, window: Window) -> Cause:
-        """Return the first turn that came or went, as a cause."""
+        """Return a cause from the first turn that came or went."""
         carries, known = {each.number for each in window.turns}, self.now.asked
         carried = frozenset(turn.carried)
         gone = [number for number in turn.carried if number not in carries]
@@ -100,12 +101,12 @@ class Causes:
         return self._cause(self._where(gone[0], window), known[gone[0]])
 
     def _by_new(self, turn: Turn, came: Turn, gone: list[Turn]) -> Cause:
-        """Return a turn that goes along now as a cause, by what it came in place of.
+        """Return a cause from a newly carried turn, by the turn that it replaces.
 
         Args:
             turn: the stale turn.
-            came: the one that it did not carry.
-            gone: those that it carried, and would not carry now.
+            came: the new turn, which it did not carry.
+            gone: the turns that it carried, and would not carry now.
         """
         old = next((each for each in gone if each.first == came.first), None)
         if old is None and (came.owner is None or came.owner not in [t.owner for t in gone]):
@@ -121,7 +122,7 @@ class Causes:
         return replace(self._cause(clause, old), owner=came.owner)
 
     def _where(self, went: int, window: Window) -> str:
-        """Return what became of a turn that went along and would not go along now."""
+        """Return the fate of a turn that was carried and would not be carried now."""
         if went not in self._windows:
             return "the turn of {} was taken out of the conversation"
         line = [turn.number for turn in window.line]
@@ -131,7 +132,7 @@ class Causes:
         return f"the turn of {{}} {'stands below it' if is_below else 'is hidden'} now"
 
     def _cause(self, clause: str, turn: Turn) -> Cause:
-        """Return a cause of a clause with the name of the cell that asked a turn."""
+        """Return a cause from a clause with the name of the cell that asked a turn."""
         place = turn.asker or ("" if turn.owner is None else self._label(turn.owner))
         return Cause(f"because {clause.format(place or 'a cell')}", turn.owner)
 
@@ -139,8 +140,7 @@ class Causes:
         """Return the marks of cells, by their hashes.
 
         Returns:
-            ``stale``, ``replaced``, ``taken back``, or for what steers the turns below its kind
-            with the last.
+            ``stale``, ``replaced`` or ``taken back``; for a steering item, its kind with the last.
         """
         marks: dict[str | None, str] = dict.fromkeys(self.by_cell(), "stale")
         numbers = {turn.number for turn in self.now.turns}

@@ -1,8 +1,8 @@
-"""What steers the turns below a cell without being a turn: instructions, threads, hidden turns.
+"""Steering of the turns below a cell without a turn: instructions, threads, hidden turns.
 
-The interface knows messages of ``user`` and ``assistant`` alone (fact 2), so instructions go in
-front of the first message that is sent, followed by an empty line; in a message of the role
-``system`` only where the user says that the server has it.
+The interface knows only messages of ``user`` and ``assistant`` (fact 2). So instructions are put in
+front of the first message, followed by an empty line. They are a message of the role ``system``
+only if the user says that the server has that role.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ SteeringKind = Literal["instructions", "thread", "hiding"]
 
 @dataclass(frozen=True, slots=True)
 class Steering(ABC):
-    """Item in the slot of a cell that holds for the turns below.
+    """Item in the slot of a cell that affects the turns below.
 
     Args:
-        owner: hash of the cell that owns it; ``None`` without one.
-        execution: what tells one execution of the cell from another; ``None`` is unknown.
+        owner: hash of the cell that owns it; ``None`` without a cell.
+        execution: identity of the cell's execution; ``None`` if unknown.
     """
 
     _: KW_ONLY
@@ -47,18 +47,18 @@ class Steering(ABC):
     execution: str | None = None
 
     kind: ClassVar[SteeringKind]
-    """The kind, as records and messages name it."""
+    """The kind's name in records and messages."""
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote, or any other value from an untrusted file.
+        """Read the output of :meth:`to_json`, or any other value from an untrusted file.
 
         Args:
             value: the value in an output's metadata.
 
         Raises:
             NewerVersionError: a later release wrote it.
-            ValueError: it is no such record.
+            ValueError: the value is no such record.
         """
         kind_of(value)
         facts = value.get(cls.kind) if isinstance(value, Mapping) else None
@@ -70,7 +70,7 @@ class Steering(ABC):
 
     @classmethod
     def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Read :attr:`facts`; a ``ValueError`` says what is wrong with them.
+        """Read :attr:`facts`; a ``ValueError`` names a fault.
 
         Args:
             facts: the JSON object that holds them.
@@ -79,27 +79,27 @@ class Steering(ABC):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What files keep of it."""
+        """The facts that files keep of it."""
         return fields_to_json(self)
 
     @property
     def facts_digest(self) -> str:
-        """Digest of what files keep of it."""
+        """Digest of the facts that files keep of it."""
         return digest(self.facts)
 
     @abstractmethod
     def steer(self, place: Position) -> None:
-        """Let what it does hold in a place, which stands just below its own.
+        """Apply the effect to a place.
 
         Args:
-            place: the place.
+            place: the place just below the item.
         """
 
     def numbered(self, place: Position) -> Self:  # noqa: ARG002 - for kinds that name a turn
-        """Return the same as it reads in a place.
+        """Return the same item with the numbers of a place.
 
         Args:
-            place: the place, which stands just above its own.
+            place: the place just above the item.
         """
         return self
 
@@ -107,40 +107,40 @@ class Steering(ABC):
         """Return the same for a conversation in which the turns have other numbers.
 
         Args:
-            by: how much is added to each number; 0 stands for a turn that is not known.
+            by: number to add to each turn's number; 0 stands for an unknown turn.
         """
         return self
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What its cell shows of it."""
+        """The parts of it that its cell shows."""
         return self.kind, *map(str, self.facts.values())
 
     @property
     @abstractmethod
     def source(self) -> str:
-        """The source of the cell that gives it."""
+        """The source of its cell."""
 
     @property
     @abstractmethod
     def in_words(self) -> str:
-        """What it does, in words."""
+        """The effect in words."""
 
     @property
     def text(self) -> str:
-        """A text that it holds, which its output shows below the words; empty for none."""
+        """A text of it that its output shows below the words; empty for none."""
         return ""
 
     @property
     def heading(self) -> str:
-        """The heading of what it does in a conversation as Markdown; empty for none."""
+        """The heading of its effect in a conversation as Markdown; empty for none."""
         return ""
 
     def to_json(self, kind: str = "") -> dict[str, Any]:
         """Return its record, as an output's metadata keep it.
 
         Args:
-            kind: what its cell did, where that is not to give it.
+            kind: the action of its cell, if the cell does not define the item.
         """
         place = {} if self.owner is None else {"owner": self.owner}
         return {"version": VERSION, "kind": kind or self.kind, **place, self.kind: self.facts}
@@ -148,11 +148,11 @@ class Steering(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Instructions(Steering):
-    """Standing instructions in the slot of a cell; they hold below it, up to the next ones.
+    """Standing instructions in the slot of a cell, for the turns below up to the next ones.
 
     Args:
-        value: their text and, where it was read from a file, the file's name as typed; an empty
-            text ends the instructions above.
+        value: their text and, if it was read from a file, the file's name as typed; an empty text
+            ends the instructions above.
     """
 
     value: Value
@@ -164,15 +164,15 @@ class Instructions(Steering):
         """Return instructions with this text.
 
         Args:
-            text: as it is sent; white space alone is an empty text.
-            file: name of the file it was read from, as typed; empty without one.
+            text: the text to send; white space alone is an empty text.
+            file: name of its file, as typed; empty without a file.
             **place: ``owner`` and ``execution``.
         """
         return cls(Value.of_text(file, text if text.strip() else "", "instructions"), **place)
 
     @classmethod
     def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the value; its text has to be there."""
+        """Read the value; its text is required."""
         value = Value.from_json(facts)
         if value.text is None or value.kind != "instructions":
             raise ValueError("its 'instructions' cannot be read")
@@ -190,28 +190,28 @@ class Instructions(Steering):
 
     @property
     def heading(self) -> str:
-        """One word."""
+        """The word "Instructions"."""
         return "Instructions"
 
     def steer(self, place: Position) -> None:
-        """Hold in place of those above; an empty text ends them (rule 15)."""
+        """Replace the instructions above; an empty text ends them (rule 15)."""
         place.instructions, place.instructed_by = self.in_force, self.owner
 
     @property
     def in_force(self) -> Value | None:
-        """What requests below them carry; ``None`` where they end the instructions above."""
+        """The instructions in requests below; ``None`` if they end the instructions above."""
         return self.value if self.text else None
 
     @property
     def source(self) -> str:
-        """The source of the cell that gives them, also where they were read from a file."""
-        # A cell's last line end is not part of them.
+        """The source of their cell, even if they were read from a file."""
+        # A cell's last line end is not part of the instructions.
         end = "\n" if self.text.endswith("\n") else ""
         return f"%%chat_instructions\n{self.text}{end}"
 
     @property
     def in_words(self) -> str:
-        """What they do, in words."""
+        """The effect in words."""
         if not self.text:
             return "No instructions for the questions below."
         size = counted(self.value.size, "character")
@@ -221,12 +221,12 @@ class Instructions(Steering):
 def instructed(
     messages: tuple[Message, ...], instructions: Value, *, system_role: bool = False
 ) -> tuple[Message, ...]:
-    """Return the messages of a request with the instructions that hold for it.
+    """Return the messages of a request with its instructions.
 
     Args:
-        messages: of the turns that go along and the prompt, oldest first.
-        instructions: with their text.
-        system_role: whether they are a message of their own, of the role ``system``.
+        messages: those of the carried turns and the prompt, oldest first.
+        instructions: the instructions, with their text.
+        system_role: whether they are a separate message of the role ``system``.
     """
     if system_role:
         return (Message("system", instructions.text or ""), *messages)
@@ -235,7 +235,7 @@ def instructed(
 
 
 def instructions_note(instructions: Value) -> str:
-    """Return a note on a question that instructions go along with it.
+    """Return a note that a question carries instructions.
 
     Args:
         instructions: the instructions, with or without their text.
@@ -244,19 +244,19 @@ def instructions_note(instructions: Value) -> str:
 
 
 def _file(instructions: Value) -> str:
-    """Return from which file they come, in words; empty without one."""
+    """Return the file of the instructions, in words; empty without a file."""
     file = instructions.expression
     return f" from {one_line(file)}" if file else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadStart(Steering):
-    """Start of a thread in the slot of a cell: what stands below, up to the next, is in it.
+    """Start of a thread in the slot of a cell: the turns below, up to the next start, are in it.
 
     Args:
-        name: the thread's.
-        fork: how many turns of the thread that it stands in are the first ones of its own;
-            ``None`` where it begins with none, or goes on with those above.
+        name: name of the thread.
+        fork: number of turns of the surrounding thread with which the thread begins; ``None`` for a
+            thread that begins with none, or that continues.
     """
 
     name: str = json_field(thread_name, default="", required=True)
@@ -265,23 +265,23 @@ class ThreadStart(Steering):
     kind = "thread"
 
     def steer(self, place: Position) -> None:
-        """Begin the thread, or go on with it (rules 16 and 17)."""
+        """Begin the thread, or continue it (rules 16 and 17)."""
         place.begin(self.name, self.fork)
 
     @property
     def heading(self) -> str:
-        """Its name."""
+        """The name of the thread, as a heading."""
         return f"Thread {self.name}"
 
     @property
     def source(self) -> str:
-        """The source of the cell that begins it."""
+        """The source of its cell."""
         fork = "" if self.fork is None else f"--fork {self.fork} "
         return f"%chat_thread {fork}{self.name}"
 
     @property
     def in_words(self) -> str:
-        """What it does, in words."""
+        """The effect in words."""
         words = f"Thread {self.name} for the questions below."
         if self.fork is None:
             return words
@@ -292,12 +292,12 @@ class ThreadStart(Steering):
 
 
 def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
-    """Refuse a fork of turns that are not there, or of a name that has turns already.
+    """Refuse a fork of missing turns, or of a name that already has turns.
 
     Args:
         start: the start of a thread, which is not added yet.
-        here: what a request in its place would carry.
-        own: what a request there would carry in the thread of its name.
+        here: the window of a request in its place.
+        own: the window of a request there in the thread of its name.
 
     Raises:
         InputError: it is such a fork.
@@ -317,15 +317,16 @@ def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TurnMark(Steering):
-    """Mark of one turn, which holds for the requests below a cell.
+    """Mark of one turn, for the requests below a cell.
 
-    It names the turn itself: asked again, its cell has a new turn, of which it does not hold.
+    It names the turn itself: when the turn's cell asks again, the mark does not apply to the new
+    turn.
 
     Args:
-        number: the turn's number for people, which counts in the thread where the cell stands; 0
-            is a turn that is not there.
-        digest: the digest by which records name the turn.
-        turn: the turn's number in its conversation; 0 is a turn that is not known.
+        number: the turn's number for people, which counts in the thread where the cell stands; 0 if
+            the turn is not there.
+        digest: digest of the turn in records.
+        turn: the turn's number in its conversation; 0 if the turn is unknown.
     """
 
     number: int = json_field(exact_count, default=0, required=True)
@@ -333,15 +334,15 @@ class TurnMark(Steering):
     turn: int = 0
 
     def numbered(self, place: Position) -> Self:
-        """Return the same with the number that its turn has in a place."""
+        """Return the same mark with the number of its turn in a place."""
         return replace(self, number=place.number_of(self.turn))
 
     def renumbered(self, by: int) -> Self:
-        """Return the same for a conversation in which the turns have other numbers."""
+        """Return the same mark for a conversation in which the turns have other numbers."""
         return replace(self, turn=self.turn and self.turn + by)
 
     def among(self, line: Sequence[Turn]) -> Self:
-        """Return the same with the turn that its digest names: at its number, else elsewhere.
+        """Return the same mark with the turn of its digest: the turn at its number, else any other.
 
         Args:
             line: the turns of the thread above it.
@@ -356,7 +357,7 @@ class Hiding(TurnMark):
     """Hiding of a turn in the slot of a cell, or its end (rule 19).
 
     Args:
-        show: whether the turn is carried again.
+        show: whether requests carry the turn again.
     """
 
     show: bool = sparse_field(switch, default=False)
@@ -364,26 +365,26 @@ class Hiding(TurnMark):
     kind = "hiding"
 
     def steer(self, place: Position) -> None:
-        """Leave the turn out, or carry it again."""
+        """Hide the turn, or show it again."""
         place.hidden = place.hidden - {self.turn} if self.show else place.hidden | {self.turn}
 
     @property
     def source(self) -> str:
-        """The source of its cell; empty for a turn that is not there."""
+        """The source of its cell; empty for a missing turn."""
         return f"%chat_hide {'--show ' if self.show else ''}{self.number}" if self.number else ""
 
     @property
     def in_words(self) -> str:
-        """What it does, in words."""
+        """The effect in words."""
         does = "goes along again" if self.show else "is hidden: it does not go along"
         return f"Turn {self.number:,} {does} with the questions below."
 
 
 Item = Turn | Steering
-"""What may stand in a slot: a turn, or what steers the turns below without being one."""
+"""Item of a slot: a turn, or a steering item."""
 
 
 STEERING: Final[dict[str, type[Steering]]] = {
     each.kind: each for each in (Instructions, ThreadStart, Hiding)
 }
-"""The kinds of what steers the turns below, as records and messages name them."""
+"""The kinds of steering items by their names in records and messages."""

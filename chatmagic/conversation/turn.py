@@ -1,4 +1,4 @@
-"""One question with its reply, what its request carried, and what a later one carries of it."""
+"""One question with its reply, the turns of its request, and its messages in later requests."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from chatmagic.conversation.request_facts import NO_PARAMETERS, RequestFacts, Va
 from chatmagic.models import Message, Reply, ReplyFacts, State
 
 MAIN: Final = "main"
-"""The thread of a turn below no start of another."""
+"""The thread of a turn without a start above it."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Carried:
-    """Last turn that a request carried, and its parent: those that the request carried before it.
+    """Last turn that a request carried, and its parent: the turns that it carried before that one.
 
-    It reads as a tuple of the turns' numbers, oldest first; a turn that is not known has the
-    number 0, and so have, as one, the first turns of a record that lists the newest alone. Requests
-    of one conversation share their parents, so a turn holds one value, however many it carried.
+    It reads as a tuple of the turns' numbers, oldest first. An unknown turn has the number 0. The
+    first turns of a record that lists only the newest have one 0 together. Requests of one
+    conversation share their parents, so a turn holds one value, however many turns it carried.
 
     Args:
-        parent: those before; ``None`` for an empty list.
-        number: the turn's number; 0 is a turn that is not known.
-        digest: the digest by which records name the turn; ``None`` for several that are not known.
-        total: how many turns these are.
-        known_chain: their chain digest, where it is known already.
-        size: how many numbers it reads as.
+        parent: the turns before; ``None`` for an empty list.
+        number: the turn's number; 0 if the turn is unknown.
+        digest: the turn's digest in records; ``None`` for several unknown turns.
+        total: number of turns, including this one.
+        known_chain: their chain digest, if it is known already.
+        size: length of its tuple of numbers.
     """
 
     parent: Carried | None = None
@@ -58,7 +58,7 @@ class Carried:
         """Return first turns that a record does not list.
 
         Args:
-            total: how many.
+            total: number of these turns.
             chain: their chain digest.
         """
         return cls(NOTHING, total=total, known_chain=chain, size=1)
@@ -67,8 +67,8 @@ class Carried:
         """Return these turns and one more.
 
         Args:
-            number: its number.
-            digest: its digest.
+            number: number of the added turn.
+            digest: digest of the added turn.
         """
         return Carried(self, number, digest, self.total + 1, size=self.size + 1)
 
@@ -87,20 +87,20 @@ class Carried:
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Their digests, oldest first, but for those that are not known."""
+        """Their digests, oldest first, without the unknown ones."""
         digests = [each.digest for each in self._backwards() if each.digest is not None]
         return tuple(reversed(digests))
 
     @property
     def root(self) -> Carried:
-        """Those of the first turns that are not known by their digests; empty for none."""
+        """The first turns whose digests are unknown; empty for none."""
         return next((each for each in self._backwards() if each.digest is None), NOTHING)
 
     def newest(self, last: int | None) -> Carried:
         """Return the newest turns.
 
         Args:
-            last: how many at most; ``None`` is all of them.
+            last: largest number of turns; ``None`` for all.
         """
         if last is None or last >= self.size:
             return self
@@ -108,15 +108,15 @@ class Carried:
         return Carried.from_turns((each.number, each.digest or "") for each in reversed(newest))
 
     def listed(self, shown: Collection[str]) -> dict[str, Any]:
-        """Return the fields of a record that list these turns, so that it stays short.
+        """Return the fields of a record that list these turns, kept short.
 
         Args:
-            shown: digests of the turns that a cell shows; the newest of them is the first that is
-                listed. Where there is none, all are.
+            shown: digests of the turns that a cell shows. The list begins with the newest of them,
+                or with the first turn if there is none.
 
         Returns:
-            ``carried``: the digests of the newest turns, oldest first; ``earlier``: how many there
-            are before them; ``chain``: the chain digest of these.
+            ``carried``: the digests of the listed turns, oldest first; ``earlier``: the number of
+            turns before them; ``chain``: the chain digest of those.
         """
         digests: list[str] = []
         before = NOTHING
@@ -138,9 +138,9 @@ class Carried:
         """Return the same turns with other numbers.
 
         Args:
-            by: how much is added to each number; 0 stands for a turn that is not known.
-            known: those that were renumbered before, by the identities of what they were made of;
-                empty at first. What they were made of has to live as long.
+            by: number to add to each number; 0 stands for an unknown turn.
+            known: the values that were renumbered before, by the identities of their originals;
+                empty at first. The originals must stay alive.
         """
         missing = []
         made = NOTHING
@@ -156,7 +156,7 @@ class Carried:
         return made
 
     def _backwards(self) -> Iterator[Carried]:
-        """Yield this and its parents, but for the empty list."""
+        """Yield this turn and its parents, without the empty list."""
         each: Carried | None = self
         while each is not None and each.parent is not None:
             yield each
@@ -171,7 +171,7 @@ class Carried:
         return iter([each.number for each in self._backwards()][::-1])
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another one, or a tuple, has the same numbers."""
+        """Return whether another value, or a tuple, has the same numbers."""
         if not isinstance(other, Carried):
             return tuple(self) == other
         if other.size != self.size:
@@ -190,7 +190,7 @@ class Carried:
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        """Return that of a tuple of the numbers."""
+        """Return the repr of a tuple of the numbers."""
         return repr(tuple(self))
 
 
@@ -203,12 +203,12 @@ class Turn(RequestFacts):
     """One question and its reply.
 
     Args:
-        reply: the reply, whole or as far as it came.
+        reply: the reply, whole or partial.
         number: its number in its conversation, never used twice; 0 until it is added.
         carried: the turns that its request carried.
-        instructions: the standing instructions that its request carried; without their text where
-            that is not known.
-        record: what its output keeps of it.
+        instructions: the standing instructions that its request carried; without their text if it
+            is unknown.
+        record: the record in its output.
     """
 
     reply: Reply
@@ -219,12 +219,12 @@ class Turn(RequestFacts):
 
     @property
     def first(self) -> int:
-        """The number of the turn that asked its question first, and may be itself."""
+        """The number of the first turn with its question, which may be its own."""
         return self.number if self.again is None else self.again
 
     @property
     def is_continued(self) -> bool:
-        """Whether its reply is of several parts (rule 22)."""
+        """Whether its reply has several parts (rule 22)."""
         return self.record is not None and self.record.continues is not None
 
     @property
@@ -234,24 +234,24 @@ class Turn(RequestFacts):
 
     @cached_property
     def messages(self) -> tuple[Message, Message]:
-        """The two messages by which a later request carries this turn (fact 2)."""
+        """The two messages of this turn in a later request (fact 2)."""
         return Message("user", self.prompt), Message("assistant", self.reply.text)
 
     @cached_property
     def digest(self) -> str:
-        """The digest by which a later request's record names this turn."""
+        """The digest of this turn in the record of a later request."""
         return turn_digest(self.prompt, self.reply.text)
 
     @property
     def recorded_digest(self) -> str:
-        """The digest by which records name this turn; that of its own record is the older."""
-        # A prompt whose values were not kept is another text now.
+        """The digest of this turn in records; that of its own record has precedence."""
+        # A prompt whose values were not kept has another text now.
         recorded = None if self.record is None else self.record.turn
         return recorded or self.digest
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What its cell shows of it: the prompt as typed, and the reply."""
+        """The parts of it that its cell shows: the prompt as typed, and the reply."""
         return self.as_typed, self.reply.text
 
     def to_record(self, request: str, shown: Collection[str] = ()) -> Record:
@@ -276,10 +276,11 @@ class Turn(RequestFacts):
         )
 
     def changed_cell(self, cells: Mapping[str, str]) -> str | None:
-        """Return a cell that went along with it and says or shows something else now, if any.
+        """Return a cell that was sent along and has another text now, if there is one.
 
         Args:
-            cells: for each cell that has run, the digest of what would go along of it now.
+            cells: for each cell that has run, the digest of the text that would be sent along of it
+                now.
         """
         carried = {value.cell: value.sha256 for value in self.values if value.cell is not None}
         changed = (cell for cell, sha256 in carried.items() if cells.get(cell, sha256) != sha256)

@@ -1,6 +1,6 @@
-"""Window: the turns that a request carries in its place, and what else holds there.
+"""Window: the turns that a request carries at its place, and its instructions.
 
-The rules that are named are those of :mod:`chatmagic.conversation.conversation`.
+The rules are those of :mod:`chatmagic.conversation.conversation`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from chatmagic.models import Message
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Turns that a request carries in its place.
+    """Turns that a request carries at its place.
 
     Args:
-        line: the turns of its thread in order, with those that are hidden, and what may follow
-            below.
+        line: the turns of its thread in order, including hidden turns and turns below.
         index: how many of them stand above the place.
         thread: name of the thread.
-        last: how many turns it carries at most, the newest; ``None`` is all of them.
+        last: largest number of turns to carry, the newest; ``None`` for all.
         hidden: numbers of the turns that are hidden there (rule 19).
-        instructions: the standing instructions that hold there, with their text (rule 15).
-        instructed_by: hash of the cell that gave them, or ended those above; ``None`` for none.
-        visible: the turns above that are not hidden, as a request without ``last`` carries them.
+        instructions: the standing instructions there, with their text (rule 15).
+        instructed_by: hash of the cell that set or ended them; ``None`` for none.
+        visible: the turns above that are not hidden, for a request without ``last``.
     """
 
     line: Sequence[Turn] = ()
@@ -41,7 +40,7 @@ class Window:
 
     @property
     def above(self) -> tuple[Turn, ...]:
-        """The thread's turns above the place, with those that are hidden."""
+        """The thread's turns above the place, including hidden turns."""
         return tuple(self.line[: self.index])
 
     @property
@@ -54,22 +53,22 @@ class Window:
 
     @property
     def total(self) -> int:
-        """How many turns it would carry without ``last``."""
+        """The number of turns that the request would carry without ``last``."""
         return len(self.visible)
 
     @property
     def hidden_above(self) -> int:
-        """How many of the thread's turns above are hidden."""
+        """The number of hidden turns of the thread above."""
         return self.index - self.total
 
     @property
     def carried(self) -> Carried:
-        """The turns that the request carries, as its own turn keeps them."""
+        """The carried turns, as the request's own turn keeps them."""
         return self.visible.newest(self.last)
 
     @property
     def shown(self) -> frozenset[str]:
-        """The digests of those turns that an output of a cell shows."""
+        """The digests of the carried turns that an output of a cell shows."""
         return frozenset(turn.recorded_digest for turn in self.turns if turn.shown)
 
     @property
@@ -79,37 +78,37 @@ class Window:
 
     @property
     def places(self) -> list[tuple[int, Turn]]:
-        """The turns with their numbers for people, which count in their thread."""
+        """The carried turns with their numbers for people, which count in their thread."""
         carried = {turn.number for turn in self.turns}
         return [each for each in enumerate(self.above, 1) if each[1].number in carried]
 
     @property
     def from_panel(self) -> int:
-        """How many of the turns were asked in the panel, where Run All will not ask them."""
+        """The number of carried turns from the panel, which Run All does not ask again."""
         return [turn.entry for turn in self.turns].count("panel")
 
     def carries_as(self, turn: Turn) -> bool:
-        """Return whether a request with a turn's ``last`` carries the turns that it carried.
+        """Return whether a request with a turn's ``last`` would carry the same turns as the turn.
 
         Args:
-            turn: the turn, which stands in this place.
+            turn: the turn in this place.
         """
         return turn.carried == self.visible.newest(turn.last)
 
     def instructs_as(self, turn: Turn) -> bool:
-        """Return whether a turn carried the text of the instructions that hold here.
+        """Return whether a turn carried the text of the instructions at this place.
 
         Args:
-            turn: the turn, which stands in this place.
+            turn: the turn in this place.
         """
         then, now = (value and value.sha256 for value in (turn.instructions, self.instructions))
         return then == now
 
     def with_turn(self, turn: Turn) -> Window:
-        """Return a window with one more turn, as a reply that is continued goes along.
+        """Return a window with one more turn, for a reply that is continued.
 
         Args:
-            turn: the turn that goes along last.
+            turn: the last carried turn.
         """
         turns = (*self.turns, turn)
         return replace(self, line=turns, index=len(turns), last=None, hidden=frozenset())
@@ -117,17 +116,17 @@ class Window:
 
 @dataclass(slots=True)
 class Position:
-    """Position in a conversation: the turns above it by their threads, and what holds there.
+    """Place in a conversation: the turns above it by thread, and the steering there.
 
     Args:
-        lines: the turns that a request would carry, and the hidden ones, by the names of the
-            threads.
-        visible: those of a thread that are not hidden, and the hidden ones as they were then.
+        lines: the turns that a request would carry, and the hidden ones, by thread name.
+        visible: the visible turns of each thread, with the numbers of the turns that were hidden
+            then.
         turns: the turns of all threads.
-        thread: name of the thread that the place is in (rule 16).
-        instructions: as :class:`Window` has them.
-        instructed_by: the same.
-        hidden: the same.
+        thread: name of the thread of the place (rule 16).
+        instructions: as in :class:`Window`.
+        instructed_by: as in :class:`Window`.
+        hidden: as in :class:`Window`.
     """
 
     lines: dict[str, list[Turn]] = field(default_factory=lambda: {MAIN: []})
@@ -139,16 +138,16 @@ class Position:
     hidden: frozenset[int] = frozenset()
 
     def copy(self) -> Position:
-        """Return the same place, below which others stand."""
+        """Return a copy that can move below other items."""
         lines = {name: [*line] for name, line in self.lines.items()}
         return replace(self, lines=lines, visible={**self.visible}, turns=[*self.turns])
 
     def window(self, thread: str | None = None, last: int | None = None) -> Window:
-        """Return the window of a request in this place.
+        """Return the window of a request at this place.
 
         Args:
-            thread: name of its thread; ``None`` is that of the place.
-            last: how many of the newest turns it carries at most; ``None`` is all of them.
+            thread: name of the thread; ``None`` for the thread of the place.
+            last: largest number of turns to carry, the newest; ``None`` for all.
         """
         thread = thread or self.thread
         line = self.lines.get(thread, [])
@@ -156,7 +155,7 @@ class Position:
         return Window(line, len(line), thread, last, *held, self._visible(thread))
 
     def add(self, turn: Turn) -> Window:
-        """Go past a turn; return the window of a request in its place.
+        """Move below a turn; return the window of its request.
 
         Args:
             turn: the turn, with its number.
@@ -165,7 +164,7 @@ class Position:
         line = self.lines.setdefault(thread, [])
         window = self.window(thread, turn.last)
         if turn.carried == window.visible:
-            # So that the one below, which goes on from the same, is compared by its parent alone.
+            # Then the next turn, which has the same parent, is compared by its parent alone.
             window = replace(window, visible=turn.carried)
         visible = window.visible
         line.append(turn)
@@ -178,24 +177,24 @@ class Position:
         return window
 
     def begin(self, name: str, fork: int | None) -> None:
-        """Begin a thread, or go on with it (rules 16 and 17).
+        """Begin a thread, or continue it (rules 16 and 17).
 
         Args:
-            name: the thread's.
-            fork: how many turns of the thread above are its first ones; ``None`` where it goes on.
+            name: name of the thread.
+            fork: number of turns of the thread above with which it begins; ``None`` to continue it.
         """
         if fork is not None:
-            # The list of before stays with the turns that stand in it.
+            # The windows of earlier turns keep the old list.
             self.lines[name] = self.lines[self.thread][:fork]
             self.visible.pop(name, None)
         self.thread = name
         self.lines.setdefault(name, [])
 
     def number_of(self, turn: int) -> int:
-        """Return the number for people of a turn in this thread; 0 where it is not there.
+        """Return the number for people of a turn in this thread; 0 if it is not there.
 
         Args:
-            turn: its number in the conversation.
+            turn: the turn's number in the conversation.
         """
         line = enumerate(self.lines[self.thread], 1)
         return next((number for number, each in line if each.number == turn), 0)
