@@ -12,7 +12,8 @@ import os
 import selectors
 import socket
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
@@ -20,24 +21,15 @@ from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 from chatmagic._json import whole_number
-from chatmagic.emulator.service import (
-    FRESH,
-    Account,
-    HttpRequest,
-    HttpResponse,
-    Settings,
-    respond,
-)
+from chatmagic.emulator.service import FRESH, HttpRequest, HttpResponse, Settings, Used, respond
 from chatmagic.errors import InputError
-from chatmagic.protocol.auth import Secret
 
 __all__ = ["FRESH", "HOST", "Emulator", "Settings", "serve"]
 
 HOST: Final = "127.0.0.1"
 _SECONDS_TO_NOTICE: Final = 0.05
 """How long the server takes at most to notice that it is to stop."""
-# On Windows Ctrl-C does not wake a waiting thread, so the thread wakes once a second there.
-_NAP: Final = 1.0 if os.name == "nt" else None
+_NAP: Final = 1.0  # on Windows Ctrl-C does not wake a thread that waits without an end
 
 
 class Emulator:
@@ -54,7 +46,7 @@ class Emulator:
         """Prepare; nothing listens before :meth:`start`."""
         self.settings = settings or Settings()
         self.url = ""
-        self.accounts: Mapping[Secret, Account] = {}
+        self.used: Used = {}
         self._port = port
         self._lock = threading.Lock()
         self._running: tuple[_Server, threading.Thread] | None = None
@@ -92,11 +84,6 @@ class Emulator:
         if running is not None and running[1].is_alive():
             running[0].end()
 
-    def wait(self) -> None:
-        """Block until the emulator is stopped, by another thread or by Ctrl-C."""
-        while self._running is not None and self._running[1].is_alive():
-            self._running[1].join(_NAP)
-
     def __enter__(self) -> Self:
         """Start."""
         self.start()
@@ -114,7 +101,7 @@ class Emulator:
         """
         with self._lock:
             now = self.settings.now or datetime.now(UTC)
-            response, self.accounts = respond(request, self.accounts, self.settings, now)
+            response, self.used = respond(request, self.used, self.settings, now)
         return response
 
 
@@ -240,4 +227,5 @@ def serve(settings: Settings, port: int = 0) -> None:
             "Ctrl-C ends it.",
             flush=True,
         )
-        emulator.wait()
+        while True:
+            time.sleep(_NAP)

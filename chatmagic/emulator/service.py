@@ -1,9 +1,9 @@
 """Rules of the emulator's responses, as pure functions.
 
-:func:`respond` takes a request, the accounts, the settings and the time. It returns the response
-and the accounts after it; :mod:`chatmagic.emulator.server` only sends the bytes. On the points that
-the interface calls *not shown* the emulator chooses as follows; the field of :class:`Settings` in
-parentheses changes the choice:
+:func:`respond` takes a request, the credits used, the settings and the time. It returns the
+response and the credits used after it; :mod:`chatmagic.emulator.server` only sends the bytes. On
+the points that the interface calls *not shown* the emulator chooses as follows; the field of
+:class:`Settings` in parentheses changes the choice:
 
 - The rate-limit error has status 429.
 - Errors carry the rate-limit headers wherever the account is known.
@@ -28,13 +28,12 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs
 
-from chatmagic._json import iso
 from chatmagic.emulator import replies
 from chatmagic.errors import InputError
 from chatmagic.protocol import sse
@@ -90,17 +89,8 @@ FRESH: Final = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC), delay=0.01)
 """Settings of a kernel's own emulator: its clock stands still, so that outputs repeat."""
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The credits of one key.
-
-    Args:
-        used: credits used since the last reset; the last request may exceed the limit.
-        resets_at: the time of the next reset, aware.
-    """
-
-    used: int
-    resets_at: datetime
+Used: TypeAlias = Mapping[tuple[Secret, date], int]
+"""Credits used, by the key and the day (UTC); the last request of a day may exceed the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,37 +147,39 @@ class _ErrorResponse(Exception):  # noqa: N818 - no error of this program, but a
 
 
 def respond(
-    request: HttpRequest, accounts: Mapping[Secret, Account], settings: Settings, now: datetime
-) -> tuple[HttpResponse, Mapping[Secret, Account]]:
+    request: HttpRequest, used: Used, settings: Settings, now: datetime
+) -> tuple[HttpResponse, Used]:
     """Return the response to one request.
 
     Args:
         request: the request as it came.
-        accounts: the accounts before the request.
+        used: the credits used before the request.
         settings: the emulator's behaviour.
         now: the time, aware.
 
     Returns:
-        The response, and the accounts after it.
+        The response, and the credits used after it.
     """
-    key = account = None
+    account = None
     try:
-        key = _key(request)
-        account = _at(now, accounts.get(key))
+        account = _key(request), now.astimezone(UTC).date()
         asked = _parsed(request)
-        if account.used < settings.credits:
-            account = replace(account, used=account.used + settings.cost)
+        if used.get(account, 0) < settings.credits:
+            used = {**used, account: used.get(account, 0) + settings.cost}
             response = _accepted(asked, settings)
         else:
-            body = _used_up(account, settings)
+            body = _used_up(account[1], used[account], settings)
             response = _json(HTTPStatus.TOO_MANY_REQUESTS, body.to_json())
     except _ErrorResponse as error:
         response = _json(error.status, error.body.to_json(), error.headers)
     headers = {**common_headers(now), **response.headers}
-    if account and key:
-        headers |= _rate_limit_headers(account, settings)
-        accounts = {**accounts, key: account}
-    return replace(response, headers=headers), accounts
+    if account is not None:
+        headers |= {
+            "X-RateLimit-Limit": str(settings.credits),
+            "X-RateLimit-Remaining": str(max(0, settings.credits - used.get(account, 0))),
+            "X-RateLimit-Reset": _reset_behind(account[1]),
+        }
+    return replace(response, headers=headers), used
 
 
 def common_headers(now: datetime) -> dict[str, str]:
@@ -251,30 +243,19 @@ def _parsed(request: HttpRequest) -> Request:
     raise _ErrorResponse("invalid_request", message[:_LONGEST_MESSAGE])
 
 
-def _at(now: datetime, account: Account | None) -> Account:
-    """Return an account at a time: without one, or after its reset, a fresh account."""
-    if account is not None and now < account.resets_at:
-        return account
-    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return Account(used=0, resets_at=today + timedelta(days=1))
+def _reset_behind(day: date) -> str:
+    """Return the time at which the credits of a day reset."""
+    return f"{day + timedelta(days=1)}T00:00:00Z"
 
 
-def _rate_limit_headers(account: Account, settings: Settings) -> dict[str, str]:
-    return {
-        "X-RateLimit-Limit": str(settings.credits),
-        "X-RateLimit-Remaining": str(max(0, settings.credits - account.used)),
-        "X-RateLimit-Reset": iso(account.resets_at) or "",
-    }
-
-
-def _used_up(account: Account, settings: Settings) -> ErrorBody:
+def _used_up(day: date, used: int, settings: Settings) -> ErrorBody:
     """Return the rate-limit error (fact 9)."""
-    when = iso(account.resets_at)
+    when = _reset_behind(day)
     return ErrorBody(
         error="rate_limit_exceeded",
         message=f"The daily credit limit of {settings.credits} is reached; it resets at {when}.",
         limit=settings.credits,
-        used=min(account.used, settings.credits),
+        used=min(used, settings.credits),
         reset_at=when,
     )
 

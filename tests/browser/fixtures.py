@@ -44,7 +44,7 @@ def running_emulator() -> Iterator[Emulator]:
 def service(running_emulator: Emulator) -> Emulator:
     """The service that every kernel finds in its environment, as if nobody had asked yet."""
     running_emulator.settings = Settings()
-    running_emulator.accounts = {}
+    running_emulator.used = {}
     running_emulator.requests.clear()
     running_emulator.at_once.clear()
     return running_emulator

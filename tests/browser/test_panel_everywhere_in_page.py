@@ -174,7 +174,7 @@ def test_in_forced_colours_the_live_bar_is_as_full_as_it_is(
         (1, 0.001, 0.04),
         (0, 0, 0.02),
     ):
-        service.settings, service.accounts = Settings(cost=100 - left), {}
+        service.settings, service.used = Settings(cost=100 - left), {}
         book.run(2)
         # Until the figures are there, the bar is not divided.
         gauge.get_by_text(re.compile(rf"\b{left or 'no'} (of|credits)")).wait_for()

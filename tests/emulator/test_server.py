@@ -205,10 +205,10 @@ def test_serve_says_how_to_connect(
 ) -> None:
     """The command line says what this is and how to connect, and Ctrl-C ends it quietly."""
 
-    def interrupt(_: Emulator) -> None:
+    def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("chatmagic.emulator.server.Emulator.wait", interrupt)
+    monkeypatch.setattr(time, "sleep", interrupt)
     serve(FRESH)
     said = capsys.readouterr().out
     assert said.startswith("chatmagic emulator (not a real service) at http://127.0.0.1:")

@@ -12,10 +12,10 @@ import pytest
 
 from chatmagic._json import timestamp
 from chatmagic.emulator.service import (
-    Account,
     HttpRequest,
     HttpResponse,
     Settings,
+    Used,
     keys_given,
     respond,
 )
@@ -46,10 +46,10 @@ def call(
 
 
 def ask(
-    call: HttpRequest, settings: Settings = PLAIN, accounts: Mapping[Secret, Account] | None = None
+    call: HttpRequest, settings: Settings = PLAIN, used: Used | None = None
 ) -> tuple[HttpResponse, Any]:
     """Give the answer and its body's JSON."""
-    given, _ = respond(call, accounts or {}, settings, NOW)
+    given, _ = respond(call, used or {}, settings, NOW)
     return given, body_of(given)
 
 
@@ -66,9 +66,9 @@ def events(**fields: Any) -> list[bytes]:
     return [piece for piece in given.pieces if piece]
 
 
-def used(count: int) -> dict[Secret, Account]:
-    """Give the accounts after some credits were used."""
-    return {Secret(KEY): Account(count, MIDNIGHT)}
+def used(count: int) -> Used:
+    """Give the credits that were used today."""
+    return {(Secret(KEY), NOW.date()): count}
 
 
 def test_a_json_reply_is_the_interface_s() -> None:
@@ -134,7 +134,7 @@ def test_three_ways_of_the_key(headers: dict[str, str], query: str, way: str) ->
     assert keys_given(request) == {way: "k"}
     given, after = respond(request, {}, PLAIN, NOW)
     assert given.status == 200
-    assert after == {Secret("k"): Account(1, MIDNIGHT)}
+    assert after == {(Secret("k"), NOW.date()): 1}
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_headers_of_every_answer() -> None:
 def test_credits_are_used_up_and_reset() -> None:
     """Each request takes its cost; then the documented error; after the reset all is back."""
     settings = Settings(credits=3, cost=2)
-    accounts: Mapping[Secret, Account] = {}
+    accounts: Used = {}
     seen = []
     for _ in range(3):
         given, accounts = respond(call(), accounts, settings, NOW)
@@ -246,7 +246,7 @@ def test_each_key_is_its_own_account() -> None:
     before = used(100)
     given, after = respond(call(headers={**JSON, "x-api-key": "other"}), before, PLAIN, NOW)
     assert given.headers["X-RateLimit-Remaining"] == "99"
-    assert after == {**used(100), Secret("other"): Account(1, MIDNIGHT)}
+    assert after == {**used(100), (Secret("other"), NOW.date()): 1}
     assert before == used(100)
 
 

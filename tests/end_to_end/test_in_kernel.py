@@ -44,7 +44,7 @@ def walk(value, depth):
 def fresh(started: Kernel, service: Emulator) -> Kernel:
     """The kernel with the extension loaded anew and an empty conversation."""
     service.settings = Settings(credits=1000)
-    service.accounts = {}
+    service.used = {}
     forgotten = started.run("from chatmagic.session import current\ncurrent._current = None")
     assert forgotten.status == "ok"
     started.run("%reload_ext chatmagic" if _loaded(started) else "%load_ext chatmagic")

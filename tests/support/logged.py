@@ -80,12 +80,12 @@ class Emulator(server.Emulator):
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Return the response to one request, and log both."""
-        before = self.accounts
+        before = self.used
         response = super().respond(request)
         settings = self.settings
         if isinstance(settings, Settings) and settings.fault and response.status == 200:
             response = _with_fault(response, settings)
-            self.accounts = before if response.status == 500 else self.accounts
+            self.used = before if response.status == 500 else self.used
         own = {"authorization", "x-api-key"}
         logged = LoggedRequest(
             method=request.method,

@@ -218,7 +218,7 @@ def test_a_saved_notebook_asks_the_same_again(
     nbformat.validate(book)
     shell.page("%chat_reset", "r")
     emulator.requests.clear()
-    emulator.accounts = {}
+    emulator.used = {}
     for page in book.cells:
         ran = shell.do(page.source, cell=page.id)
         for saved, shown in zip(page.outputs, ran.outputs, strict=True):
