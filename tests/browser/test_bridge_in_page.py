@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from logged import Emulator, Settings
 from rig import Book, cell, wait
 
@@ -55,16 +54,13 @@ def turns(book: Book, index: int) -> list[str]:
     return [line.split("echo:")[1] for line in lines if "echo:" in line]
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-def test_a_cell_between_two_carries_what_is_above_it(
-    front: str, request: pytest.FixtureRequest, service: Emulator
-) -> None:
+def test_a_cell_between_two_carries_what_is_above_it(notebook7: Open, service: Emulator) -> None:
     """A button runs the stale one below. Run All again, and after a restart, sends equal bodies.
 
     Cells that chat, and no others, are tagged for nbstripout where that is set.
     """
     load = f"{LOAD}\n%config ChatMagics.keep_output = True"
-    book: Book = request.getfixturevalue(front)([load, ask("a"), ask("c"), "%chat_history"])
+    book = notebook7([load, ask("a"), ask("c"), "%chat_history"])
     book.run_all()
     bridged(book)
     book.until(f"JSON.stringify({TAGS}) === given", '[null,["keep_output"],["keep_output"],null]')
@@ -215,53 +211,6 @@ def test_what_is_not_in_the_conversation_wears_a_mark(lab: Open) -> None:
     book.run(3, "%chat_undo")
     bridged(book, marks=1)
     assert "taken back" not in str(book.save())
-    assert book.front.heard.errors == []
-
-
-def test_instructions_hold_where_their_cell_stands(lab: Open, service: Emulator) -> None:
-    """Put in above, they make the turns below stale; moved, deleted and taken back as a turn.
-
-    So does the cell that begins a thread.
-    """
-    book = lab([LOAD, ask("a"), ask("b"), "1"])
-    book.run_all()
-    bridged(book)
-    bodies(service)
-    book.insert(2, "%%chat_instructions\nBe terse.")
-    shown = book.run(2)
-    assert "Instructions for the questions below: 9 characters." in shown
-    bridged(book, marks=1)
-    assert book.js(f"return {CELL_WITH_MARK}") == [False, False, False, True, False]
-    book.until(f"notebook.widgets[2].model.mimeType === '{PROSE}'")
-    book.run(3)
-    assert bodies(service) == [["Be terse.\n\necho:a", "a", "echo:b"]]
-    bridged(book)
-    book.run(4, "%chat_undo")
-    book.run(4, "%chat_undo")
-    book.until(f"{CELL_WITH_MARK}[2]")
-    assert "these instructions were taken back" in book.js(f"return {MARKS}[0].innerText")
-    book.run(4, "%chat_redo")
-    book.run(4, "%chat_redo")
-    bridged(book)
-    delete(book, 2)
-    bridged(book, marks=1)
-    book.run(2)
-    assert bodies(service) == [["echo:a", "a", "echo:b"]]
-    bridged(book)
-    book.run_all()
-    assert bodies(service) == [["echo:a"], ["echo:a", "a", "echo:b"]]
-    book.insert(2, "%chat_thread sql")
-    assert "Thread sql for the questions below." in book.run(2)
-    bridged(book, marks=1)
-    book.run(3)
-    assert bodies(service) == [["echo:b"]]
-    bridged(book)
-    delete(book, 2)
-    bridged(book, marks=1)
-    book.run(2)
-    assert bodies(service) == [["echo:a", "a", "echo:b"]]
-    bridged(book)
-    assert "Stale" not in str(book.save())
     assert book.front.heard.errors == []
 
 

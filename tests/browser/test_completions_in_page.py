@@ -1,11 +1,10 @@
-"""Tab in a cell that asks, in JupyterLab and Notebook 7."""
+"""Tab in a cell that asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
-import pytest
 from rig import Book
 
 NOTE: Final = """
@@ -38,12 +37,10 @@ def source(book: Book) -> Any:
     return book.js("return notebook.model.cells.get(1).sharedModel.getSource()")
 
 
-@pytest.mark.parametrize("front", ["lab", "notebook7"])
-def test_tab(front: str, request: pytest.FixtureRequest) -> None:
+def test_tab(lab: Callable[..., Book]) -> None:
     """It offers what the kernel completes with, and nothing in prose."""
-    opens: Callable[..., Book] = request.getfixturevalue(front)
     # A page waits a second for a kernel's answer, and Jedi may take longer the first time.
-    book = opens(["%load_ext chatmagic\n%config IPCompleter.use_jedi = False\nreport = 1", ""])
+    book = lab(["%load_ext chatmagic\n%config IPCompleter.use_jedi = False\nreport = 1", ""])
     book.run(0)
     book.js(NOTE)
     for typed, put in (

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable
 
-import pytest
 from chat import LOAD
 from logged import Emulator, Settings
 from rig import Book
@@ -29,23 +28,15 @@ def end(book: Book, process: int | None) -> None:
     book.until("panel.sessionContext.session.kernel.status === 'idle'")
 
 
-@pytest.mark.parametrize(
-    ("front", "magic", "ends"),
-    [("lab", "%%chat", (False, True)), ("notebook7", "%%chat --background", (False,))],
-)
-def test_what_came_stays(
-    request: pytest.FixtureRequest,
-    service: Emulator,
-    front: str,
-    magic: str,
-    ends: tuple[bool, ...],
-) -> None:
+def test_what_came_stays(lab: Open, service: Emulator) -> None:
     """With a note, in the file, too; what is asked then is answered, and the note goes."""
-    opened: Open = request.getfixturevalue(front)
-    book = opened([LOAD, "", "import os\nprint(os.getpid())"])
-    for is_killed in ends:
-        # Before a kernel is restarted, the cell that runs is interrupted.
-        note = ENDED if is_killed or magic != "%%chat" else INTERRUPTED
+    book = lab([LOAD, "", "import os\nprint(os.getpid())"])
+    # Before a kernel is restarted, the cell that runs is interrupted.
+    for magic, is_killed, note in (
+        ("%%chat", False, INTERRUPTED),
+        ("%%chat --background", False, ENDED),
+        ("%%chat", True, ENDED),
+    ):
         book.write(1, f"{magic}\necho:{WORDS}")
         process = int(book.run(2))
         book.run(0)
@@ -56,7 +47,7 @@ def test_what_came_stays(
         book.until(SHOWN, note)
         assert "word-9 " in book.shown(1)
         assert "word-149" not in book.shown(1)
-        book.screenshot(f"end-{front}-{'kill' if is_killed else 'restart'}")
+        book.screenshot(f"end-{'kill' if is_killed else 'restart'}")
         (output,) = book.save()["cells"][1]["outputs"]
         html = "".join(output["data"]["text/html"])
         assert "word-9 " in html

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
-from chat import LOAD, PANEL, Chat, with_panel
-from logged import Emulator, Settings
+from chat import LOAD, PANEL, Chat
+from logged import Emulator
 from rig import Book, wait
 from test_bridge_in_page import ask, bodies, bridged, turns
 
@@ -62,41 +61,3 @@ def test_cells_that_are_split_and_merged(lab: Callable[..., Book], service: Emul
     book.run(3)
     assert bodies(service) == [["echo:merged", "merged", "echo:b", "b", "echo:b"]]
     assert turns(book, 4) == ["merged", "b", "b"]
-
-
-def test_a_file_that_was_changed_elsewhere(lab: Callable[..., Book], service: Emulator) -> None:
-    """Other identities and a cell between two, taken in by loading the file again."""
-    book = lab([LOAD, ask("a"), ask("b"), "1"])
-    book.run_all()
-    bridged(book)
-    file = book.save()
-    for number, one in enumerate(file["cells"]):
-        one["id"] = f"other-{number}"
-    between = {**file["cells"][1], "id": "between", "source": ask("between"), "outputs": []}
-    file["cells"].insert(2, between)
-    (book.front.server.folder / book.path).write_text(json.dumps(file), encoding="utf-8")
-    book.js("await panel.context.revert()")
-    book.until("notebook.widgets[2].model.id === 'between'")
-    bodies(service)
-    book.run(2)
-    assert bodies(service) == [["echo:a", "a", "echo:between"]]
-    assert turns(book, 4) == ["a", "between", "b"]
-
-
-def test_a_refusal_is_no_reply_that_started(lab: Callable[..., Book], service: Emulator) -> None:
-    """What is said of it, by a panel alone, is the error, once."""
-    book, chat = with_panel(lab)
-    said = book.listen(SPEAK)
-    service.settings = Settings(fault="error", fault_after=-1)
-    chat.send("x")
-    chat.root.locator(".cm-failed").wait_for()
-    chat.until_ready()
-    wait(book.page, "said => said.length >= 2", arg=said)
-    assert said.json_value() == ["Sending.", chat.status]
-    service.settings = Settings()
-    chat.ask("echo:one two")
-    assert said.json_value()[-3:] == [
-        "Sending.",
-        "Reply started.",
-        "Complete, 2 words.",
-    ]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -19,12 +17,11 @@ from hypothesis import strategies as st
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.errors import ChatError, InputError
 from chatmagic.models import Credits, Message, Reply, Usage
-from chatmagic.protocol import credits as crediting
-from chatmagic.protocol import sse, wire
 from chatmagic.protocol import url as address
-from chatmagic.protocol.auth import SECRET_LENGTH, Secret
+from chatmagic.protocol import wire
+from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.response_errors import Answer, error_from_response
-from chatmagic.protocol.wire import Chunk, ErrorBody, ReplyBuilder, Request
+from chatmagic.protocol.wire import Chunk, ReplyBuilder, Request
 from chatmagic.text import one_line, without_lone_surrogates
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -67,15 +64,6 @@ def crossed(value: object) -> Any:
     return json.loads(json.dumps(value))
 
 
-@given(role=TEXTS, content=TEXTS, usage=USAGES, figures=CREDITS)
-def test_values_come_back(role: str, content: str, usage: Usage, figures: Credits) -> None:
-    """What is written as JSON is read as what it was."""
-    message = Message(role, content)
-    assert Message.from_json(message.to_json()) == message
-    assert Usage.from_json(crossed(usage.to_json())) == usage
-    assert Credits.from_json(crossed(figures.to_json())) == figures
-
-
 @given(
     texts=st.lists(st.text(), min_size=1, max_size=4),
     stream=st.booleans(),
@@ -99,49 +87,6 @@ def test_a_request_comes_back(
     assert read.digest() == asked.digest()
 
 
-@given(
-    extra=st.dictionaries(
-        st.text(max_size=3) | st.integers() | st.none() | st.tuples(),
-        JSON | st.floats() | st.binary(max_size=3) | st.sets(st.integers(), max_size=2),
-        max_size=3,
-    ),
-    numbers=st.tuples(JSON | st.floats(), JSON | st.floats()),
-    text=TEXTS,
-)
-def test_a_request_is_refused_by_a_value_error_alone(
-    extra: dict[Any, Any], numbers: tuple[Any, Any], text: str
-) -> None:
-    """Whatever the arguments are, there are bytes in UTF-8, or a ValueError."""
-    with contextlib.suppress(ValueError):
-        request = Request((Message("user", text),), True, *numbers, extra)
-        with contextlib.suppress(ValueError):
-            request.digest()
-        assert json.loads(request.encode())["messages"][0]["content"] == without_lone_surrogates(
-            text
-        )
-
-
-@given(
-    chunk=st.builds(Chunk, TEXTS, finish_reason=NAMES, model=NAMES, usage=st.none() | USAGES),
-    whole=st.booleans(),
-)
-def test_what_a_service_writes_comes_back(chunk: Chunk, *, whole: bool) -> None:
-    """A chunk and a whole reply are read as what they were."""
-    chunk = replace(chunk, whole=whole)
-    assert Chunk.from_json(chunk.to_json()) == chunk
-    assert ErrorBody.in_reply(chunk.to_json()) is None
-
-
-@given(
-    body=st.builds(ErrorBody, NAMES, NAMES, COUNTS, COUNTS, NAMES).filter(
-        lambda body: body.error or body.message
-    )
-)
-def test_an_error_body_comes_back(body: ErrorBody) -> None:
-    """The documented error is read as what it was (fact 9)."""
-    assert ErrorBody.from_json(crossed(body.to_json())) == body
-
-
 HALVES = st.text(st.sampled_from("a\ud83d\ude00"), max_size=12)
 
 
@@ -153,19 +98,6 @@ def test_chunks_never_change_a_text(text: str, cuts: list[int]) -> None:
     pieces = [text[start:end] for start, end in itertools.pairwise(places)]
     shown = "".join([*(assembly.add(Chunk(piece)) for piece in pieces), assembly.rest()])
     assert shown == assembly.text == without_lone_surrogates(text)
-
-
-@given(
-    kind=st.none() | TEXTS,
-    body=st.binary(max_size=12) | TEXTS.map(lambda t: f"data{t}".encode("utf-8", "surrogatepass")),
-)
-def test_what_a_body_is_never_changes(kind: str | None, body: bytes) -> None:
-    """Once its beginning tells what a body is, no further byte says otherwise."""
-    told = [sse.body_kind(kind, body[:length]) for length in range(len(body) + 1)]
-    last = told[-1]
-    assert set(told) <= {None, last}
-    assert last is None or sse.body_kind(kind, body, ended=True) == last
-    assert sse.body_kind(kind, body, ended=True) is not None
 
 
 # --- Credits ------------------------------------------------------------------------------
@@ -180,18 +112,6 @@ HEADERS = st.lists(
     ),
     max_size=6,
 )
-
-
-@given(headers=HEADERS, data=st.data())
-def test_the_order_and_letters_of_headers_count_for_nothing(
-    headers: list[tuple[str, str]], data: st.DataObject
-) -> None:
-    """Credits are the same in any order, in any case, and twice."""
-    seen = crediting.from_headers(headers, NOW)
-    mixed = data.draw(st.permutations([*headers, *headers]))
-    assert crediting.from_headers([(name.swapcase(), value) for name, value in mixed], NOW) == seen
-    for figure in (seen.limit, seen.remaining, seen.used) if seen else ():
-        assert figure is None or figure >= 0
 
 
 # --- Errors -------------------------------------------------------------------------------
@@ -245,18 +165,6 @@ def test_a_key_is_taken_out_of_any_text(key: str, parts: list[str]) -> None:
     assert secret.is_in(text)
     assert not secret.is_in(secret.redact(text))
     assert key not in f"{secret!r}{secret}{[secret]}"
-
-
-@given(text=TEXTS | KEYS)
-def test_what_no_header_can_carry_is_no_key(text: str) -> None:
-    """A key is one word that a header can carry; what is refused is not repeated."""
-    try:
-        secret = Secret(text)
-    except ValueError as error:
-        assert len(text) < SECRET_LENGTH or text not in str(error)  # noqa: PT017 - taking it is fine too
-    else:
-        assert secret.reveal() == text
-        text.encode("ascii")
 
 
 # --- Settings -----------------------------------------------------------------------------
