@@ -53,8 +53,7 @@ class Kernel:
     @property
     def kept(self) -> list[Interaction]:
         """What it could not save so far."""
-        left, current = self.session.cassette.unsaved, self.session.cassette.current
-        return [*left, *(current.unsaved if current is not None else ())]
+        return self.session.cassette.unsaved
 
 
 def name(one: Interaction) -> tuple[Any, ...]:
