@@ -15,7 +15,7 @@ from typing import Final, get_args
 from chatmagic._json import whole_number
 from chatmagic.archive.restore import CarriedTurns, turn_of
 from chatmagic.conversation.conversation import Conversation
-from chatmagic.conversation.record import VERSION, NewerVersionError, Record, check_seal, sealed
+from chatmagic.conversation.record import VERSION, NewerVersionError, Record, is_sealed, sealed
 from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.slots import pass_by
 from chatmagic.conversation.steering import STEERING, Instructions, Item, ThreadStart, TurnMark
@@ -70,7 +70,7 @@ def loads(content: bytes) -> Conversation:
         raise ValueError("it is not a conversation that %chat_save wrote")
     if (whole_number(value.get("version")) or 0) > VERSION:
         raise NewerVersionError("a newer release of chatmagic wrote it")
-    if check_seal(value, {}) != "sealed":
+    if not is_sealed(value, {}):
         raise ValueError("it was changed since it was saved: its seal does not match")
     listed = value.get("turns")
     if not isinstance(listed, list):

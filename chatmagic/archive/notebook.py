@@ -24,7 +24,7 @@ from chatmagic.conversation.record import (
     NewerVersionError,
     Record,
     canonical,
-    check_seal,
+    is_sealed,
     joined,
     kind_of,
     owner_of,
@@ -167,17 +167,17 @@ class Notebook:
                 return
             steering = STEERING.get("thread" if kind == "deletion" else kind)
             versions = json_at(value, "versions")
-            sealed = check_seal(cast("Mapping[str, Any]", value), json_at(output, "data"))
+            is_whole = is_sealed(cast("Mapping[str, Any]", value), json_at(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
             is_reply = kind in {"turn", "pick"}
-            text = json_at(value, "text") if is_reply and sealed == "sealed" else None
+            text = json_at(value, "text") if is_reply and is_whole else None
             text = json_at(output, "data", "text/plain") if text is None else text
             self.outputs.append(
                 SavedOutput(
                     cell,
                     own,
                     kind,
-                    "" if sealed == "sealed" else CHANGED,
+                    "" if is_whole else CHANGED,
                     record=Record.from_json(value) if is_reply else None,
                     steering=None if steering is None else steering.from_json(value),
                     text=text_of(text),

@@ -230,8 +230,6 @@ FIELD: Final = "seal"
 EXACT: Final = 2**53
 """Up to this a page keeps an integer exactly; it reads every number as a double."""
 
-Sealed = Literal["sealed", "not sealed", "changed"]
-
 
 def sealed(record: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record with its seal, in a form that no page changes.
@@ -244,20 +242,17 @@ def sealed(record: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]
     return {**kept, FIELD: _seal(kept, data)}
 
 
-def check_seal(record: Mapping[str, Any], data: object) -> Sealed:
+def is_sealed(record: Mapping[str, Any], data: object) -> bool:
     """Return whether a record and its output are as they were sealed.
 
     Args:
         record: the record as JSON, from whatever file.
         data: the output's data by type, in any form that a notebook keeps it in.
     """
-    if FIELD not in record:
-        return "not sealed"
     try:
-        seal = _seal(record, data if isinstance(data, Mapping) else {})
+        return record.get(FIELD) == _seal(record, data if isinstance(data, Mapping) else {})
     except RecursionError:
-        return "changed"
-    return "sealed" if record[FIELD] == seal else "changed"
+        return False
 
 
 def joined(value: object) -> object:

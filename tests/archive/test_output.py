@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from chatmagic.archive import output
-from chatmagic.conversation.record import Record, check_seal
+from chatmagic.conversation.record import Record, is_sealed
 from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
@@ -27,8 +27,8 @@ def test_an_output_holds_the_reply_and_its_sealed_record() -> None:
     assert data["text/plain"] == "*r*"
     assert "<em>r</em>" in data["text/html"]
     saved = metadata["chatmagic"]
-    assert check_seal(saved, data) == "sealed"
-    assert check_seal(saved, {**data, "text/plain": "r"}) == "changed"
+    assert is_sealed(saved, data)
+    assert not is_sealed(saved, {**data, "text/plain": "r"})
     assert Record.from_json(saved) == record
     assert set(saved["versions"]) == {"chatmagic", *output.RENDERERS}
 

@@ -12,7 +12,7 @@ import pytest
 from lessons import NOTEBOOKS, fresh, read, write
 from rig import Book, Tabs
 
-from chatmagic.conversation.record import FIELD, check_seal
+from chatmagic.conversation.record import FIELD, is_sealed
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 """A reference to a widget, which only its kernel can follow; nbval leaves it aside, too."""
@@ -52,7 +52,7 @@ def seen(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         metadata = {**output.get("metadata", {})}
         if "chatmagic" in metadata:
             known = metadata["chatmagic"]
-            assert check_seal(known, output["data"]) == "sealed"
+            assert is_sealed(known, output["data"])
             alike = known.keys() - {"owner", FIELD}
             metadata["chatmagic"] = {name: known[name] for name in alike}
             values = known.get("values")

@@ -9,7 +9,7 @@ import pytest
 from logged import Emulator
 from shells import Shell, asked
 
-from chatmagic.conversation.record import check_seal
+from chatmagic.conversation.record import is_sealed
 from chatmagic.errors import InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
@@ -185,7 +185,7 @@ def test_json_in_a_code_block_is_read_and_its_words_are_folded(shell: Shell) -> 
     assert "<summary>As it came</summary>" in ran.html
     assert "Sure!" in ran.html
     assert ran.records[0]["text"].startswith("Sure!")
-    assert check_seal(ran.records[0], ran.outputs[0]["data"]) == "sealed"
+    assert is_sealed(ran.records[0], ran.outputs[0]["data"])
 
 
 def test_a_form_is_saved_and_loaded(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:

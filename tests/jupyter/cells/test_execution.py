@@ -18,7 +18,7 @@ from logged import Emulator
 from project import ROOT
 from shells import Ran, Shell
 
-from chatmagic.conversation.record import check_seal
+from chatmagic.conversation.record import is_sealed
 from chatmagic.jupyter.cells.execution import (
     HOSTS,
     Execution,
@@ -144,7 +144,7 @@ def test_a_host_is_shown_what_it_saves(
     else:
         (output,) = ran.outputs
         assert (ran.printed, ran.texts, len(ran.records)) == ("", ["one two"], 1)
-        assert check_seal(ran.records[0], output["data"]) == "sealed"
+        assert is_sealed(ran.records[0], output["data"])
     assert (shell.kernel.page.bridge is not None) == sample["live"]
     again = ask(shell, sample)
     names_cell = _cell_named(sample["metadata"]) is not None
