@@ -26,20 +26,27 @@ from chatmagic.models import Reply, Usage
 from chatmagic.render.sanitize import frame, live_box, live_mark
 
 Audited = Callable[[Sequence[Any]], tuple[int, str]]
+Ran = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Audited:
+def ran(capsys: pytest.CaptureFixture[str]) -> Ran:
+    """Give the command: its exit code and what it printed."""
+    return lambda *words: run(capsys, words)
+
+
+@pytest.fixture
+def audited(tmp_path: Path, ran: Ran) -> Audited:
     """Give the command on a notebook of these cells: its exit code and what it printed."""
-    return lambda cells: run(capsys, [save(tmp_path / "n.ipynb", cells)])
+    return lambda cells: ran(save(tmp_path / "n.ipynb", cells))
 
 
-def test_a_notebook_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_notebook_in_order(tmp_path: Path, ran: Ran) -> None:
     """A line a turn."""
     second = Turn(prompt="p", reply=Reply("r")).digest
     cells = [text_cell("x"), page(), page("q", "s", carried=(second,), took=None, origin="replay")]
     path = save(tmp_path / "n.ipynb", cells)
-    code, told = run(capsys, [path])
+    code, told = ran(path)
     assert code == 0
     assert told.splitlines() == [
         f"{path}  in order  2 turns (1 live, 1 replay)",
@@ -77,7 +84,7 @@ def test_a_quiet_cell_above_is_no_fault(audited: Audited) -> None:
         assert (code, "it was asked after other turns" in told) == (1, True)
 
 
-def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_in_order_is_told(tmp_path: Path, ran: Ran) -> None:
     """Changed replies, stale turns, malformed records: a line a file, and each with its cell."""
     bad = page()
     bad["outputs"][0]["metadata"]["chatmagic"]["state"] = 1
@@ -92,16 +99,16 @@ def test_what_is_not_in_order_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / ".ipynb_checkpoints").mkdir()
     save(tmp_path / ".ipynb_checkpoints" / "ok-checkpoint.ipynb", [])
     (tmp_path / "rows.jsonl").write_text('{"chatmagic": "map"}\n')
-    code, told = run(capsys, [tmp_path])
+    code, told = ran(tmp_path)
     assert (code, [said for _, said in faults.values() if said not in told]) == (1, [])
     heads = told.split("\n\n")[0].splitlines()
     assert heads[-1] == "4 files, 3 of them not in order."
     assert [line.split("  ")[0] for line in heads[:-1]] == [
         str(tmp_path / f"{name}.ipynb") for name in faults
     ]
-    assert run(capsys, ["--summary", tmp_path])[1].splitlines() == heads
-    assert run(capsys, ["--summary", *[tmp_path / "ok.ipynb"] * 2])[1].endswith("all in order.\n")
-    code, told = run(capsys, [tmp_path / "none.ipynb"])
+    assert ran("--summary", tmp_path)[1].splitlines() == heads
+    assert ran("--summary", *[tmp_path / "ok.ipynb"] * 2)[1].endswith("all in order.\n")
+    code, told = ran(tmp_path / "none.ipynb")
     assert (code, "is not there." in told) == (1, True)
 
 
@@ -131,13 +138,13 @@ def test_what_is_unknown_or_early_is_told(audited: Audited) -> None:
 
 
 def test_what_other_versions_rendered_is_not_rendered_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is said, and is no fault."""
     path = save(tmp_path / "n.ipynb", [page()])
-    assert "rendered again" not in run(capsys, [path])[1]
+    assert "rendered again" not in ran(path)[1]
     monkeypatch.setattr(turn_output, "versions", lambda: {"chatmagic": "9"})
-    code, told = run(capsys, [path])
+    code, told = ran(path)
     assert code == 0
     assert told.endswith("cell 1: HTML not checked: other versions rendered it.\n")
 
@@ -232,19 +239,16 @@ def test_what_stands_beside_a_sealed_reply_is_told(
     made["outputs"] = [other]
     asking = {**made, "source": "%chat p"}
     code, told = audited([page("q"), asking])
-    assert code == 1
-    assert "! cell 2: " in told
+    assert (code, "! cell 2: " in told) == (1, True)
 
 
-def test_a_reply_under_way_is_not_complete(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reply_under_way_is_not_complete(tmp_path: Path, ran: Ran) -> None:
     """It was saved while it came, and its kernel is gone; a load says so, too."""
     box = frame(live_box("<p>r</p>", "auto", live_mark("1")))
     made = cell("%chat p", [output({"text/html": box, "text/plain": "r"}, {})])
     path = save(tmp_path / "n.ipynb", [page("a"), made])
     said = "cell 2: its reply is not complete: it was saved while it still came."
-    code, told = run(capsys, [path])
+    code, told = ran(path)
     assert (code, [line for line in told.splitlines() if line[0] == "!"]) == (1, [f"! {said}"])
     read = notebook.read_notebook(path)
     assert said in restore.summary(restore.restore(read), read)
@@ -275,8 +279,7 @@ def test_a_reply_whose_record_is_gone_is_told(audited: Audited) -> None:
         beside = {**page(), "source": asking}
         beside["outputs"].append(gone["outputs"][0])
         code, told = audited([page("a"), beside])
-        assert code == 1
-        assert "! cell 2: its reply has no record" in told
+        assert (code, "! cell 2: its reply has no record" in told) == (1, True)
 
 
 def test_a_cell_that_shows_nothing_of_what_it_asks_is_told(audited: Audited) -> None:
@@ -333,34 +336,32 @@ def test_what_steers_is_compared_with_its_source(audited: Audited) -> None:
         assert (code, "! cell 2: its source does not" in told) == (is_told, is_told), source
 
 
-def test_the_same_reply_in_two_files_is_one_remark(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_reply_in_two_files_is_one_remark(tmp_path: Path, ran: Ran) -> None:
     """The same request, reply and date, of a service; a replay and the emulator repeat them."""
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     first = page("p", date=noon, parameters={"history": False})
     own = page("own", date=noon, parameters={"history": False})
     books = [save(tmp_path / f"{name}.ipynb", [first, first, own]) for name in "ab"]
-    code, told = run(capsys, [save(books[0], [first, own]), save(books[1], [first, own])])
+    code, told = ran(save(books[0], [first, own]), save(books[1], [first, own]))
     copied = [line for line in told.splitlines() if "has the same replies" in line]
     assert copied == [
         f"cells 1 and 2: {books[0]} has the same replies, of the same requests and dates."
     ]
     assert code == 0
-    code, told = run(capsys, [save(books[0], [first, first])])
+    code, told = ran(save(books[0], [first, first]))
     assert (code, "! cell 2: its reply is that of cell 1." in told) == (1, True)
     replayed = page("p", date=noon, origin="replay", parameters={"history": False})
-    told = run(capsys, [save(path, [replayed]) for path in books])[1]
+    told = ran(save(path, [replayed]) for path in books)[1]
     assert "same replies" not in told
 
 
-def test_a_hand_out_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hand_out_is_in_order(tmp_path: Path, ran: Ran) -> None:
     """What the emulator answered is in no cassette; it is named."""
     first = Turn(prompt="p", reply=Reply("r")).digest
     own = page("own", origin="emulator", carried=(first,))
     whole = tape(tmp_path / "whole.jsonl", exchange("p", "r", usage=Usage(1, 2, 3)))
     path = save(tmp_path / "n.ipynb", [page(origin="replay"), own])
-    code, told = run(capsys, [path, whole])
+    code, told = ran(path, whole)
     assert (code, "cell 2: the emulator answered, practice only." in told) == (0, True), told
 
 
@@ -434,9 +435,7 @@ FROM_A_KERNEL = (
 )
 
 
-def test_what_a_kernel_leaves_is_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_kernel_leaves_is_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command and each option, as its cell was typed, with the outputs that it left."""
     with alone(monkeypatch, tmp_path), Emulator(FIXED) as running:
         monkeypatch.setenv("CHATMAGIC_BASE_URL", running.url)
@@ -449,7 +448,6 @@ def test_what_a_kernel_leaves_is_in_order(
     assert found.problems == []
     assert {row.agrees for row in found.turns} == {True}
     assert len(found.turns) == 21
-    capsys.readouterr()
 
 
 def test_a_turn_is_judged_by_what_stood_above_it_then(audited: Audited) -> None:
@@ -472,7 +470,7 @@ def test_a_turn_is_judged_by_what_stood_above_it_then(audited: Audited) -> None:
     assert f"cell 2: {NONE}" in told
 
 
-def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cassette_is_tabulated(tmp_path: Path, ran: Ran) -> None:
     """A line an exchange; what it carried and does not hold is no fault."""
     headers = (("Date", "Thu, 01 Jan 2026 12:00:00 GMT"), ("X-RateLimit-Remaining", "9"))
     path = tape(
@@ -482,7 +480,7 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
         exchange("c", "3", "not", "held"),
         exchange("d", None, status=429, error={"error": "x"}, model=None, finish_reason=None),
     )
-    code, told = run(capsys, [path])
+    code, told = ran(path)
     assert code == 0
     assert told.splitlines() == [
         f"{path}  in order  4 turns (3 live, 1 emulator)",
@@ -494,9 +492,7 @@ def test_a_cassette_is_tabulated(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ]
 
 
-def test_a_cassette_that_is_not_in_order_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cassette_that_is_not_in_order_is_told(tmp_path: Path, ran: Ran) -> None:
     """What stands twice, a changed word, none at all; no order, and no two that may be equal."""
     left = (("X-RateLimit-Remaining", "9"),)
     a, b = exchange("a", "1", headers=left), exchange("b", "2", "a", "1")
@@ -512,14 +508,12 @@ def test_a_cassette_that_is_not_in_order_is_told(
         (damaged, "the exchange is not the one that was recorded"),
         (tmp_path / "none.jsonl", "is not there."),
     ):
-        code, told = run(capsys, [path])
+        code, told = ran(path)
         assert (code, said in told, "once more" in told) == (bool(said), True, "once more" in said)
-        assert json.loads(run(capsys, [path, "--json"])[1])[0]["kind"] == "cassette"
+        assert json.loads(ran(path, "--json")[1])[0]["kind"] == "cassette"
 
 
-def test_a_notebook_is_compared_with_a_cassette(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_notebook_is_compared_with_a_cassette(tmp_path: Path, ran: Ran) -> None:
     """Each whole reply that is shown is held, for the same request and with the same words."""
     early = page("c", state="interrupted", parameters={"last": 0})
     other = page("d", by_order=True, parameters={"last": 0})
@@ -527,30 +521,26 @@ def test_a_notebook_is_compared_with_a_cassette(
     whole = tape(tmp_path / "whole.jsonl", exchange("p", "r", usage=Usage(1, 2, 3)))
     empty = tape(tmp_path / "empty.jsonl", exchange("q", "r"))
     changed = tape(tmp_path / "changed.jsonl", exchange("p", "another"), exchange("e", "r"))
-    assert run(capsys, [book, whole])[0] == 0
-    assert run(capsys, [book, empty, whole])[0] == 0
-    code, told = run(capsys, [book, empty])
+    assert ran(book, whole)[0] == 0
+    assert ran(book, empty, whole)[0] == 0
+    code, told = ran(book, empty)
     assert code == 1
     said = "its reply, with this text, model, end and tokens, is not in "
     assert f"! cell 1: {said}empty.jsonl." in told
-    code, told = run(capsys, [changed, book])
-    assert code == 1
-    assert f"! cell 1: {said}changed.jsonl." in told
+    code, told = ran(changed, book)
+    assert (code, f"! cell 1: {said}changed.jsonl." in told) == (1, True)
     # A notebook that names cassettes of its own is compared with those.
     named = {**page("p"), "source": "%chat_cassette 'whole.jsonl'\n%chat p"}
     own = save(tmp_path / "own.ipynb", [named])
-    assert run(capsys, [own, empty])[0] == 0
-    assert run(capsys, [own, empty.rename(whole)])[0] == 1
+    assert ran(own, empty)[0] == 0
+    assert ran(own, empty.rename(whole))[0] == 1
     for altered in ({"usage": Usage(1, 2, 4)}, {"model": "n"}, {"finish_reason": "length"}):
         held = exchange("p", "r", **{"usage": Usage(1, 2, 3), **altered})
-        code, told = run(capsys, [tape(tmp_path / "x.jsonl", held), book])
-        assert code == 1
-        assert f"! cell 1: {said}x.jsonl." in told
+        code, told = ran(tape(tmp_path / "x.jsonl", held), book)
+        assert (code, f"! cell 1: {said}x.jsonl." in told) == (1, True)
 
 
-def test_values_list_what_the_file_gives_away(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_list_what_the_file_gives_away(tmp_path: Path, ran: Ran) -> None:
     """Kept values, paths, hosts, words that set a key; and no key itself."""
     key = "sk-1234567890abcdef"
     kept, bare = Value.of_text("rows", "4711"), Value.of_text("n", "2").bare
@@ -564,8 +554,8 @@ def test_values_list_what_the_file_gives_away(
     cells = [timed, cell(f"%env CHATMAGIC_API_KEY={key}", [printed, broken, {}]),
              text_cell("See https://[x/ and http://…")]  # fmt: skip
     path = save(tmp_path / "n.ipynb", cells)
-    assert "4711" not in run(capsys, [path])[1]
-    _, told = run(capsys, [path, "--values"])
+    assert "4711" not in ran(path)[1]
+    _, told = ran(path, "--values")
     assert key not in told
     assert "pass" not in told
     assert told.split("give away:\n")[1].splitlines() == [
@@ -576,7 +566,7 @@ def test_values_list_what_the_file_gives_away(
         "  cell 2: path /home/ann/paper/x.py",
     ]
     token = "ghp_" + "aB3dE6gH9kL2nP5rS8tU" * 2
-    _, told = run(capsys, [save(tmp_path / "k.ipynb", [text_cell(f"{token} {token}")]), "--values"])
+    _, told = ran(save(tmp_path / "k.ipynb", [text_cell(f"{token} {token}")]), "--values")
     assert "cell 1: what looks like a GitHub token" in told
     assert token not in told
-    assert "No values" in run(capsys, [save(tmp_path / "m.ipynb", [page()]), "--values"])[1]
+    assert "No values" in ran(save(tmp_path / "m.ipynb", [page()]), "--values")[1]
