@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from importlib import import_module
@@ -20,7 +20,7 @@ from chatmagic.archive.conversation_json import records_of
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
 from chatmagic.errors import InputError
-from chatmagic.models import ReplyFacts, Usage
+from chatmagic.models import Credits, Usage
 from chatmagic.text import one_line, without_lone_surrogates
 
 _SHOWN = 200
@@ -108,32 +108,21 @@ class TurnRow:
             record: the turn's record.
             **more: what no record keeps.
         """
-        known = {
-            **shared_fields(record, Record),
-            "history": True,
-            "format": "markdown",
-            **record.parameters,
-            "carried": len(record.carried) + record.earlier,
-            "cell": record.owner,
-        }
-        return cls.of_reply(record, **{**known, **more})
+        known = {"history": True, "format": "markdown", **record.parameters}
+        known |= {"carried": len(record.carried) + record.earlier, "cell": record.owner}
+        return cls.of_facts({**shared_fields(record, Record), **known, **more})
 
     @classmethod
-    def of_reply(cls, facts: ReplyFacts, **more: Any) -> Self:
+    def of_facts(cls, known: Mapping[str, Any]) -> Self:
         """Return the row of a reply: its facts, and its tokens and credits one by one.
 
         Args:
-            facts: what is known of the reply.
-            **more: the other fields, and those that differ.
+            known: the facts by name; those that no column has are ignored.
         """
-        credits = facts.credits
-        known = {
-            **shared_fields(facts, ReplyFacts),
-            **shared_fields(facts.usage or Usage(), Usage),
-            "credits_left": None if credits is None else credits.remaining,
-            "credits_limit": None if credits is None else credits.limit,
-            **more,
-        }
+        credits: Credits | None = known.get("credits")
+        known = {**known, **shared_fields(known.get("usage") or Usage(), Usage)}
+        if credits is not None:
+            known |= {"credits_left": credits.remaining, "credits_limit": credits.limit}
         return cls(**{item.name: known[item.name] for item in fields(cls) if item.name in known})
 
 

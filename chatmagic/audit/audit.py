@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ from chatmagic.conversation.steering import Instructions, Steering
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.errors import InputError
-from chatmagic.models import BodyFacts, ReplyFacts, Usage
+from chatmagic.models import Usage
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.known_secrets import key_shapes_in
 from chatmagic.render import gauge
@@ -462,43 +462,31 @@ def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
         if interaction.is_reply and is_told and interaction in same:
             found.wrong(place, "it stands above once more")
         same.append(interaction)
-        facts = ReplyFacts(
-            **shared_fields(interaction, BodyFacts),
+        known = {
+            **shared_fields(interaction, Interaction),
             **crediting.reply_facts(interaction.headers, datetime.now(UTC)),
-            took=interaction.took,
-            origin=interaction.origin,
-        )
-        failed = {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
-        row = Row.of_reply(
-            facts,
-            **({} if interaction.is_reply else failed),
-            cell_number=place,
-            prompt=interaction.as_typed,
-            asked_model=interaction.asked_model,
-            request=interaction.request,
-            agrees=True,
-        )
-        found.turns.append(row)
+            "state": "complete",
+        }
+        if not interaction.is_reply:
+            known |= {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
+        known |= {"cell_number": place, "prompt": interaction.as_typed, "agrees": True}
+        found.turns.append(Row.of_facts(known))
     return held
 
 
 # --- What a file gives away ----------------------------------------------------------------------
 
-_PATH: Final = re.compile(
-    r"(?<![\w/.:])((?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+)"
-)
-# What stands before an @ is a name and a password.
-_ADDRESS: Final = re.compile(r"https?://(?:[^\s\"'<>)\]}/?#]*@)?([\w.-]+)")
-_KEY: Final = re.compile(r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}")
-
-
-def _disclosed(text: str) -> Iterator[str]:
-    """Yield in words what one text of a notebook gives away."""
-    yield from (f"path {match[1]}" for match in _PATH.finditer(text))
-    yield from (f"host {match[1]}" for match in _ADDRESS.finditer(text))
-    if _KEY.search(text):
-        yield "perhaps an API key: the text sets one"
-    yield from (f"what looks like {name}" for name in key_shapes_in(text))
+_GIVEN_AWAY: Final = {
+    "path {}": re.compile(
+        r"(?<![\w/.:])((?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+)"
+    ),
+    # What stands before an @ is a name and a password.
+    "host {}": re.compile(r"https?://(?:[^\s\"'<>)\]}/?#]*@)?([\w.-]+)"),
+    "perhaps an API key: the text sets one": re.compile(
+        r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}"
+    ),
+}
+"""Patterns of what a text may give away, by the words for it."""
 
 
 def disclosures(read: Notebook) -> list[str]:
@@ -520,7 +508,12 @@ def disclosures(read: Notebook) -> list[str]:
             lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
     places: dict[str, list[int]] = defaultdict(list)
     for number, text in read.texts:
-        for words in _disclosed(text):
+        found = [
+            words.format(*match.groups())
+            for words, pattern in _GIVEN_AWAY.items()
+            for match in pattern.finditer(text)
+        ]
+        for words in [*found, *(f"what looks like {name}" for name in key_shapes_in(text))]:
             places[words].append(number)
     lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
     return lines
