@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from logged import Emulator
-from loopback import DONE, Server, document, event, playing, stream
+from loopback import DONE, Server, event, playing, stream
 from shells import Shell
 
 from chatmagic.jupyter.status import Status
@@ -93,25 +93,3 @@ def test_requests_left_are_shown_beside_the_credits_alone(
         for words in (shown.texts[0], shown.html):
             assert "93 of 100 requests left in this window, until " in words
         assert "credits: unknown" in shown.texts[0].casefold()
-
-
-def test_tokens_are_asked_for_where_that_is_set(
-    bare: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a stream alone; a whole answer has its own."""
-    usage = b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}\n\n'
-    script = playing(
-        stream(event("hi"), DONE),
-        stream(event("hi"), usage, DONE),
-        document({"choices": [{"message": {"content": "hi"}}]}),
-    )
-    with Server(script) as server:
-        monkeypatch.setenv("CHATMAGIC_BASE_URL", server.origin)
-        monkeypatch.setenv("CHATMAGIC_AUTH", "none")
-        bare.machine("%chat hello")
-        bare.do("%config ChatMagics.stream_usage = True")
-        assert "stream_usage = True" in bare.do("%chat").texts[0]
-        assert "3 + 5 tokens" in bare.machine("%chat hello").html
-        bare.machine("%chat --no-stream hello")
-    asked = [request.body.get("stream_options") for request in server.asked]
-    assert asked == [None, {"include_usage": True}, None]

@@ -85,17 +85,16 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
     """Let a person type a key into the hidden prompt, and an answer after it."""
     questions: list[str] = []
 
-    def typing(key: str, place: str) -> list[str]:
-        def hidden(question: str = "") -> str:
-            questions.append(question)
-            return key
-
-        def seen(question: object = "") -> str:
+    def answering(words: str) -> Callable[..., str]:
+        def answer(question: object = "") -> str:
             questions.append(str(question))
-            return place
+            return words
 
-        monkeypatch.setattr(getpass, "getpass", hidden)
-        monkeypatch.setattr("builtins.input", seen)
+        return answer
+
+    def typing(key: str, place: str) -> list[str]:
+        monkeypatch.setattr(getpass, "getpass", answering(key))
+        monkeypatch.setattr("builtins.input", answering(place))
         return questions
 
     return typing
