@@ -167,20 +167,22 @@ def sparse_field(read: Callable[[Any], Any], *, default: Any) -> Any:
     return json_field(read, lambda value: None if value == default else value, default)
 
 
-def fields_from_json(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
+def fields_from_json(kind: type, value: object) -> dict[str, Any]:
     """Return the values of a dataclass's fields of :func:`json_field`, read from a JSON object.
 
     Args:
         kind: the dataclass.
-        value: the JSON object.
+        value: the JSON object, or any other JSON value.
 
     Returns:
         The values by name, of those fields that the object has. Null counts as missing. The
         object's other fields are ignored.
 
     Raises:
-        ValueError: a field is missing or wrong; the message names it.
+        ValueError: it is no object, or a field is missing or wrong; the message names it.
     """
+    if not isinstance(value, Mapping):
+        raise ValueError("it is not a JSON object")
     values = {}
     for item in fields(kind):
         if not (read := item.metadata.get("read")):

@@ -143,8 +143,6 @@ class Credits:
         Raises:
             ValueError: ``value`` is not such an object.
         """
-        if not isinstance(value, Mapping):
-            raise ValueError("credits are a JSON object")
         return cls(**{**dict.fromkeys(cls.__dataclass_fields__), **fields_from_json(cls, value)})
 
     def to_json(self) -> dict[str, Any]:

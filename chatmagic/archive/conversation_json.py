@@ -18,7 +18,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, is_sealed, sealed
 from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.slots import pass_by
-from chatmagic.conversation.steering import STEERING, Instructions, Item, ThreadStart, TurnMark
+from chatmagic.conversation.steering import STEERING, Item, ThreadStart, TurnMark
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.text import fenced, open_fence
@@ -117,11 +117,9 @@ def markdown(conversation: Conversation) -> str:
                 continue
             if isinstance(item, ThreadStart):
                 here = item.name
-            if isinstance(item, TurnMark) and not item.number:
-                continue
-            heading = [f"## {item.heading}"] if item.heading else []
-            is_text = isinstance(item, Instructions)
-            parts += [*heading, fenced(item.text, "text") if is_text else item.in_words]
+            # A mark of a turn that is not there has no source.
+            parts += [item.in_words] if item.source else []
+            parts += [fenced(item.text, "text")] if item.text else []
     return "\n\n".join(parts) + "\n"
 
 

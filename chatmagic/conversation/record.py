@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, replace
+from functools import partial
 from operator import methodcaller
 from typing import Any, Final, Literal, NoReturn, Self
 
@@ -112,7 +113,7 @@ class Record(ReplyFacts):
     )
     owner: str | None = json_field(owner_from)
     parameters: Mapping[str, Any] = json_field(
-        Parameters.fields_from, lambda given: dict(given) or None, MISSING
+        partial(fields_from_json, Parameters), lambda given: dict(given) or None, MISSING
     )
     turn: str | None = json_field(exact_digest)
     asked_model: str | None = json_field(exact_text)

@@ -154,8 +154,6 @@ class Value:
         Raises:
             ValueError: it is not such an object, or its text is not what its digest says.
         """
-        if not isinstance(value, Mapping):
-            raise ValueError("a value is a JSON object")
         read = cls(**fields_from_json(cls, value))
         if read.text is not None and read != cls.of_text(
             read.expression, read.text, read.kind, read.cell
@@ -258,20 +256,6 @@ class Parameters:
         """
         text = "\n".join(filter(None, typed))
         return ASKED_OF_AN_ERROR if self.with_error and not text.strip() else text
-
-    @staticmethod
-    def fields_from(value: object) -> dict[str, Any]:
-        """Read the parameters that a record keeps; each has its own kind of value.
-
-        Args:
-            value: any value from an untrusted file.
-
-        Raises:
-            ValueError: one of them makes no sense.
-        """
-        if not isinstance(value, Mapping):
-            raise ValueError("parameters are a JSON object")
-        return fields_from_json(Parameters, value)
 
 
 @dataclass(frozen=True, slots=True)

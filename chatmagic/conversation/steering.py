@@ -131,11 +131,6 @@ class Steering(ABC):
         """A text of it that its output shows below the words; empty for none."""
         return ""
 
-    @property
-    def heading(self) -> str:
-        """The heading of its effect in a conversation as Markdown; empty for none."""
-        return ""
-
     def to_json(self, kind: str = "") -> dict[str, Any]:
         """Return its record, as an output's metadata keep it.
 
@@ -187,11 +182,6 @@ class Instructions(Steering):
     def text(self) -> str:
         """Their text."""
         return self.value.text or ""
-
-    @property
-    def heading(self) -> str:
-        """The word "Instructions"."""
-        return "Instructions"
 
     def steer(self, place: Position) -> None:
         """Replace the instructions above; an empty text ends them (rule 15)."""
@@ -267,11 +257,6 @@ class ThreadStart(Steering):
     def steer(self, place: Position) -> None:
         """Begin the thread, or continue it (rules 16 and 17)."""
         place.begin(self.name, self.fork)
-
-    @property
-    def heading(self) -> str:
-        """The name of the thread, as a heading."""
-        return f"Thread {self.name}"
 
     @property
     def source(self) -> str:

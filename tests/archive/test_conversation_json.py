@@ -238,8 +238,7 @@ def test_threads_are_numbered_apart() -> None:
     )
     text = conversation_json.markdown(talk)
     heads = [line for line in text.splitlines() if line.startswith("## ")]
-    assert heads[:1] + heads[2:4] == ["## 1. You", "## Thread sql", "## 2. You"]
-    assert heads[5:] == ["## 2. You", "## 2. Reply (thread main)"]
+    assert heads[2:3] + heads[4:] == ["## 2. You", "## 2. You", "## 2. Reply (thread main)"]
     assert "\n\nThread sql for the questions below. It begins with the first turn of" in text
     whole = dump(talk)
     whole["turns"][1]["thread"]["name"] = "<b>"
@@ -254,7 +253,10 @@ def test_instructions_are_read_as_carefully() -> None:
         [Instructions.of_text("Be ```terse```.", owner="a"), Turn(prompt="p", reply=Reply("r"))]
     )
     text = conversation_json.markdown(talk)
-    assert "## Instructions\n\n````text\nBe ```terse```.\n````\n\n## 1. You" in text
+    assert (
+        "for the questions below: 15 characters.\n\n````text\nBe ```terse```.\n````\n\n## 1. You"
+        in text
+    )
     whole = dump(talk)
     del whole["turns"][0]["instructions"]["text"], whole["seal"]
     with pytest.raises(ValueError, match="'instructions' cannot be read"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chatmagic._json import fields_from_json
 from chatmagic.conversation.request_facts import (
     Parameters,
     RequestFacts,
@@ -86,7 +87,7 @@ def test_what_was_set_is_kept_and_read_again(given: dict[str, Any], kept: dict[s
     """A default leaves nothing in the record; a zero is no default."""
     made = Parameters(**given)
     assert made.parameters == kept
-    assert Parameters(**Parameters.fields_from(json.loads(json.dumps(kept)))) == made
+    assert Parameters(**fields_from_json(Parameters, json.loads(json.dumps(kept)))) == made
     assert ASKED.parameters == {"max_tokens": 5, "last": 0}
 
 
@@ -102,13 +103,13 @@ def test_what_was_set_is_kept_and_read_again(given: dict[str, Any], kept: dict[s
 def test_parameters_that_make_no_sense_are_refused(told: object) -> None:
     """Each has its own kind of value."""
     with pytest.raises(ValueError, match=r"its|JSON object"):
-        Parameters.fields_from(told)
+        fields_from_json(Parameters, told)
 
 
 def test_an_integer_that_a_page_would_round_is_read_from_its_text() -> None:
     """A null is as good as none, and what has no meaning here is left out."""
-    assert Parameters.fields_from({"max_tokens": str(2**53 + 1)}) == {"max_tokens": 2**53 + 1}
-    assert Parameters.fields_from({"last": None, "top_p": 1}) == {}
+    assert fields_from_json(Parameters, {"max_tokens": str(2**53 + 1)}) == {"max_tokens": 2**53 + 1}
+    assert fields_from_json(Parameters, {"last": None, "top_p": 1}) == {}
 
 
 def test_the_prompt_as_typed() -> None:
