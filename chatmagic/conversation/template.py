@@ -14,7 +14,7 @@ import ast
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from chatmagic._log import log_swallowed
@@ -58,7 +58,7 @@ def fill(
         InputError: what stands between the braces is no expression, or has no value.
     """
     # All are found before the first is evaluated: a mistake in the last costs nothing.
-    expressions = [] if evaluate is None else [*_in_braces(text, _expression)]
+    expressions = [] if evaluate is None else _expressions(text)
     values = [
         Value.of_text(expression, _value(expression, evaluate))
         for expression, _, _ in expressions
@@ -82,7 +82,7 @@ def refill(text: str, values: Sequence[Value]) -> str:
         return text
     front = [value for value in values if value.kind is not None]
     put_in = [value for value in values if value.kind is None]
-    expressions = [*_in_braces(text, _expression)] if put_in else []
+    expressions = _expressions(text) if put_in else []
     if [expression for expression, _, _ in expressions] != [value.expression for value in put_in]:
         raise InputError("its values are not those of its prompt")
     return in_front(front, _put_in(text, expressions, map(_text, put_in)))
@@ -101,10 +101,10 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
     Raises:
         InputError: the template names something else, or nothing, or a value has no text.
     """
-    named: list[tuple[str, int, int]] = []
-    texts: list[str] = []
-    missing: str | None = None
-    for name, start, end in _in_braces(text, _name):
+    missing: list[str] = []
+
+    def value_of(braces: re.Match[str]) -> str:
+        name = braces[1].strip()
         if name not in row:
             names = one_line(", ".join(f"{{{{ {each} }}}}" for each in row), _MESSAGE_SHOWN)
             raise InputError(
@@ -112,16 +112,17 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
                 hint=f"There is {names}; a template takes names, and no expressions.",
             )
         value = _value(name, row.__getitem__, hint=None)
-        if missing is None and value in _MISSING and not isinstance(row[name], str):
-            missing = name
-        named.append((name, start, end))
-        texts.append(value)
-    if not named:
+        if value in _MISSING and not isinstance(row[name], str):
+            missing.append(name)
+        return value
+
+    filled, count = re.subn(r"\{\{(.*?)\}\}", value_of, text, flags=re.DOTALL)
+    if not count:
         raise InputError(
             "The template names nothing of a row, so each would send the same. Nothing was sent.",
             hint="{{ it }} stands for the row, {{ name }} for one of its columns.",
         )
-    return _put_in(text, named, texts), missing
+    return filled, next(iter(missing), None)
 
 
 def in_front(values: Sequence[Value], text: str) -> str:
@@ -151,25 +152,13 @@ def _text(value: Value) -> str:
     return f"[{'value of ' if value.kind is None else ''}{value.name}, not kept]"
 
 
-def _in_braces(
-    text: str, read: Callable[[str, int], tuple[str, int]]
-) -> Iterator[tuple[str, int, int]]:
-    """Yield what stands in double braces, and where these open and end.
-
-    Args:
-        text: the text.
-        read: returns what the braces that open at a place hold, and where they end.
-    """
-    end, last_close = 0, text.rfind(CLOSE)
+def _expressions(text: str) -> list[tuple[str, int, int]]:
+    """Return what stands in double braces, and where these open and end."""
+    found, end, last_close = [], 0, text.rfind(CLOSE)
     while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
-        held, end = read(text, start)
-        yield held, start, end
-
-
-def _name(text: str, start: int) -> tuple[str, int]:
-    """Return the name in the braces that open at ``start``, and where it ends."""
-    close = text.find(CLOSE, start + len(OPEN))
-    return text[start + len(OPEN) : close].strip(), close + len(CLOSE)
+        expression, end = _expression(text, start)
+        found.append((expression, start, end))
+    return found
 
 
 def _expression(text: str, start: int) -> tuple[str, int]:
