@@ -9,7 +9,7 @@ typeset (:mod:`chatmagic.render.formulas`) stands in dollars; any other formula 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from markdown_it.renderer import RendererHTML
@@ -121,22 +121,11 @@ def _apart(match: re.Match[str]) -> str:
 
 
 class _MarkdownWriter:
-    """Writer of a reply's blocks; it remembers the headings above."""
+    """Writer of a reply's blocks, with a method for each type; it remembers the headings above."""
 
     def __init__(self) -> None:
         self._above: list[int] = []
         self._in_table = False
-        self._writes: dict[str, Callable[[SyntaxTreeNode], str]] = {
-            "heading": self._heading,
-            "hr": lambda _: "___",
-            "fence": _code_block,
-            "code_block": _code_block,
-            "formula": self._formula_block,
-            "blockquote": self._quotation,
-            "bullet_list": self._list,
-            "ordered_list": self._list,
-            "table": self._table,
-        }
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> str:
         """Return blocks one below the other.
@@ -148,22 +137,27 @@ class _MarkdownWriter:
         for place, node in enumerate(nodes):
             # In a tight list no empty line stands between an item's text and its inner list.
             is_tight = place and nodes[place - 1].hidden and node.type.endswith("_list")
-            written += ("\n" if is_tight else "\n\n") * bool(place) + self._block(node)
+            written += ("\n" if is_tight else "\n\n") * bool(place)
+            written += getattr(self, f"write_{node.type}", self._words)(node)
         return written
 
-    def _block(self, node: SyntaxTreeNode) -> str:
-        write = self._writes.get(node.type, self._words)
-        return write(node)
-
-    def _heading(self, node: SyntaxTreeNode) -> str:
+    def write_heading(self, node: SyntaxTreeNode) -> str:
         level = int(node.tag[1])
         self._above = [*(other for other in self._above if other < level), level]
         return f"{'#' * int(markdown.heading_tag(self._above)[1])} {self._words(node)}"
 
-    def _quotation(self, node: SyntaxTreeNode) -> str:
+    def write_hr(self, _: SyntaxTreeNode) -> str:
+        return "___"
+
+    def write_fence(self, node: SyntaxTreeNode) -> str:
+        return fenced(node.content.removesuffix("\n"), markdown.language_name(node.info))
+
+    write_code_block = write_fence
+
+    def write_blockquote(self, node: SyntaxTreeNode) -> str:
         return _indented("> ", "> ", self.blocks(node.children))
 
-    def _formula_block(self, node: SyntaxTreeNode) -> str:
+    def write_formula(self, node: SyntaxTreeNode) -> str:
         [token] = node.to_tokens()
         return self._formula(token) or fenced(token.markup)
 
@@ -172,7 +166,7 @@ class _MarkdownWriter:
         inline = (self._inline(child.to_tokens()[0].children or []) for child in node.children)
         return _at_line_start("".join(inline))
 
-    def _list(self, node: SyntaxTreeNode) -> str:
+    def write_bullet_list(self, node: SyntaxTreeNode) -> str:
         first = int(node.attrs.get("start", 1))
         items = []
         for number, item in enumerate(node.children, first):
@@ -181,7 +175,9 @@ class _MarkdownWriter:
         is_tight = all(child.hidden for item in node.children for child in item.children[:1])
         return ("\n" if is_tight else "\n\n").join(items)
 
-    def _table(self, node: SyntaxTreeNode) -> str:
+    write_ordered_list = write_bullet_list
+
+    def write_table(self, node: SyntaxTreeNode) -> str:
         self._in_table = True
         rows = [row.children for part in node.children for row in part.children]
         lines = [f"| {' | '.join(map(self._words, row))} |" for row in rows]
@@ -260,10 +256,6 @@ def _inner(match: re.Match[str]) -> str:
     kinds = {"gather": "gathered", "multline": "gathered"}
     inner = "alignedat" if name.endswith("at") else kinds.get(name, "aligned")
     return f"\\{command}{{{inner}}}"
-
-
-def _code_block(node: SyntaxTreeNode) -> str:
-    return fenced(node.content.removesuffix("\n"), markdown.language_name(node.info))
 
 
 def _indented(first: str, rest: str, block: str) -> str:
