@@ -453,32 +453,29 @@ def _value(option: Option, flag: str, word: str | None) -> object:
     raise InputError(f"{name} takes {option.kind.words}{shown}. {_UNSENT}", hint=_HINT)
 
 
-_IN_BODY: Final = re.compile(
+_ELSEWHERE: Final = {
+    "system(?:_prompt)?": "%%chat_instructions gives instructions to the questions below it.",
+    "image|file|attach|audio": "Text alone is sent, as the service's interface has it.",
     "(?:top|min)_[pk]|seed|stop|user|logprobs|logit_bias|(?:frequency|presence)_penalty|"
-    "reasoning_effort|response_format"
-)
-"""Fields of a request that other clients have as options, and ``extra_body`` alone sets here."""
+    "reasoning_effort|response_format": (
+        '%config ChatMagics.extra_body = {{"{}": VALUE}} sends it with each request.'
+    ),
+}
+"""Options of other clients, as fields of a request are written, and what does the same here."""
 
 
 def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
     """Return the error for a flag that does not exist, with the nearest one or its setting."""
     typed = flag.casefold()
-    shown = one_line(flag, _SHOWN)
-    setting = typed.removeprefix("--").replace("-", "_")
-    if typed in {"--system", "--system-prompt"}:
-        words, hint = "", "%%chat_instructions gives instructions to the questions below it."
-    elif typed in {"--image", "--file", "--attach", "--audio"}:
-        words, hint = "", "Text alone is sent, as the service's interface has it."
-    elif _IN_BODY.fullmatch(setting):
-        words = ""
-        hint = f'%config ChatMagics.extra_body = {{"{setting}": VALUE}} sends it with each request.'
-    elif setting in settings:
-        words, hint = f": {setting} is a setting", f"%config ChatMagics.{setting} = VALUE sets it."
-    else:
-        meant = _nearest(typed)
-        words, hint = "" if meant is None else f": did you mean {meant}?", _HINT
-    end = "" if words.endswith("?") else "."
-    return InputError(f"{shown} is not an option{words}{end} {_UNSENT}", hint=hint)
+    name = typed.removeprefix("--").replace("-", "_")
+    hints = (hint for names, hint in _ELSEWHERE.items() if re.fullmatch(names, name))
+    words, hint = ".", next(hints, "").format(name)
+    if not hint and name in settings:
+        words, hint = f": {name} is a setting.", f"%config ChatMagics.{name} = VALUE sets it."
+    elif not hint:
+        meant, hint = _nearest(typed), _HINT
+        words = "." if meant is None else f": did you mean {meant}?"
+    return InputError(f"{one_line(flag, _SHOWN)} is not an option{words} {_UNSENT}", hint=hint)
 
 
 def refuse_thread_and_ask(source: str) -> None:

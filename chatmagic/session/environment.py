@@ -134,6 +134,19 @@ class ConfiguredEnvironment(Environment):
         self._emulator: Any = None
         self._emulator_at = "", Secret("none")
 
+    def choose(self, address: str | None, by: str, model: str | None) -> None:
+        """Ask at an address from now on, for a model.
+
+        Args:
+            address: the address, or the name of a server; ``None`` is the one that is set.
+            by: what chose it, in words.
+            model: the model's name; ``None`` is the one that is set for the address.
+        """
+        self.chosen, self.chosen_by = address, by
+        if model is not None:
+            self.settings.model = model
+            self.belong_here({"model"})
+
     def has_person(self) -> bool:
         """Return whether a person has asked here, so that a cassette records by itself."""
         return self.is_watched()

@@ -91,10 +91,7 @@ def session_in_shell(
         arguments: the command's; ``connect`` and ``model`` count before what is set.
     """
     environment = ConfiguredEnvironment(FileSettings())
-    environment.chosen, environment.chosen_by = arguments["connect"], "--connect"
-    if arguments["model"] is not None:
-        environment.settings.model = arguments["model"]
-        environment.belong_here({"model"})
+    environment.choose(arguments["connect"], "--connect", arguments["model"])
     current.use_environment(lambda: environment)
     session = Session(environment=environment)
     try:

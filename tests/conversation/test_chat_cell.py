@@ -91,6 +91,7 @@ def test_what_a_cell_would_do(
         ("%chat", "", False),
         ("%chat why?", "turn", True),
         ("%chat -q why?", "", True),
+        ("%chat -t $t why?", "turn", True),
         ("%chat help", "", False),
         ("%%chat Help?\n", "", False),
         ("%%chat help\nme", "turn", True),
@@ -112,10 +113,11 @@ def test_what_a_cell_would_do(
     ],
 )
 def test_what_a_magic_leaves_in_the_output(source: str, kind: str, asks: bool) -> None:
-    """The kind of its record, and whether it asks."""
+    """The kind of its record, whether it asks, and whether a variable gives an option's value."""
     plan = plan_of(source)
     assert plan.commands[0].recorded == kind
     assert plan.commands[0].is_quiet is ("-q" in source)
+    assert plan.commands[0].has_variables is ("$" in source)
     assert plan.asks is asks
 
 

@@ -62,10 +62,8 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     place = config.first_address([(word, "%chat_connect")])
     if model is not None:
         request_fields(kernel.settings.extra_body, model)
-    kernel.chosen = place.base_url if place.server is None else place.server.name
-    if model is not None:
-        kernel.settings.model = model
-        kernel.belong_here({"model"})
+    address = place.base_url if place.server is None else place.server.name
+    kernel.choose(address, "%chat_connect", model)
     kernel.session.disconnect()
     endpoint = kernel.endpoint()
     # With a key the output is that of a machine, so that a replay without a key repeats it.
