@@ -9,7 +9,6 @@ import pytest
 from logged import Emulator
 from shells import Shell, asked
 
-from chatmagic.conversation.record import is_sealed
 from chatmagic.errors import InputError, ReplyFormatError
 from chatmagic.models import Reply
 from chatmagic.session.current import current_session
@@ -79,32 +78,6 @@ def test_what_is_no_json_fails_the_cell_and_is_kept(shell: Shell) -> None:
     assert ran.error.reply == turn.reply
 
 
-def test_json_of_another_form_fails_the_cell_and_is_kept(shell: Shell) -> None:
-    """The error says which field is wrong; the reply is shown as the JSON that it is."""
-    shell.do(PERSON)
-    ran = shell.fails('%%chat --schema Person --no-history\necho:{"name": 3}', person=False)
-    assert isinstance(ran.error, ReplyFormatError)
-    assert ran.error.message == (
-        "The reply is JSON, and not of the form Person: name: Input should be a valid string."
-    )
-    assert ran.error.hint == (
-        "Its text was paid for: its cell shows it, and it is the error's reply."
-    )
-    assert ran.texts == ['{\n  "name": 3\n}']
-    assert len(current_session().conversation) == 0
-
-
-def test_a_reply_that_a_limit_ended_says_so(shell: Shell) -> None:
-    """JSON that is not whole is most often cut by the limit of tokens."""
-    ran = shell.fails('%chat --format json -n 1 echo:{"a": 1}', person=False)
-    assert isinstance(ran.error, ReplyFormatError)
-    assert ran.error.message.endswith("It ended at its limit of tokens.")
-    assert ran.error.hint == (
-        "Its text was paid for and is kept as a turn: %chat_history shows it. "
-        "%chat_continue, in a cell below, goes on with what came."
-    )
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -166,26 +139,6 @@ def test_a_form_is_set_for_every_question_and_taken_back_for_one(
     ]
     assert "*one*" in ran.html
     assert "<em>" not in ran.html
-
-
-def test_code_is_shown_as_code_fenced_or_not(shell: Shell, emulator: Emulator) -> None:
-    """A model may leave the fence out."""
-    for reply in ("x = '*a*'", "```python\nx = '*a*'\n```"):
-        ran = shell.machine(f"%%chat --format code\necho:{reply}")
-        assert ran.texts == [reply]
-        assert "<em>" not in ran.html
-        assert "<pre" in ran.html
-    assert asked(emulator)[0][0].startswith("Reply with code alone, in one fenced code block")
-
-
-def test_json_in_a_code_block_is_read_and_its_words_are_folded(shell: Shell) -> None:
-    """Nothing that came is hidden, and the whole text goes along with the next question."""
-    ran = shell.machine('%%chat --format json -o data\necho:Sure!\n```json\n{"a":1}\n```')
-    assert shell["data"] == {"a": 1}
-    assert "<summary>As it came</summary>" in ran.html
-    assert "Sure!" in ran.html
-    assert ran.records[0]["text"].startswith("Sure!")
-    assert is_sealed(ran.records[0], ran.outputs[0]["data"])
 
 
 def test_a_form_is_saved_and_loaded(shell: Shell, emulator: Emulator, tmp_path: Path) -> None:
