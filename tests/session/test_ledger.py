@@ -121,15 +121,6 @@ def test_each_account_has_figures_of_its_own() -> None:
     assert meter.credits == later.credits
 
 
-def test_the_latest_figures_are_the_lowest_until_the_reset() -> None:
-    """An answer that others have overtaken adds no credits."""
-    meter, reset = Meter(), seen(50, LATER)
-    for alone, figures in [(True, seen(9)), (True, seen(3)), (False, seen(6)), (False, reset)]:
-        meter.begin(alone=alone)
-        meter.end(ROW, figures, None)
-        assert meter.latest[None] == (seen(3) if figures == seen(6) else figures)
-
-
 def test_a_cost_is_unknown_after_answers_that_tell_none() -> None:
     """After one answer without figures, or three that cannot be compared."""
     told: dict[object, Figures] = {None: Figures(Credits(1_000, 97, None, None, NOW), NOW)}

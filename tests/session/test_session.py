@@ -595,30 +595,21 @@ def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) ->
             extra_body=dict(held["extra"]),
         )
     )
-    session.ask("echo:a")
-    session.ask("echo:b")
-    assert len({received.port for received in emulator.requests}) == 1
-    held["extra"] = {"model": "small"}
-    session.ask("echo:c")
-    assert emulator.requests[-1].body["model"] == "small"
-    assert "model" not in emulator.requests[0].body
-    held["timeout"] = 5
-    session.ask("echo:d")
-    figures = session.credits
-    assert figures is not None
-    assert (session.took, figures.remaining) == (1, 96)
-    assert len({received.port for received in emulator.requests}) == 1
-    held["timeout"] = "long"
+
+    def asked(**changes: Any) -> int:
+        held.update(changes)
+        session.ask("echo:a")
+        return len({received.port for received in emulator.requests})
+
+    assert [asked(), asked(extra={"model": "small"}), asked(timeout=5)] == [1, 1, 1]
+    assert [received.body.get("model") for received in emulator.requests] == [None, *["small"] * 2]
+    assert session.took == 1
     with pytest.raises(InputError, match="time-out"):
-        session.ask("echo:e")
-    held.update(timeout=5, key=f"{KEY}-other")
-    refreshed = session.ask("echo:e")
-    assert refreshed.credits == session.credits
-    assert len({received.port for received in emulator.requests}) == 2
+        asked(timeout="long")
+    assert asked(timeout=5, key=f"{KEY}-other") == 2
     with Emulator(replace(FIXED, credits=7)) as other:
-        held["url"] = other.url
-        session.ask("echo:f")
-        assert len(other.requests[0].body["messages"]) == 11
+        asked(url=other.url)
+        assert len(other.requests[0].body["messages"]) == 9
         assert session.credits is not None
         assert session.credits.limit == 7
         assert session.endpoint is not None
