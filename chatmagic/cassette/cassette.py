@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, cast, get_args
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.cassette.file import CassetteFile, Interaction, from_notebook
 from chatmagic.cassette.match import Matcher, Query, difference, nearest
-from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE
+from chatmagic.client.config import FILE_VARIABLE, MODE_VARIABLE, first_set
 from chatmagic.client.endpoint import Endpoint, Timeout
 from chatmagic.errors import ChatError, InputError, NotRecordedError
 from chatmagic.text import counted
@@ -137,9 +137,7 @@ def resolve(
         sources = [(getattr(magic, name), MAGIC), (getattr(config, name), f"ChatMagics.{trait}")]
         if trait in changed_later:
             sources.reverse()
-        sources = [(environ.get(variable), variable), *sources]
-        given = ((value.strip(), source) for value, source in sources if value)
-        return next(((value, source) for value, source in given if value), ("", ""))
+        return first_set([(environ.get(variable), variable), *sources])
 
     file, file_from = first("file", FILE_VARIABLE, "cassette")
     word, mode_from = first("mode", MODE_VARIABLE, "mode")

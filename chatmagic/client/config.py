@@ -49,6 +49,16 @@ def environment_setting(name: str) -> Setting:
     return os.environ.get(name), name
 
 
+def first_set(settings: Iterable[Setting]) -> tuple[str, str]:
+    """Return the first value that is set, and what set it; two empty texts for none.
+
+    Args:
+        settings: the one that counts first before the others.
+    """
+    texts = ((str(value).strip(), by) for value, by in settings if value is not None)
+    return next((setting for setting in texts if setting[0]), ("", ""))
+
+
 def resolve_endpoint(
     place: Endpoint,
     ways: Iterable[Setting],
@@ -103,27 +113,23 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
         ConnectError: no address is set.
         InputError: it cannot be used.
     """
-    for url, url_from in addresses:
-        name = f"The base address ({url_from})"
-        if url is not None and not isinstance(url, str):
-            raise InputError(f"{name} is text, not {type(url).__name__}.")
-        word = (url or "").strip()
-        if word.lower() == EMULATOR:
-            return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
-        if word:
-            server = known_server(word)
-            try:
-                base_url, warnings = usable_url(word if server is None else server.base_url, name)
-            except InputError as error:
-                error.hint = error.hint or server_names()
-                raise
-            return Endpoint(base_url, "bearer", None, url_from, warnings=warnings, server=server)
-    raise ConnectError(
-        "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
-        "%chat_connect URL and %chat_login.",
-        hint="To try without an account: %chat_connect emulator.",
-        fault="you",
-    )
+    word, url_from = first_set(addresses)
+    if not word:
+        raise ConnectError(
+            "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
+            "%chat_connect URL and %chat_login.",
+            hint="To try without an account: %chat_connect emulator.",
+            fault="you",
+        )
+    if word.lower() == EMULATOR:
+        return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
+    server, name = known_server(word), f"The base address ({url_from})"
+    try:
+        base_url, warnings = usable_url(word if server is None else server.base_url, name)
+    except InputError as error:
+        error.hint = error.hint or server_names()
+        raise
+    return Endpoint(base_url, "bearer", None, url_from, warnings=warnings, server=server)
 
 
 def model_of_environment() -> str | None:
@@ -225,13 +231,12 @@ def _value(name: str) -> str:
 
 def _way(ways: Iterable[Setting]) -> Auth:
     """Return the first way that is set; what was set is not repeated: it might be a key."""
-    for way, name in ways:
-        word = way.strip().lower() if isinstance(way, str) else way
-        for known in AUTH_WAYS:
-            if word == known:
-                return known
-        if word:
-            raise InputError(f"{name} is one of {', '.join(AUTH_WAYS)}; it is something else.")
+    word, name = first_set(ways)
+    for known in AUTH_WAYS:
+        if word.lower() == known:
+            return known
+    if word:
+        raise InputError(f"{name} is one of {', '.join(AUTH_WAYS)}; it is something else.")
     return "bearer"
 
 
