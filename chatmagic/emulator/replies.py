@@ -9,18 +9,22 @@ length, for tests and measurements:
 - ``count to N`` gives the words from one to N, for N up to 10,000;
 - ``long N`` gives N words in paragraphs, for N up to 100,000.
 
-``continue`` gives the rest of a reply that was cut short. A token is a word with the white space
+A question with chatmagic's words for JSON gets an example of its schema. ``continue`` gives the
+rest of a reply that was cut short. A token is a word with the white space
 after it, or 24 characters of a longer word.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from importlib.resources import files
 from itertools import cycle, islice
+from operator import getitem
 from typing import Any, Final
 
 from chatmagic.models import Message, Usage
@@ -45,6 +49,9 @@ _CONTINUE: Final = re.compile(
 # Text in front of a question, such as a cell, ends in an empty line.
 _ECHO: Final = re.compile(r"(?:\A|\n\n)\s*echo:(.*)", re.IGNORECASE | re.DOTALL)
 _COUNT: Final = re.compile(r"\s*count to (\d{1,3}(?:,\d{3}){1,2}|\d{1,9})\b", re.IGNORECASE)
+_JSON: Final = re.compile(
+    r"one JSON value alone\b(?:.*?JSON schema\n\n(\{\n.*?\n\}|\{\}))?", re.DOTALL
+)
 _LONG: Final = re.compile(r"\s*long (\d{1,9})\b", re.IGNORECASE)
 _EVERYTHING: Final = "markdown|formatting"
 _ABOUT: Final = "chatmagic|help|get started|who are you|what are you|what can you do"
@@ -152,7 +159,40 @@ def _answer(messages: Sequence[Message]) -> str:
         return _count(int(match[1].replace(",", "")))
     if match := _LONG.match(question):
         return _long(int(match[1]))
+    if match := _JSON.search(question):
+        return json.dumps(_practice(question, match[1]), ensure_ascii=False)
     return "\n\n".join([_body(question), _SIGNATURE, _carried(len(messages), asked[:-1])])
+
+
+def _practice(question: str, schema: str | None) -> Any:
+    """Return a JSON value for a question that asks for one, by its schema if it has one."""
+    if schema is None:
+        return {"question": one_line(question.rpartition("\n\n")[2], QUOTED), "from": _SIGNATURE}
+    try:
+        root = json.loads(schema)
+        return _instance(root, root)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return {}
+
+
+def _instance(schema: Mapping[str, Any], root: Mapping[str, Any], name: str = "text") -> Any:
+    """Return a value of a JSON schema: the first of each choice, and a short one of each type."""
+    if path := schema.get("$ref"):
+        return _instance(reduce(getitem, path.split("/")[1:], root), root, name)
+    if values := schema.get("enum") or [schema[key] for key in ("const",) if key in schema]:
+        return values[0]
+    if schemas := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
+        return _instance(schemas[0], root, name)
+    kinds = schema.get("type", "object")
+    kind = kinds[0] if isinstance(kinds, list) else kinds
+    if kind == "object":
+        fields = schema.get("properties", {}).items()
+        return {field: _instance(each, root, field) for field, each in fields}
+    if kind == "array":
+        return [_instance(schema.get("items", {}), root, name)] * schema.get("minItems", 1)
+    number = schema.get("minimum", 1)
+    plain = {"string": f"a {name} of the emulator", "boolean": True, "null": None}
+    return plain.get(kind, number)
 
 
 def _body(question: str) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatmagic.conversation.request_facts import Schema
+from chatmagic.conversation.template import words_on_form
 from chatmagic.emulator.replies import complete, in_words, reply, tokens
 from chatmagic.models import Message, Usage
 
@@ -173,3 +178,36 @@ def test_continue_gives_the_rest() -> None:
     assert "nothing to continue" in reply([*messages, assistant(rest), user("go on")])
     assert reply([user("echo:a b"), assistant("a ")]) == "b"
     assert reply([user("continue")]).startswith("You asked: `continue`")
+
+
+SCHEMA = {
+    "$defs": {"Mood": {"enum": ["good", "bad"]}},
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": ["integer", "null"], "minimum": 18},
+        "mood": {"$ref": "#/$defs/Mood"},
+        "tags": {"type": "array", "minItems": 2, "items": {"anyOf": [{"type": "number"}]}},
+        "kind": {"const": "x"},
+        "old": {"type": "boolean"},
+        "none": {"type": "null"},
+    },
+}
+
+
+def form(schema: Any = None) -> str:
+    """Return a question as it asks for JSON."""
+    schema = None if schema is None else Schema.of_document(schema, "Person", str)
+    value = words_on_form("json", schema, ())
+    assert value is not None
+    return f"{value.text}\n\nWho was it?"
+
+
+def test_a_question_for_json_gets_an_example_of_its_schema() -> None:
+    """Any JSON otherwise; what is no schema gives an empty object."""
+    value = json.loads(reply([user(form(SCHEMA))]))
+    jsonschema.validate(value, {**SCHEMA, "required": [*SCHEMA["properties"]]})
+    assert value["name"] == "a name of the emulator"
+    assert json.loads(reply([user(form())]))["question"] == "Who was it?"
+    assert json.loads(reply([user(form({"$ref": "#/nowhere"}))])) == {}
+    assert json.loads(reply([user(form({"$ref": "#"}))])) == {}
