@@ -17,7 +17,7 @@ from shells import Page, Shell, alone, left
 from chatmagic._json import digest
 from chatmagic.archive import output
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.record import Record
+from chatmagic.conversation.turn import Turn
 from chatmagic.jupyter import views
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.models import Credits, Reply, Usage
@@ -74,26 +74,8 @@ class Cell(views.Live):
 
 def answer(reply: Reply = REPLY) -> Outcome:
     """Give what a session gives a view in the end."""
-    return Outcome(
-        reply,
-        Record(
-            prompt="why?",
-            values=(),
-            state=reply.state,
-            owner="0123456789abcdef",
-            carried=(),
-            request=digest("request"),
-            reply=digest(reply.text),
-            parameters={},
-            model=reply.model,
-            usage=reply.usage,
-            credits=reply.credits,
-            took=1,
-            finish_reason=reply.finish_reason,
-            date=reply.date,
-            origin=reply.origin,
-        ),
-    )
+    turn = Turn(prompt="why?", reply=reply, owner="0123456789abcdef")
+    return Outcome(reply, turn.to_record(digest("request")))
 
 
 def html(page: Page) -> str:
