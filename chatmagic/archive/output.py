@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
 from importlib import metadata
@@ -38,6 +38,12 @@ MARKDOWN_MARK: Final = "[//]: # (chatmagic)"
 """The last line of our Markdown, which no page shows: ``nbval-sanitize.cfg`` looks for it."""
 RENDERERS: Final = ("markdown-it-py", "nh3", "pygments")
 """The packages that make a reply's HTML together with this one."""
+
+
+_NO_RECORD: Final = Record(
+    prompt="", state="complete", request="", reply="", origin="live", parameters={}
+)
+"""The record of a reply whose turn is not known."""
 
 
 def of_turn(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -89,7 +95,7 @@ def versions() -> Mapping[str, str]:
     return {"chatmagic": __version__, **{name: metadata.version(name) for name in RENDERERS}}
 
 
-def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
+def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     """Return a reply as safe HTML, as safe Markdown, and as its exact text.
 
     JSON is a tree in HTML, and indented otherwise.
@@ -98,21 +104,24 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
         reply: the reply, whole or in part.
         record: the turn's, where it is known; its values that keep their text are shown, folded.
     """
-    is_json = record is None and reply.parsed is not None
-    parameters = {} if record is None else record.parameters
-    format = "json" if is_json else parameters.get("format", "markdown")
+    is_json = record is _NO_RECORD and reply.parsed is not None
+    format = "json" if is_json else record.parameters.get("format", "markdown")
     states = "".join(
         f'<p class="chatmagic-state" style="{STATE_STYLE}">{escape(plain.visible(line))}</p>'
         for line in (*state_lines(reply), *_merged(record))
     )
     answered = _answered(record)
     head = answered and f'<p style="{QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
-    text = reply.text if record is None or not record.block else f"{record.block}\n{reply.text}"
+    text = f"{record.block}\n{reply.text}" if record.block else reply.text
     # The rest of a JSON is none.
-    format = "text" if record is not None and record.continues and format == "json" else format
+    format = "text" if record.continues and format == "json" else format
     thought = counted(len((reply.reasoning or "").split()), "word")
     thoughts = reply.reasoning and _folded(f"Thought: {thought}", reply.reasoning)
-    kept = "" if record is None else _kept(record.values)
+    kept = "".join(
+        _folded(_kept_words(value, f"<code>{escape(plain.visible(value.name))}</code>"), value.text)
+        for value in record.values
+        if value.text is not None
+    )
     footer = gauge.line_html(*told) if (told := _told(reply, record)) else ""
     body = reply_forms.to_html(text, format)
     return {
@@ -122,19 +131,19 @@ def bundle(reply: Reply, record: Record | None = None) -> dict[str, Any]:
     }
 
 
-def _markdown(reply: Reply, record: Record | None, body: str) -> str:
+def _markdown(reply: Reply, record: Record, body: str) -> str:
     """Return a reply, as safe Markdown, with all that stands around it."""
     words = markdown_writer.escaped
     answered = _answered(record)
-    kept = [] if record is None else [item for item in record.values if item.text is not None]
     footer = credit_line(reply, record)
     blocks = [
         answered and f"*{words(answered)}*",
         body,
         *(f"**{words(line)}**" for line in state_lines(reply)),
         *(
-            f"{words(_kept_words(item, item.name))}\n\n{markdown_writer.fenced(item.text or '')}"
-            for item in kept
+            f"{words(_kept_words(item, item.name))}\n\n{markdown_writer.fenced(item.text)}"
+            for item in record.values
+            if item.text is not None
         ),
         footer and f"*{words(footer)}*",
         MARKDOWN_MARK,
@@ -142,15 +151,15 @@ def _markdown(reply: Reply, record: Record | None, body: str) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def _merged(record: Record | None) -> list[str]:
+def _merged(record: Record) -> list[str]:
     """Return a sentence on a command within the prompt, if there is one."""
-    notes = [] if record is None else options.merged_cell_notes(record.prompt)
+    notes = options.merged_cell_notes(record.prompt)
     return [f"{note[0].upper()}{note[1:]}." for note in notes]
 
 
-def _answered(record: Record | None) -> str:
+def _answered(record: Record) -> str:
     """Return which question a reply is another one to, if to one; else nothing."""
-    if record is None or not record.in_place_of:
+    if not record.in_place_of:
         return ""
     does = "This earlier reply is in force" if record.picked else "Asked again"
     does = "Continued" if record.continues else does
@@ -221,36 +230,22 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     return notes
 
 
-def credit_line(reply: Reply, record: Record | None) -> str:
+def credit_line(reply: Reply, record: Record) -> str:
     """Return the line under a reply in words: credits, tokens, settings; empty where it is off.
 
     Args:
         reply: the reply, whole or in part.
-        record: the turn's, where it is known.
+        record: the turn's.
     """
     return gauge.line_words(*told) if (told := _told(reply, record)) else ""
 
 
-def _told(reply: Reply, record: Record | None) -> tuple[Credits | None, Usage | None, str] | None:
+def _told(reply: Reply, record: Record) -> tuple[Credits | None, Usage | None, str] | None:
     """Return what the line under a reply tells; ``None`` where it is left out."""
-    if record is None:
-        return reply.credits, reply.usage, ""
     if not record.parameters.get("credit_line", True):
         return None
     settings = gauge.settings_words(record.parameters, record.asked_model)
     return reply.credits, reply.usage, settings
-
-
-def _kept(values: Sequence[Value]) -> str:
-    """Return the values that the record keeps as HTML, so that nothing in it is hidden."""
-    return "".join(
-        _folded(
-            _kept_words(value, f"<code>{escape(plain.visible(value.name))}</code>"),
-            value.text,
-        )
-        for value in values
-        if value.text is not None
-    )
 
 
 def _kept_words(value: Value, name: str) -> str:
