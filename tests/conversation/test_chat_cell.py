@@ -128,6 +128,8 @@ def test_what_is_configured_counts_where_no_option_is_typed() -> None:
     parsed = command.parsed(configured)
     assert parsed is not None
     assert parsed.parameters == {**configured, "temperature": 0.0}
+    calls = plan_of("%chat -t $t a\n%chat -t 0 b").commands
+    assert [call.has_variables for call in calls] == [True, False]
 
 
 @given(st.text("ab {}#|\n %-\u2028éש?", min_size=1).filter(str.strip))

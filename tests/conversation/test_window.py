@@ -30,17 +30,6 @@ def talk_of(count: int) -> Conversation:
     return conversation
 
 
-@pytest.mark.parametrize(
-    ("last", "expected"), [(None, "abc"), (0, ""), (1, "c"), (3, "abc"), (9, "abc")]
-)
-def test_a_request_may_leave_out_the_oldest(last: int | None, expected: str) -> None:
-    """Rule 10: it carries the newest, and tells how many there would be."""
-    window = abc().window(last=last)
-    assert "".join(prompts(window.turns)) == expected
-    assert window.carried == tuple(turn.number for turn in window.turns)
-    assert window.total == 3
-
-
 @pytest.mark.parametrize("last", [-1, True, 1.0, "3"])
 def test_a_last_that_is_no_count_is_refused(last: Any) -> None:
     """Bad input gives one clear line."""

@@ -20,6 +20,7 @@ COMMON = [
     r"\operatorname*{arg\,max}_{\theta} \mathcal{L}(\theta) \tag{1}",
     r"50\,\% \text{ of } \mathbb{R}",
     r"h = -3 cm + 170 cm",
+    r"\{\{" * 40 + "{x}" * 40 + r"\left[x\right] \leftarrow " * 31,
 ]
 REFUSED = {
     "a name that is not on the list": r"\foo",
