@@ -156,13 +156,6 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """Event: all that the request needs is loaded; now it goes to the network."""
-
-    ask: Ask
-
-
-@dataclass(frozen=True, slots=True)
 class Fragment:
     """Event: a fragment of the reply under way came."""
 
@@ -199,7 +192,7 @@ class Changed:
     """Event: the conversation was changed without an ask (undo, redo, reset, order)."""
 
 
-Event = Began | Sent | Thought | Fragment | Ended | Changed
+Event = Began | Thought | Fragment | Ended | Changed
 
 
 def failure(error: BaseException | None) -> tuple[str, str]:

@@ -330,14 +330,6 @@ class Ledger:
         """
         return dataframe(LedgerRow, self)
 
-    def rows_of(self, service: str) -> list[LedgerRow]:
-        """Return the rows of a service, oldest first.
-
-        Args:
-            service: its origin, or ``emulator``.
-        """
-        return [row for row in self if row.service == service]
-
     def meter(self, service: str) -> Meter:
         """Return the meter of a service.
 

@@ -82,7 +82,6 @@ from chatmagic.session.events import (
     Fragment,
     Listener,
     Outcome,
-    Sent,
     Thought,
     View,
 )
@@ -889,7 +888,6 @@ class AskRun:
         try:
             with self.session.ledger.sending(self.reservation, lambda: stream.reply):
                 worker.tell(view.sent)
-                tell(Sent(self.asked))
                 with stream as fragments:
                     for fragment in fragments:
                         worker.tell(partial(view.fragment, fragment))

@@ -17,7 +17,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.errors import ChatInterrupted, InputError
 from chatmagic.protocol import sse
 from chatmagic.protocol.wire import Chunk
-from chatmagic.session.events import Ask, Event, Fragment, Sent
+from chatmagic.session.events import Ask, Began, Event, Fragment
 from chatmagic.session.session import Session
 
 
@@ -39,7 +39,7 @@ def test_asking_from_a_follower_is_refused(session: Session, emulator: Emulator)
     problems: list[str] = []
 
     def follow(event: Event) -> None:
-        if isinstance(event, Sent):
+        if isinstance(event, Began):
             for nested in (
                 partial(session.ask, "echo:inner"),
                 partial(session.change, Conversation.undo),

@@ -42,7 +42,7 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
     Raises:
         InputError: a budget cannot be read.
     """
-    rows = ledger.rows_of(service)
+    rows = [row for row in ledger if row.service == service]
     if not rows:
         to = f" to {service}" if ledger.rows else ""
         none = f"No request was sent from this kernel{to} yet."
