@@ -25,6 +25,8 @@ from chatmagic.text import PROSE, UNTYPESET, columns, counted, one_line, to_term
 
 Shown = tuple[str, str]
 """Something as safe HTML and as text."""
+Row = Sequence[str | Shown]
+"""The cells of a table's row: untrusted text, or safe HTML with its text."""
 EXCERPT = 60
 MOST_LISTED: Final = 100
 """How many turns are listed at most, the newest, where nobody asks for others."""
@@ -152,35 +154,37 @@ def _rows(
     return rows
 
 
-def tabulated(head: Sequence[str], rows: Sequence[Sequence[str]], name: str, end: str) -> Shown:
+def tabulated(head: Sequence[str], rows: Sequence[Row], name: str, end: str) -> Shown:
     """Return a table with a line below, as HTML and as text.
 
     Args:
         head: the names of its columns.
-        rows: the texts of its cells: a number first, notes last.
+        rows: the cells: a number first, notes last.
         name: its subject, for a screen reader.
         end: the line.
     """
+    texts = [[cell if isinstance(cell, str) else cell[1] for cell in row] for row in rows]
     lines = [
         f"{number}. " + "\n   ".join([*words, *([f"({notes})"] if notes else [])])
-        for number, *words, notes in rows
+        for number, *words, notes in texts
     ]
     return page(*([(grid(head, rows, name), "\n".join(lines))] if rows else []), end)
 
 
-def grid(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str:
+def grid(head: Sequence[str], rows: Sequence[Row], name: str) -> str:
     """Return a table as HTML; the first cell of a row is its head.
 
     Args:
         head: the names of its columns; empty for names with their words.
-        rows: the texts of its cells.
+        rows: the cells.
         name: its subject, for a screen reader.
     """
     cell = f'<td dir="auto" style="{_SAID}">'
+    shown = [[escape(each) if isinstance(each, str) else each[0] for each in row] for row in rows]
     html = "".join(
-        f'<tr><th scope="row" style="{_FACT}">{escape(first)}</th>'
-        f"{''.join(f'{cell}{escape(words)}</td>' for words in others)}</tr>"
-        for first, *others in rows
+        f'<tr><th scope="row" style="{_FACT}">{first}</th>'
+        f"{''.join(f'{cell}{words}</td>' for words in others)}</tr>"
+        for first, *others in shown
     )
     heads = "".join(f'<th scope="col" style="text-align: left;">{each}</th>' for each in head)
     heads = heads and f"<thead><tr>{heads}</tr></thead>"

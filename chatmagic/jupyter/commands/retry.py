@@ -23,9 +23,9 @@ from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.page.messages import FromPage
 from chatmagic.models import Reply
-from chatmagic.render import gauge
+from chatmagic.render import gauge, reply_forms
 from chatmagic.session.events import Ask
-from chatmagic.text import counted, one_line
+from chatmagic.text import UNTYPESET, counted, one_line
 
 _HEAD: Final = ("Reply", "Text", "Notes")
 _FEW: Final = 2
@@ -158,12 +158,16 @@ def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
     replies = conversation.replies.get(turn.number, ())
     rows = [
-        (str(count), one_line(each.reply.text), _notes(each, turn))
-        for count, each in enumerate(replies, 1)
+        (str(count), _rendered(each), _notes(each, turn)) for count, each in enumerate(replies, 1)
     ]
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
     # No cell's number, which is another one in the next run: a comparison of notebooks reads it.
     views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
+
+
+def _rendered(turn: Turn) -> transcript.Shown:
+    html = reply_forms.to_html(turn.reply.text, turn.format)
+    return f'<div class="{UNTYPESET}">{html}</div>', one_line(turn.reply.text)
 
 
 def _notes(each: Turn, turn: Turn) -> str:

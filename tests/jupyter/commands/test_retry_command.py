@@ -113,9 +113,13 @@ def test_settings_are_compared(
     assert "1. a\n   (max 3; 1 + 1 tokens)" in listed
     assert "5. a\n   (t 0 · max 3 · model B; 1 + 1 tokens)" in listed
     assert "7. a\n   (in force; t 1.5 · max 3 · model B; 1 + 1 tokens)" in listed
+    shell.page("%chat echo:**b** <script>", "b")
+    html = shell.page("%chat_retry --list", "l").html
+    assert "<strong>b</strong> &lt;script&gt;" in html
+    assert "<script" not in html
     refused = shell.run("%chat_retry -t warm 1", cell="t").traceback[0]
     assert "-t/--temperature takes a finite number, not 'warm'. Nothing was sent." in refused
-    assert len(bodies(emulator)) == 8
+    assert len(bodies(emulator)) == 9
 
 
 def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Emulator) -> None:
