@@ -39,15 +39,6 @@ def conversation(*prompts: str) -> Conversation:
     return made
 
 
-def test_an_empty_conversation() -> None:
-    """It is said to be empty, whichever way it is asked for."""
-    made = Conversation()
-    html, text = transcript.listing(made)
-    assert text.startswith("The conversation is empty. %chat_load takes up what the saved")
-    assert transcript.whole(made, ()) == (html, text)
-    assert "<table" not in html
-
-
 def test_a_line_a_turn() -> None:
     """Each turn has its number, its question and its reply, on one line each."""
     made = conversation("first\nof two lines", "x" * 200)

@@ -329,11 +329,9 @@ def test_the_last_error_goes_in_front(shell: Shell, emulator: Emulator) -> None:
     ("code", "question"),
     [
         ("%chat_fix", ASKED_OF_AN_ERROR),
-        ("r = %chat_fix", ASKED_OF_AN_ERROR),
         ("%%chat_fix\nx {{ 1 }}", f"{ASKED_OF_AN_ERROR} I wanted: x 1"),
         ("%%chat --error\n", ASKED_OF_AN_ERROR),
         ("%%chat --error\nWhy {x} {{ 1 }}?", "Why {x} 1?"),
-        ("%chat --error", ASKED_OF_AN_ERROR),
         ("%chat --error --raw {{ x }}?", "{{ x }}?"),
     ],
 )

@@ -33,9 +33,10 @@ def test_undo_redo_and_reset(shell: Shell, emulator: Emulator) -> None:
 
 def test_history(shell: Shell) -> None:
     """One line a turn, one turn in full, everything, and one clear line for anything else."""
-    assert shell.do("%chat_history").texts == [
-        "The conversation is empty. %chat_load takes up what the saved notebook shows."
-    ]
+    for code in ("%chat_history", "%chat_history all"):
+        assert shell.do(code).texts == [
+            "The conversation is empty. %chat_load takes up what the saved notebook shows."
+        ]
     assert "and there is none" in shell.fails("%chat_history 1").traceback[0]
     assert shell.do("%chat_history word").texts == ["0 of 0 turns hold “word”."]
     shell.machine("%%chat\necho:first *words*")
