@@ -121,8 +121,9 @@ class RowReply(BodyFacts):
         line = dict.fromkeys(("key", *own), "") | fields_to_json(self) | dict.fromkeys(counts)
         line |= {} if self.usage is None else self.usage.to_json()
         line.pop("usage")
-        if self.call is None:
-            line.pop("call")  # as files have it that were written without
+        for name in ("call", "reasoning", "reasoning_tokens"):
+            if line[name] in {"", None}:
+                line.pop(name)  # as files have it that were written without
         text = without_lone_surrogates(json.dumps(line, ensure_ascii=False))
         return text.encode() + b"\n"
 
