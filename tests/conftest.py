@@ -56,7 +56,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))
 
 
-LONG: Final = ("browser", "test_project", "test_notebooks", "test_binder", "test_interrupts")
+LONG: Final = ("test_hostile", "browser", "test_project", "test_notebooks", "test_interrupts")
 """The files and the folder that take longest."""
 
 OWN: Final = {f"test_{path.stem.lstrip('_')}.py" for path in PURE}

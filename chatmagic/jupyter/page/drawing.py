@@ -65,17 +65,16 @@ class Drawn:
     @cached_property
     def html(self) -> str:
         """The whole reply in its box, by whose classes a page knows what it shows."""
-        return self.reply.box(f"{self._mark} chatmagic-at-{self.serial}") + PARTIAL
+        return self.reply.box(self._mark) + PARTIAL
 
     @property
     def empty_box(self) -> str:
         """The box without its blocks, in the frame of an output."""
-        mark = f"{self._mark} chatmagic-at-{self.serial}"
-        return frame(live_box("", self.reply.side, mark) + PARTIAL)
+        return frame(live_box("", self.reply.side, self._mark) + PARTIAL)
 
     @property
     def _mark(self) -> str:
-        return live_mark(self.ask.live)
+        return f"{live_mark(self.ask.live)} chatmagic-at-{self.serial}"
 
     @cached_property
     def message(self) -> Paint:

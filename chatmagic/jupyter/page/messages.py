@@ -206,19 +206,21 @@ class Prompt(TypedDict):
     prompt_html: str
 
 
-class Entry(Prompt):
-    """A turn, whose id is its number, or an aside, whose id is below 0 and which has a problem.
+class TurnFacts(TypedDict):
+    """What is particular about a turn; where it has several ``replies``, their numbers, its too."""
 
-    Where a turn has several replies, ``replies`` are their numbers, its own among them.
-    """
+    notes: list[str]
+    took: int | None
+    replies: list[int]
+
+
+class Entry(Prompt, TurnFacts):
+    """A turn, whose id is its number, or an aside, whose id is below 0 and which has a problem."""
 
     id: int
     version: str
-    notes: list[str]
-    took: int | None
     reply: ReplyContent | None
     problem: Problem | None
-    replies: list[int]
 
 
 class Pending(Prompt):

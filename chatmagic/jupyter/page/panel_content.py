@@ -70,9 +70,8 @@ class LogEntries:
         first = (len(numbers) - PAGE) // PAGE * PAGE
         first = max(0, min(first, len(numbers) - count))
         listed = [] if first else self._behind([0])
-        for index in range(first, len(numbers)):
-            listed.append((numbers[index], self._version(index)))
-            listed += self._behind([numbers[index]])
+        for turn in self._turns[first:]:
+            listed += [(turn.number, self._version(turn)), *self._behind([turn.number])]
         gone = {after for after, _ in self._asides} - {0, *numbers}
         return listed + self._behind(gone), first
 
@@ -82,48 +81,35 @@ class LogEntries:
         Args:
             ids: as a window lists them, or whatever a page asks for.
         """
-        wanted = [index for index, turn in enumerate(self._turns) if turn.number in ids]
+        wanted = [turn for turn in self._turns if turn.number in ids]
         asides = [entry for _, entry in self._asides if entry["id"] in ids]
-        return [self._draw(index) for index in wanted[-PAGE:]] + asides
+        return [*map(self._draw, wanted[-PAGE:]), *asides]
 
     def _behind(self, turns: Collection[int]) -> list[tuple[int, str]]:
         return [(entry["id"], "") for after, entry in self._asides if after in turns]
 
-    def _version(self, index: int) -> str:
-        turn = self._turns[index]
-        shown = (
-            turn.digest,
-            turn.entry,
-            turn.asker,
-            turn.reply.took,
-            turn.reply.state,
-            self._notes(index),
-            self._steps(turn),
-        )
+    def _version(self, turn: Turn) -> str:
+        shown = turn.digest, turn.entry, turn.asker, turn.reply.state, self._facts(turn)
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
 
-    def _steps(self, turn: Turn) -> list[int]:
-        """Return the numbers of a turn's replies, oldest first; none where there is one alone."""
+    def _facts(self, turn: Turn) -> messages.TurnFacts:
+        """Return what is particular about a turn, and its replies where it has several."""
+        cause, is_hidden = self._causes.cause_of(turn.number), turn.number in self._hidden
         replies = self._replies[turn.number]
-        return [each.number for each in replies] if len(replies) > 1 else []
+        return {
+            "notes": output.turn_notes(turn, cause, is_hidden=is_hidden),
+            "took": turn.reply.took,
+            "replies": [each.number for each in replies] if len(replies) > 1 else [],
+        }
 
-    def _notes(self, index: int) -> list[str]:
-        """Return what is particular about a turn."""
-        turn = self._turns[index]
-        is_hidden = turn.number in self._hidden
-        return output.turn_notes(turn, self._causes.cause_of(turn.number), is_hidden=is_hidden)
-
-    def _draw(self, index: int) -> messages.Entry:
-        turn = self._turns[index]
+    def _draw(self, turn: Turn) -> messages.Entry:
         return {
             "id": turn.number,
-            "version": self._version(index),
+            "version": self._version(turn),
             **prompt(turn.as_typed, turn.asker, turn.entry),
-            "notes": self._notes(index),
-            "took": turn.reply.took,
+            **self._facts(turn),
             "reply": reply(turn.reply, turn.format),
             "problem": None,
-            "replies": self._steps(turn),
         }
 
 
