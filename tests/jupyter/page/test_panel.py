@@ -33,11 +33,8 @@ from shells import Page, Shell, alone
 
 import chatmagic
 from chatmagic.client.halt import Halt
-from chatmagic.conversation.cell_order import Layout
-from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.steering import ThreadStart
-from chatmagic.errors import ReplyFormatError
 from chatmagic.jupyter.page import drawing, messages, panel
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.jupyter.page.messages import PROTOCOL
@@ -58,31 +55,6 @@ def following(session: Session, page: View, fragments: list[str]) -> list[dict[s
     session.tell(Ended(ask, None, chatmagic.errors.ServiceError("down")))
     page.until("snapshot", words="down")
     return page.messages[before:]
-
-
-def test_what_a_fragment_costs_does_not_depend_on_the_history(
-    session: Session, kernel: Kernel, loop: DrawingLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With 60 turns and with 600 a reply is told in the same messages, byte for byte."""
-    monkeypatch.setattr(drawing, "SECONDS_BETWEEN", 0.0)
-    fragments = [f"word{number} " for number in range(50)]
-    heard = []
-    for count in (60, 600):
-        session.conversation = Conversation()
-        fill(session, count)
-        with closing(Panels(session, kernel, loop)) as pages:
-            page = View(pages)
-            first = page.sync()
-            assert (len(first["entries"]), first["earlier"]) == (30, count - 30)
-            heard.append(following(session, page, fragments))
-    few, many = (
-        [{**one, "live": ""} for one in messages if one["kind"] == "paint"] for messages in heard
-    )
-    assert len(few) == len(fragments)  # without the first, which is "pending", and with the last
-    assert few == many
-    assert [one["kind"] for one in heard[0]] == [one["kind"] for one in heard[1]]
-    sizes = [[len(json.dumps(one)) for one in messages] for messages in heard]
-    assert max(abs(a - b) for a, b in zip(*sizes, strict=True)) < 50  # numbers grow longer
 
 
 def test_what_the_bridge_paints_is_not_told_twice(
@@ -159,20 +131,6 @@ def test_two_panels_agree(pages: Panels, page: View) -> None:
     other.asked("and then?")
     pages.leave(page.shown)
     assert [entry["prompt"] for entry in other.log()] == ["why?", "and then?"]
-
-
-def test_views_that_open_late_show_what_the_first_one_shows(
-    pages: Panels, page: View, session: Session
-) -> None:
-    """By asking for what they lack; also after an undo, another order and a turn in between."""
-    page.asked("one")
-    session.run(Ask("cell", owner="c" * 16, asker="cell [3]"), Listener(None))
-    page.asked("two")
-    session.change(lambda conversation: conversation.undo())
-    page.until("snapshot", redo=True)
-    shown = View(pages).log()
-    assert [entry["prompt"] for entry in shown] == ["one", "cell"]
-    assert page.log() == shown
 
 
 def test_a_view_that_opens_in_the_middle_sees_what_came(
@@ -423,18 +381,6 @@ def test_what_is_hostile_is_shown_and_acts_nowhere(page: View, service: Service)
     assert service.bodies == [[HOSTILE], [HOSTILE]]  # letter for letter
 
 
-def test_a_loop_in_a_cell_replaces_nothing_of_its_own(session: Session, page: View) -> None:
-    """The second ask of one execution stands behind the first; the next execution's replaces."""
-    asks = []
-    for execution in ("1", "1", "2"):
-        ask = Ask("why?", owner="c" * 16, execution=execution, asker="cell [3]")
-        session.run(ask, Listener(None))
-        asks.append(page.until("pending", html=""))
-        page.until("snapshot", live=asks[-1]["live"])
-    assert [one["replaces"] for one in asks] == [[], [], [1, 2]]
-    assert [one["after"] for one in asks] == [None, 1, 2]
-
-
 def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View) -> None:
     """A view opens with the newest turns; it asks for those before, and gets as many at once."""
     fill(session, 100)
@@ -455,22 +401,6 @@ def test_a_long_conversation_is_shown_page_by_page(session: Session, page: View)
     later = dict(page.sync(count=70)["entries"])
     now = {id: version for id, version in more["entries"] if later.get(id) == version}
     assert list(now) == list(range(31, 40))  # those behind it are stale
-
-
-def test_another_order_is_shown(session: Session, page: View) -> None:
-    """The same turns, not sent again."""
-    for owner in ("a", "b"):
-        session.conversation.add(
-            turn(1, owner=owner, carried=session.conversation.window().carried)
-        )
-    before = page.sync()["entries"]
-    session.change(lambda conversation: conversation.follow(Layout(("b", "a"), {"a", "b"})))
-    after = page.until("snapshot", view=None, count=2)
-    assert [id for id, _ in after["entries"]] == [2, 1]
-    assert [id for id, _ in before] == [1, 2]
-    told = sorted(note for entry in after["new"] for note in entry["notes"])
-    place = "stale, because the turn of a cell of the notebook"
-    assert told == [f"{place} goes along now", f"{place} stands below it now"]
 
 
 def test_a_turn_that_comes_while_pages_are_told_is_told_next(
@@ -548,20 +478,6 @@ def test_an_ask_stands_where_its_turn_will() -> None:
         new.place(turns)
         assert (new.after, new.replaces) == (None, ())
     assert conforms(again.values(), messages.Pending)
-
-
-def test_the_newest_asides_are_kept(
-    page: View, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At the top, or behind the turn that was last then; not every failure of a day."""
-    monkeypatch.setattr(panel, "MOST_ASIDES", 2)
-    fails = "fails", "fails too", "fails again"
-    for prompt in (fails[0], "answered", *fails[1:]):
-        service.reply = lambda peer, prompt=prompt: peer.send(  # type: ignore[misc] # no default
-            words("fine") if prompt == "answered" else document({}, "500 Down")
-        )
-        page.asked(prompt)
-    assert [entry["prompt"] for entry in page.log()] == ["answered", *fails[1:]]
 
 
 def test_what_was_taken_back_is_never_sent(page: View, service: Service) -> None:
@@ -659,19 +575,6 @@ def test_a_turn_is_asked_again_in_its_place(session: Session, page: View, servic
     assert "edited" in page.until("notice")["words"]
 
 
-def test_a_turn_below_json_asks_for_prose(session: Session, page: View, service: Service) -> None:
-    """Its prompt stays as typed, asked again too; a reply in JSON is a tree in the panel."""
-    service.reply = lambda peer: peer.send(words('{"a": 1}'))
-    session.run(Ask("what?", entry="cell", format="json"), Listener(None))
-    page.asked("why?")
-    page.asked(None, replaces=2)
-    prose = "Reply in prose again, as Markdown; the form of the earlier reply holds no longer."
-    assert [body[-1] for body in service.bodies[1:]] == [f"{prose}\n\nwhy?"] * 2
-    assert [turn.as_typed for turn in session.conversation] == ["what?", "why?"]
-    asked, _ = page.log()
-    assert "<summary>1 field</summary>" in asked["reply"]["html"]
-
-
 def test_one_thread_is_shown_and_can_be_changed(
     session: Session, page: View, service: Service
 ) -> None:
@@ -717,18 +620,6 @@ def test_what_another_thread_asks_is_not_shown(
     assert page.until("snapshot", live=key)["thread"] == "sql"
     assert [message["kind"] for message in page.messages].count("pending") >= 1
     assert all(m["prompt"] == "mine" for m in page.messages if m["kind"] == "pending")
-
-
-def test_what_is_no_json_is_told_in_the_panel(session: Session, page: View) -> None:
-    """Its turn is there, and behind it what is wrong with it."""
-    with pytest.raises(ReplyFormatError):
-        session.run(Ask("what?", entry="cell", format="json"), Listener(None))
-    ended = page.until("snapshot", fine=False)
-    words = "The reply is no JSON: line 1, column 1: Expecting value."
-    assert ended["ended"]["words"].startswith(words)
-    turn, aside = page.log()
-    assert "No JSON at line 1, column 1." in turn["reply"]["html"]
-    assert aside["problem"]["what"] == words
 
 
 def test_turns_become_cells_that_take_them_over(

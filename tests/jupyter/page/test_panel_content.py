@@ -7,18 +7,17 @@ from dataclasses import replace
 
 import pytest
 from loopback import document
-from panel_views import HOSTILE, NOON, Service, View, turn
+from panel_views import HOSTILE, Service, View, turn
 
 from chatmagic.archive.output import HIDDEN
-from chatmagic.client.stream import CreditState
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.request_facts import Value
-from chatmagic.conversation.steering import Hiding, Instructions
+from chatmagic.conversation.steering import Hiding
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.messages import Entry, Problem
-from chatmagic.models import Credits, Reply
+from chatmagic.models import Reply
 
 
 def drawn(conversation: Conversation) -> list[Entry]:
@@ -26,31 +25,6 @@ def drawn(conversation: Conversation) -> list[Entry]:
     entries = panel_content.LogEntries(conversation, ())
     listed, _ = entries.window()
     return entries.draw([id for id, _ in listed])
-
-
-def test_a_turn_says_what_it_was_asked_with() -> None:
-    """As its cell does; nothing where the service's own settings counted."""
-    conversation = Conversation()
-    conversation.add(turn(1, entry="panel"))
-    conversation.add(replace(turn(2, entry="panel"), temperature=0.2, asked_model="small"))
-    plain, set_so = drawn(conversation)
-    assert plain["notes"] == []
-    assert set_so["notes"][-1] == "t 0.2 · model small"
-
-
-def test_a_turn_says_that_instructions_went_along() -> None:
-    """As what they are, apart from the prompt; with others now it is stale."""
-    conversation = Conversation()
-    terse = Instructions.of_text("Be terse.", owner="i")
-    conversation.add(terse)
-    conversation.add(replace(turn(1, entry="panel"), instructions=terse.value.bare))
-    (entry,) = drawn(conversation)
-    assert entry["notes"] == ["with instructions of 9 characters"]
-    assert "Be terse." not in entry["prompt"]
-    conversation.add(Instructions.of_text("Be long.", owner="i"))
-    (entry,) = drawn(conversation)
-    stale = "stale, because the instructions above it have changed"
-    assert entry["notes"] == [stale, "with instructions of 9 characters"]
 
 
 def test_a_hidden_turn_says_so() -> None:
@@ -96,14 +70,6 @@ def test_a_long_prompt_is_shown_as_typed() -> None:
     assert "**x** &amp; y\n" * 5_000 in shown["prompt_html"]
     (shown,) = drawn(one_of("**x** & y"))
     assert "<strong>x</strong> &amp; y" in shown["prompt_html"]
-
-
-def test_low_and_empty_are_said_in_words() -> None:
-    """The page gets the words and the level, not a colour."""
-    low = panel_content.credits(CreditState(Credits(100, 10, 90, None, NOON)), 2, now=NOON)
-    assert (low["level"], low["words"], low["took"]) == ("low", "credits low: 10 of 100 left", 2)
-    empty = panel_content.credits(CreditState(Credits(100, 0, 100, None, NOON)), None, now=NOON)
-    assert (empty["level"], empty["words"]) == ("empty", "no credits left of 100")
 
 
 def test_asides_stand_behind_their_turns() -> None:
