@@ -207,6 +207,11 @@ test("a cell whose page was loaded again gets a box for its reply, in the place 
   model.cells[0].outputs = outputs(PRINTED, RECORD);
   const { list } = model.cells[0].outputs;
   const { stop } = open(model);
+  // In a cell that this page runs again, the old reply has gone for good.
+  model.cells[0].executionState = "scheduled";
+  for (const old of [{ ...WHOLE, box: BOX }, SETTLED]) model.receive(old);
+  assert.deepEqual(list, [PRINTED, RECORD]);
+  model.cells[0].executionState = "idle";
   for (let told = 0; told < 2; told++) model.receive({ ...WHOLE, box: BOX, serial: 3 + told });
   assert.equal(list.length, 2);
   assert.equal(list[0], PRINTED);

@@ -39,15 +39,16 @@ export function liveOutputs(cells) {
 }
 
 /**
- * Give a cell an output that it lacks, as its page was loaded again since it ran.
+ * Give a cell an output that it lacks, as its page was loaded again since it ran. Where this page
+ * runs the cell, what was shown before has just gone, and does not come back.
  * @param {Cell[]} cells
  * @param {{cell?: string, replaces?: boolean}} place the cell, and whether the replies that it
  *   showed before go
  * @param {object} output
  */
 function addOutput(cells, { cell: id, replaces }, output) {
-  const outputs = cells.find((cell) => cell.id === id)?.outputs;
-  if (!outputs) return;
+  const { outputs, executionState = "idle" } = cells.find((cell) => cell.id === id) ?? {};
+  if (!outputs || executionState !== "idle") return;
   const all = listed(outputs);
   const kept = replaces ? all.filter(({ metadata }) => !metadata?.chatmagic?.owner) : all;
   if (kept.length < all.length) outputs.fromJSON(kept);
