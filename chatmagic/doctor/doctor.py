@@ -53,9 +53,6 @@ SHARE: Final = 0.01
 """Part of the wait for the first word within which all of a reply is there at once."""
 _TOLERANCE: Final = timedelta(minutes=1)
 _SHOWN: Final = 400
-_OPEN: Final = 0o077
-_LEAST: Final = 65_536
-"""Bytes that there must be room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +253,7 @@ def files(examination: Examination) -> Iterator[Line]:
     try:
         there = next(path for path in (state, *state.parents) if path.exists())
         with tempfile.TemporaryFile(dir=there) as file:
-            file.write(bytes(_LEAST))
+            file.write(bytes(65_536))
     except OSError as error:
         words = f"nothing can be written to {state}: {error.strerror}"
         todo = "The shell keeps conversations in it: free it, or set XDG_STATE_HOME."
@@ -270,7 +267,7 @@ def files(examination: Examination) -> Iterator[Line]:
         for path in paths
         if os.name == "posix" and os.path.exists(path)  # noqa: PTH110 - in a closed folder, too
     }
-    wrong = [f"{path} ({mode:03o})" for path, mode in modes.items() if mode & _OPEN]
+    wrong = [f"{path} ({mode:03o})" for path, mode in modes.items() if mode & 0o077]
     if wrong:
         todo = "chmod 600 lets you alone read it."
         yield Line("!", "files", f"others can read {', '.join(wrong)}", todo)

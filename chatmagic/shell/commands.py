@@ -117,7 +117,6 @@ def _unwritable(path: Path, error: OSError) -> str:
 
 NO_REPLY, NOT_SENT, IN_PART, USED_UP, STOPPED = 1, 2, 3, 4, 128 + signal.SIGINT
 """The exit codes of a question without a whole reply; the reference page has the table."""
-STANDARD_INPUT: Final = "-"
 
 
 def ask(arguments: Mapping[str, Any]) -> int:
@@ -219,7 +218,7 @@ def _text(words: list[str]) -> str:
     Raises:
         InputError: standard input is no text.
     """
-    takes_input = not words or words[-1] == STANDARD_INPUT
+    takes_input = not words or words[-1] == "-"
     typed = " ".join(words[:-1] if takes_input else words)
     if not takes_input:
         if _is_piped():
