@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +16,9 @@ from environments import GivenEnvironment
 from pages import cell, output
 from project import ROOT
 from saved_notebooks import page, record
-from served import WHOLE, Played
 
 import chatmagic
 from chatmagic.archive.table import TurnRow, dataframe, of_conversation, of_file
-from chatmagic.client.client import Client
 from chatmagic.errors import InputError
 from chatmagic.session.session import Session
 
@@ -30,24 +28,6 @@ def written(folder: Path, *cells: Any, name: str = "a.ipynb") -> Path:
     path = folder / name
     path.write_text(json.dumps({"cells": list(cells), "nbformat": 4, "nbformat_minor": 5}))
     return path
-
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    """Give a session with a service that always replies the same."""
-
-    class Service:
-        """The transport."""
-
-        def send(self, *_: object, **__: object) -> Played:
-            """Answer."""
-            return Played(200, json.dumps(WHOLE).encode())
-
-        def close(self) -> None:
-            """Close nothing."""
-
-    with Client(transport=Service()) as client:
-        yield Session(client, environment=GivenEnvironment(cell=("c", "e1")))
 
 
 def test_a_file_has_a_row_for_each_turn(tmp_path: Path) -> None:
@@ -119,23 +99,24 @@ def test_files_are_named_by_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_session_has_a_row_for_each_turn(session: Session) -> None:
     """In the order in which they stand; the record is the one of the output."""
-    session.ask("one", temperature=0.5)
-    session.ask("two", last=0)
+    session.environment = GivenEnvironment(cell=("c", "e1"))
+    session.ask("echo:one", temperature=0.5)
+    session.ask("echo:two", last=0)
     first, second = of_conversation(session.conversation)
     assert (first.file, first.thread, first.number, first.entry) == (None, "main", 1, "python")
-    assert (first.prompt, first.reply_text, first.cell) == ("one", "Hello", "c")
+    assert (first.prompt, first.reply_text, first.cell) == ("echo:one", "one", "c")
     assert (first.temperature, second.last, second.number) == (0.5, 0, 2)
 
 
 def test_the_frames_join_by_their_digests(session: Session) -> None:
     """The turns of a session, and the lessons' of their files, whatever is missing in them."""
-    session.ask("one", history=False)
-    session.ask("one")
-    session.ask("two")
+    session.ask("echo:one", history=False)
+    session.ask("echo:one")
+    session.ask("echo:two")
     turns, ids = session.to_dataframe(), ["request", "reply"]
     asked = session.ledger.to_dataframe().drop_duplicates(ids, keep="last")
     joined = turns.merge(asked, on=ids, how="left", suffixes=("", "_of_request"))
-    assert list(joined["prompt"]) == ["one", "two"]
+    assert list(joined["prompt"]) == ["echo:one", "echo:two"]
     assert list(joined["number_of_request"]) == [2, 3]
     lessons = chatmagic.turns(ROOT / "notebooks" / "*.ipynb")
     assert list(lessons.dtypes) == list(turns.dtypes)
