@@ -156,14 +156,14 @@ def _item(value: object) -> Item:
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")
-    for kind, steering in STEERING.items():
-        if isinstance(owner, str | None) and value.get(kind) is not None:
-            item = steering.from_json({**value, "version": VERSION, "kind": kind})
-            turn = whole_number(value.get("turn")) or 0
-            item = replace(item, turn=turn) if isinstance(item, TurnMark) else item
-            return replace(item, owner=owner, execution=owner)
-    if not isinstance(owner, str | None) or entry not in get_args(Entry):
+    kind = next((kind for kind in STEERING if value.get(kind) is not None), None)
+    if not isinstance(owner, str | None) or (kind is None and entry not in get_args(Entry)):
         raise ValueError("a turn in it is damaged")
+    if kind is not None:
+        item = STEERING[kind].from_json({**value, "version": VERSION, "kind": kind})
+        if isinstance(item, TurnMark):
+            item = replace(item, turn=whole_number(value.get("turn")) or 0)
+        return replace(item, owner=owner, execution=owner)
     if not isinstance(text, str):
         raise ValueError("a reply in it is damaged")
     record = Record.from_json(value.get("record"))

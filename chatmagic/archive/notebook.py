@@ -70,7 +70,7 @@ class SavedOutput:
     steering: Steering | None = None
     text: str | None = None
     rendered: Mapping[str, str | None] = field(default_factory=dict)
-    versions: Mapping[str, Any] = field(default_factory=dict)
+    versions: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,6 @@ class Notebook:
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
             steering = STEERING.get("thread" if kind == "deletion" else kind)
-            versions = json_at(value, "versions")
             is_whole = is_sealed(cast("Mapping[str, Any]", value), json_at(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
             is_reply = kind in {"turn", "pick"}
@@ -185,7 +184,7 @@ class Notebook:
                         kind: text_of(json_at(output, "data", kind))
                         for kind in ("text/html", "text/markdown")
                     },
-                    versions=versions if isinstance(versions, Mapping) else {},
+                    versions=json_at(value, "versions"),
                 )
             )
         except NewerVersionError as error:
