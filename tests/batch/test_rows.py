@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -99,16 +98,6 @@ def test_parts_of_polars() -> None:
     assert list(Rows(table.partition_by("n", maintain_order=True))) == OF_TABLE
 
 
-def test_a_generator_of_tables() -> None:
-    """Its rows are theirs."""
-
-    def parts() -> Iterator[Any]:
-        yield library("pandas").DataFrame(COLUMNS)
-        yield {"n": 3}
-
-    assert [row["n"] for row in Rows(parts())] == [1, 2, 3]
-
-
 KEY = "ab" * 32
 REPLIES = [
     RowReply(row=0, key=KEY, text="[1]", value=[1]),
@@ -141,11 +130,6 @@ def test_a_table_of_polars() -> None:
     }
     instance = RowReply(row=0, key=KEY, text="{}", value=str)
     assert with_replies(table, [instance] * 2, parsed=True)["value"].to_list() == [str, str]
-
-
-def test_a_list() -> None:
-    """Of other rows."""
-    assert with_replies(["a", "b"], REPLIES, parsed=False) == REPLIES
 
 
 @pytest.mark.parametrize("name", ["reply", "error"])
