@@ -6,7 +6,6 @@ If a reply is no JSON, the error names the line and the column.
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Any, Final, NoReturn
 
@@ -16,7 +15,6 @@ DEEPEST: Final = 100
 """The most levels of nested lists and objects."""
 INDENT: Final = 2
 
-_LONGEST: Final = 1_000
 _HALF: Final = "[\ud800-\udfff]"
 
 
@@ -102,21 +100,6 @@ def _constant(word: str) -> NoReturn:
     raise ValueError(f"JSON has no {word}")
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > _LONGEST:
-        raise ValueError(f"a number has {len(digits):,} digits")
-    return int(digits)
-
-
-def _number(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise ValueError("a number is too large")
-    return number
-
-
 _TOO_DEEP: Final = f"it is nested more than {DEEPEST} deep"
 # Raw line ends inside a string are allowed: models write them, and their meaning is clear.
-_DECODER: Final = json.JSONDecoder(
-    strict=False, parse_constant=_constant, parse_int=_integer, parse_float=_number
-)
+_DECODER: Final = json.JSONDecoder(strict=False, parse_constant=_constant)

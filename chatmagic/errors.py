@@ -13,6 +13,7 @@
         │   └── TooLongError            the conversation is too long: send less of it
         ├── ServiceError                the service, or a proxy before it, failed: ask again later
         ├── ConnectError                no connection, so nothing was sent: address, network, TLS
+        │   └── NotConnectedError       no address is set
         ├── RequestTimeoutError         a time-out of ours ran out; says which
         ├── CutOffError                 the reply ended too early; what came is in ``reply``
         ├── NotUnderstoodError          the answer is not the interface's: wrong address?
@@ -20,9 +21,9 @@
     KeyboardInterrupt
     └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
 
-Each error says in one line what happened and what to do, and whose fault it is (``fault``). It
-carries ``status``, ``credits``, ``reply`` and ``retry_after`` as far as they are known. All errors
-can be pickled. They hold no exception of ``requests`` and no frame with bytes of the wire.
+Each error says in one line what happened and what to do. It carries ``status``, ``credits``,
+``reply`` and ``retry_after`` as far as they are known. All errors can be pickled. They hold no
+exception of ``requests`` and no frame with bytes of the wire.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from typing import Any, Final, Literal, Self
 from chatmagic.models import Credits, Reply
 from chatmagic.text import unlinked
 
-Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]
 
 COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not known."
@@ -61,8 +61,6 @@ PROXY_NAMED: Final = (
 class _ErrorBase(BaseException):
     """Base of the errors: a line on what happened, one on what to do, and the data."""
 
-    fault: Fault = "service"
-
     def __init__(
         self,
         message: str,
@@ -72,7 +70,6 @@ class _ErrorBase(BaseException):
         credits: Credits | None = None,
         reply: Reply | None = None,
         retry_after: datetime | None = None,
-        fault: Fault | None = None,
     ) -> None:
         """Keep what happened, what to do, and the data.
 
@@ -83,7 +80,6 @@ class _ErrorBase(BaseException):
             credits: the credits that the response named.
             reply: the part of the reply that came.
             retry_after: the earliest time to ask again, aware, if the service named one.
-            fault: whose fault it is; ``None`` for the class's usual one.
         """
         self.message = " ".join(message.split())
         self.hint = None if hint is None else " ".join(hint.split())
@@ -91,8 +87,6 @@ class _ErrorBase(BaseException):
         self.credits = credits
         self.reply = reply
         self.retry_after = retry_after
-        if fault is not None:
-            self.fault = fault
         super().__init__(self.message)
 
     def alone(self) -> Self:
@@ -120,37 +114,25 @@ class ChatError(_ErrorBase, Exception):
 class InputError(ChatError, ValueError):
     """Error in what was typed or set; nothing was sent."""
 
-    fault: Fault = "you"
-
 
 class BudgetError(ChatError):
     """Request that exceeds the budget; nothing was sent."""
-
-    fault: Fault = "you"
 
 
 class NotRecordedError(ChatError):
     """Request that the replayed cassette does not hold; nothing was sent."""
 
-    fault: Fault = "you"
-
 
 class AuthenticationError(ChatError):
     """Missing key for an address, or a key that the service did not accept (fact 12)."""
-
-    fault: Fault = "you"
 
 
 class RateLimitError(ChatError):
     """Credits that are used up, or requests that came too fast (fact 9)."""
 
-    fault: Fault = "you"
-
 
 class RequestRejectedError(ChatError):
     """Request that the service refused; asking the same again will not help."""
-
-    fault: Fault = "you"
 
 
 class TooLongError(RequestRejectedError):
@@ -164,7 +146,9 @@ class ServiceError(ChatError):
 class ConnectError(ChatError):
     """Failure to connect; nothing was sent and nothing was spent."""
 
-    fault: Fault = "network"
+
+class NotConnectedError(ConnectError):
+    """Missing address: nothing says where to ask."""
 
 
 class RequestTimeoutError(ChatError):
@@ -175,8 +159,6 @@ class RequestTimeoutError(ChatError):
         which: ``connect``, ``first_byte``, ``silence`` or ``total``.
         **data: as for every :class:`ChatError`.
     """
-
-    fault: Fault = "network"
 
     def __init__(self, message: str, *, which: Which = "silence", **data: Any) -> None:
         """Keep the name of the time-out that ran out."""
@@ -198,5 +180,3 @@ class ReplyFormatError(ChatError):
 
 class ChatInterrupted(_ErrorBase, KeyboardInterrupt):
     """Stop of a reply by a person; what came is in ``reply``."""
-
-    fault: Fault = "you"

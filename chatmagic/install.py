@@ -110,5 +110,4 @@ def _write(path: Path, content: bytes) -> None:
         raise ChatError(
             f"{path} cannot be written: {error.strerror or type(error).__name__}. {_UNCHANGED}",
             hint="Run it as a user who may write there, or load it by %load_ext chatmagic.",
-            fault="you",
         ) from None

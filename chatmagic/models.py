@@ -201,7 +201,7 @@ class ReplyFacts(BodyFacts):
 
 
 class Renderer(Protocol):
-    """Renderer of replies, which :mod:`chatmagic.archive.output` registers: no import leads up."""
+    """Renderer of replies, which :mod:`chatmagic.archive.output` is: no import leads up."""
 
     def bundle(self, reply: Reply, /) -> dict[str, Any]:
         """Return the data by which a notebook shows a reply, by media type."""
@@ -210,22 +210,8 @@ class Renderer(Protocol):
         """Return the blocks of code of a reply, in order."""
 
 
-_renderers: list[Renderer] = []
-
-
-def register_renderer(renderer: Renderer) -> None:
-    """Use a renderer for all replies from now on.
-
-    Args:
-        renderer: shows replies, and finds their blocks of code.
-    """
-    _renderers[:] = [renderer]
-
-
-def _renderer() -> Renderer:
-    if not _renderers:
-        raise RuntimeError("chatmagic.archive.output, which shows replies, was not imported")
-    return _renderers[0]
+renderer: Renderer = None  # type: ignore[assignment] # set before there are replies to show
+"""Renderer of all replies, once :mod:`chatmagic.archive.output` is imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +250,7 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
     @property
     def code_blocks(self) -> tuple[CodeBlock, ...]:
         """The reply's blocks of code, in order; one that was cut off ends with the text."""
-        return _renderer().code_blocks(self)
+        return renderer.code_blocks(self)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the data and the metadata by which a notebook shows a cell's value.
@@ -272,7 +258,7 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
         The data are safe HTML, and text that is safe in a terminal. The metadata is empty: a value
         is no second output of its turn, so it has no record.
         """
-        return {**_renderer().bundle(self), "text/plain": to_terminal(self.text)}, {}
+        return {**renderer.bundle(self), "text/plain": to_terminal(self.text)}, {}
 
     def _repr_html_(self) -> str:
         """Return the same HTML, for marimo, which asks for nothing else."""

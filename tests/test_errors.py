@@ -81,10 +81,9 @@ def test_an_error_is_one_line(kind: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_error_knows_whose_fault_it_is_and_what_is_known(kind: type[Any]) -> None:
-    """Each error blames somebody and carries what is known; the rest is ``None``."""
+def test_an_error_knows_what_is_known(kind: type[Any]) -> None:
+    """Each error carries what is known; the rest is ``None``."""
     bare, full = make(kind), make(kind, **DATA)
-    assert bare.fault in ("you", "service", "network")
     assert (bare.hint, bare.status, bare.credits, bare.reply) == (None, None, None, None)
     assert full.status == 429
     assert full.credits is DATA["credits"]
@@ -111,7 +110,6 @@ def test_an_error_survives_pickling(kind: type[Any], again: Any) -> None:
     assert vars(restored) == vars(error)
     assert str(restored) == str(error)
     assert restored.args == error.args
-    assert restored.fault == error.fault
 
 
 def test_pickling_leaves_behind_what_was_chained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,13 +139,12 @@ def test_any_message_is_one_line(message: str, hint: str | None) -> None:
 
 def test_an_error_can_be_cut_loose() -> None:
     """Neither causes nor frames stay; what it says and carries does."""
-    error = errors.ConnectError("No connection.", fault="you", **DATA)
+    error = errors.ConnectError("No connection.", **DATA)
     with pytest.raises(errors.ConnectError) as caught:
         raise error from RuntimeError("bytes of the wire")
     assert caught.value.__traceback__ is not None
     assert error.alone() is error
     assert (error.__cause__, error.__context__, error.__traceback__) == (None, None, None)
-    assert (error.fault, copy.copy(error).fault) == ("you", "you")
     assert error.credits is DATA["credits"]
 
 

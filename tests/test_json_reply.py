@@ -49,8 +49,6 @@ def test_json_is_read(text: str, value: Any) -> None:
         ("[1] and more", (1, 5), "Extra data"),
         ('{"NaN": "NaN",\n "a": NaN}', (0, 0), "JSON has no NaN"),
         ("[1, -Infinity]", (0, 0), "JSON has no -Infinity"),
-        ("[1e999]", (0, 0), "a number is too large"),
-        ("9" * 1_001, (0, 0), "a number has 1,001 digits"),
         ("```\n[1]\n```\n```\n[2]\n```", (0, 0), "it has 2 blocks of JSON instead of one"),
         (DEEP, (0, 0), f"it is nested more than {DEEPEST} deep"),
         ("[" * 100_000, (0, 0), f"it is nested more than {DEEPEST} deep"),

@@ -10,7 +10,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from IPython.lib.pretty import pretty
 
-from chatmagic import Reply, models
+from chatmagic import Reply
 from chatmagic.models import Credits, Usage
 
 NOW = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
@@ -97,9 +97,3 @@ class TestReplyAsAValue:
         data, metadata = formatter.format(Reply("*so*"))
         assert data == Reply("*so*")._repr_mimebundle_()[0]
         assert metadata == {}
-
-    def test_without_a_renderer_it_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Which happens to who imports the values alone."""
-        monkeypatch.setattr(models, "_renderers", [])
-        with pytest.raises(RuntimeError, match="was not imported"):
-            _ = Reply("*so*").code_blocks

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 State = Literal["complete", "interrupted", "cut off"]
 Origin = Literal["live", "replay", "emulator"]
-Fault = Literal["you", "service", "network"]
 Which = Literal["connect", "first_byte", "silence", "total"]
 
 
@@ -217,7 +216,6 @@ def an_error_carries_what_is_known(error: errors.ChatError | errors.ChatInterrup
     assert_type(error.credits, Credits | None)
     assert_type(error.reply, Reply | None)
     assert_type(error.retry_after, datetime | None)
-    assert_type(error.fault, Fault)
     error.code  # type: ignore[union-attr]  # noqa: B018 - what mypy is to find
 
 
@@ -233,6 +231,7 @@ def every_error_is_caught_as_one() -> None:
         errors.ServiceError,
         errors.TooLongError,
         errors.ConnectError,
+        errors.NotConnectedError,
         errors.RequestTimeoutError,
         errors.CutOffError,
         errors.NotUnderstoodError,

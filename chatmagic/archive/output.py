@@ -9,6 +9,7 @@ from html import escape
 from importlib import metadata
 from typing import Any, Final, cast
 
+from chatmagic import models
 from chatmagic import text as plain
 from chatmagic._version import __version__
 from chatmagic.conversation import options
@@ -18,7 +19,7 @@ from chatmagic.conversation.staleness import Cause
 from chatmagic.conversation.steering import Steering, instructions_note
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON
-from chatmagic.models import CodeBlock, Credits, Renderer, Reply, Usage, register_renderer
+from chatmagic.models import CodeBlock, Credits, Renderer, Reply, Usage
 from chatmagic.render import gauge, markdown_parser, markdown_writer, reply_forms
 from chatmagic.render.sanitize import QUIET, frame
 from chatmagic.text import counted
@@ -260,4 +261,4 @@ def _folded(summary: str, text: str) -> str:
     )
 
 
-register_renderer(cast("Renderer", sys.modules[__name__]))
+models.renderer = cast("Renderer", sys.modules[__name__])

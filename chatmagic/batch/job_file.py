@@ -254,7 +254,7 @@ class JobFile:
     def _not_written(self, error: OSError) -> ChatError:
         why = error.strerror or str(error)
         hint = "The rows before it are in the file."
-        return ChatError(f"{self.path.name} cannot be written: {why}.", hint=hint, fault="you")
+        return ChatError(f"{self.path.name} cannot be written: {why}.", hint=hint)
 
     def replies(self, keys: Iterable[str]) -> Iterator[RowReply | None]:
         """Return the replies to rows; ``None`` for one without a line.

@@ -390,7 +390,6 @@ class Cassette:
             self.trouble = ChatError(
                 f"{error.message} What was recorded is kept in this kernel.",
                 hint=f"{MAGIC} tries again, {MAGIC} OTHER --record saves it in another file.",
-                fault="you",
             )
             raise self.trouble from None
         self.trouble = None

@@ -428,7 +428,7 @@ class CassetteFile:
                     self._stamp = self._stamp_now()
         except OSError as error:
             why = error.strerror or type(error).__name__
-            raise ChatError(f"{self.path.name} could not be written: {why}.", fault="you") from None
+            raise ChatError(f"{self.path.name} could not be written: {why}.") from None
 
     def _write(self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]) -> None:
         """Write interactions after those that the file holds now, or the whole file anew."""

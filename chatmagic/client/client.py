@@ -144,7 +144,7 @@ class Client:
     @property
     def credits(self) -> Credits | None:
         """The credits in the latest answer that had them; ``None`` where they are not known."""
-        return self.credit_tracker.state.credits
+        return self.credit_tracker.credits
 
     def complete(
         self,

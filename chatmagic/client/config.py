@@ -21,7 +21,7 @@ import platformdirs
 from chatmagic.client import keys
 from chatmagic.client.endpoint import AUTH_VARIABLE, KEY_VARIABLES, NO_ADDRESS, Endpoint, Server
 from chatmagic.client.keys import KeyStore
-from chatmagic.errors import ConnectError, InputError
+from chatmagic.errors import ConnectError, InputError, NotConnectedError
 from chatmagic.protocol.auth import AUTH_WAYS, Auth, Secret
 from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
 from chatmagic.text import one_line
@@ -115,11 +115,10 @@ def first_address(addresses: Iterable[Setting]) -> Endpoint:
     """
     word, url_from = first_set(addresses)
     if not word:
-        raise ConnectError(
+        raise NotConnectedError(
             "Not connected yet. Set CHATMAGIC_BASE_URL and CHATMAGIC_API_KEY, or run "
             "%chat_connect URL and %chat_login.",
             hint="To try without an account: %chat_connect emulator.",
-            fault="you",
         )
     if word.lower() == EMULATOR:
         return Endpoint(EMULATOR, "bearer", None, url_from, EMULATOR)
@@ -153,10 +152,9 @@ def resolve_for_client(
         InputError: an argument cannot be used.
     """
     if base_url in (None, "") and not _value(URL_VARIABLE):
-        raise ConnectError(
+        raise NotConnectedError(
             "No address is set for this client. Give base_url, or set CHATMAGIC_BASE_URL.",
             hint="chatmagic.ask(…) and current_session() use the kernel's connection.",
-            fault="you",
         )
     place = first_address([(base_url, "argument"), environment_setting(URL_VARIABLE)])
     ways = (auth, "auth"), environment_setting(AUTH_VARIABLE)

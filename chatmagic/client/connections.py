@@ -20,7 +20,6 @@ import ssl
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import quote
@@ -114,10 +113,9 @@ IDLE: Final = 4.0
 
 
 class Response(http.client.HTTPResponse):
-    """An answer without what could not be read of its headers, nor interim ones before it.
+    """An answer without what could not be read of its headers.
 
-    urllib3 would log the former, and in it a server may say the key back. The latter (RFC
-    9110, 15.2) may come before any answer.
+    urllib3 would log that, and in it a server may say the key back.
     """
 
     def begin(self) -> None:
@@ -125,13 +123,6 @@ class Response(http.client.HTTPResponse):
         super().begin()
         self.msg.defects.clear()
         self.msg.set_payload("")
-
-    def _read_status(self) -> tuple[str, int, str]:
-        while True:
-            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # not typed
-            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
-                return line
-            http.client.parse_headers(self.fp)
 
 
 class Clock:

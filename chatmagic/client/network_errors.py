@@ -198,7 +198,6 @@ def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> Ch
     return CutOffError(
         f"The connection broke before the end of the answer{_reason(causes)}.",
         hint=COST_UNKNOWN,
-        fault="network",
     )
 
 

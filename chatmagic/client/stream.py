@@ -69,8 +69,8 @@ _NOTHING_CAME: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CreditState:
+@dataclass(slots=True)
+class CreditTracker:
     """State of a service's credits, from the answers so far.
 
     Args:
@@ -83,14 +83,6 @@ class CreditState:
     received_at: datetime | None = None
     requests: RequestLimit | None = None
 
-
-class CreditTracker:
-    """The credit state of one client, replaced as a whole: a reader never sees half of it."""
-
-    def __init__(self) -> None:
-        """Start without any figures."""
-        self.state = CreditState()
-
     def note_credits(self, seen: Credits | None) -> None:
         """Note an answer's credits.
 
@@ -98,7 +90,7 @@ class CreditTracker:
             seen: its figures; ``None``, where it told none, changes nothing.
         """
         if seen is not None:
-            self.state = replace(self.state, credits=seen, received_at=datetime.now(UTC))
+            self.credits, self.received_at = seen, datetime.now(UTC)
 
     def note_requests(self, headers: Sequence[tuple[str, str]], now: datetime) -> None:
         """Note the requests left.
@@ -107,8 +99,7 @@ class CreditTracker:
             headers: those of an answer.
             now: the time that it came at.
         """
-        if (requests := crediting.request_limit(headers, now)) is not None:
-            self.state = replace(self.state, requests=requests)
+        self.requests = crediting.request_limit(headers, now) or self.requests
 
 
 BODY_SECONDS: Final = 5.0

@@ -152,7 +152,10 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
     """
     status = answer.status
     text = body_text(body, answer.headers)
-    error_body = read_error(text) or ErrorBody()
+    try:
+        error_body = ErrorBody.from_json(json.loads(text, strict=False)) or ErrorBody()
+    except (ValueError, RecursionError):
+        error_body = ErrorBody()
     quote = quoted_error(error_body, text, answer.key)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
     at = f"(HTTP {status})"
@@ -193,18 +196,6 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
     return _completed(error, answer, credits)
-
-
-def read_error(text: str) -> ErrorBody | None:
-    """Return the error that a body is, in any of the shapes of servers; ``None`` is no error.
-
-    Args:
-        text: a body, which need not be JSON.
-    """
-    try:
-        return ErrorBody.from_json(json.loads(text, strict=False))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> ChatError:

@@ -28,7 +28,7 @@ from chatmagic.client.endpoint import (
     request_fields,
     request_headers,
 )
-from chatmagic.client.stream import CreditState
+from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.errors import ChatError, InputError
 from chatmagic.protocol import url
@@ -425,9 +425,9 @@ class ClientPool:
         return setup.response_format and setup.endpoint.base_url not in self.formless
 
     @property
-    def credit_state(self) -> CreditState:
+    def credit_state(self) -> CreditTracker:
         """The credits as the client of the latest ask knows them."""
-        return CreditState() if self.latest is None else self.latest.credit_tracker.state
+        return CreditTracker() if self.latest is None else self.latest.credit_tracker
 
     def client(self, source: AnswerSource, setup: Callable[[], ServiceSetup]) -> Client:
         """Return the client for an ask: the one that is kept, where its setup still holds.

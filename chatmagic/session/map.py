@@ -601,7 +601,7 @@ class Job:
             with self._lock:
                 self._sending -= 1
                 self._sent += is_asked
-                window = client.credit_tracker.state.requests
+                window = client.credit_tracker.requests
                 self._pace.note(self.asker.credits, window, time.monotonic())
 
     def _keep(

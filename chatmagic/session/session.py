@@ -34,7 +34,7 @@ from chatmagic.client import config
 from chatmagic.client.client import Client, ModelList
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
-from chatmagic.client.stream import CreditState, ReplyStream
+from chatmagic.client.stream import CreditTracker, ReplyStream
 from chatmagic.conversation import continuation, options, template
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
@@ -196,7 +196,7 @@ class Session:
         return self.environment.layout(None if ask.entry == "panel" else ask.owner)
 
     @property
-    def credit_state(self) -> CreditState:
+    def credit_state(self) -> CreditTracker:
         """The latest credits with their time and limits, read as one."""
         state = self.clients.credit_state
         figures = None if self.endpoint is None else self.ledger.figures(self.endpoint)

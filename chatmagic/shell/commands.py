@@ -37,8 +37,8 @@ from chatmagic.errors import (
     BudgetError,
     ChatError,
     ChatInterrupted,
-    ConnectError,
     InputError,
+    NotConnectedError,
     NotRecordedError,
     RateLimitError,
 )
@@ -209,7 +209,7 @@ def _save(path: Path, conversation: Conversation) -> None:
         replace_content(path, conversation_json.dumps(conversation).encode(), mode=0o600)
     except OSError as error:
         what = f"{_unwritable(path, error)} This reply is not kept."
-        raise ChatError(what, fault="you", reply=conversation.turns[-1].reply) from None
+        raise ChatError(what, reply=conversation.turns[-1].reply) from None
 
 
 def _text(words: list[str]) -> str:
@@ -279,11 +279,8 @@ def _code(error: ChatError) -> int:
         return USED_UP
     if error.reply is not None and error.reply.text:
         return IN_PART
-    unsent = (
-        isinstance(error, InputError | NotRecordedError)
-        or (isinstance(error, AuthenticationError) and error.status is None)
-        # No address is set.
-        or (isinstance(error, ConnectError) and error.fault == "you")
+    unsent = isinstance(error, InputError | NotRecordedError | NotConnectedError) or (
+        isinstance(error, AuthenticationError) and error.status is None
     )
     return NOT_SENT if unsent else NO_REPLY
 

@@ -536,10 +536,10 @@ def test_credits_come_with_every_answer() -> None:
         document(LIMIT),
     )
     with served(script) as (client, _):
-        assert (client.credits, client.credit_tracker.state.received_at) == (None, None)
+        assert (client.credits, client.credit_tracker.received_at) == (None, None)
         began = datetime.now(UTC)
         reply = client.complete(ASK)
-        first = client.credit_tracker.state.received_at
+        first = client.credit_tracker.received_at
         assert first is not None
         assert began <= first <= datetime.now(UTC)
         assert reply.credits is client.credits
@@ -571,7 +571,7 @@ def test_requests_left_come_with_every_answer_and_are_no_credits() -> None:
         for _ in range(4):
             with contextlib.suppress(RateLimitError):
                 client.complete(ASK)
-            told = client.credit_tracker.state.requests
+            told = client.credit_tracker.requests
             seen.append(told and (told.limit, told.remaining))
         assert client.credits is None
     assert seen == [None, (100, 93), (100, 93), (None, 0)]

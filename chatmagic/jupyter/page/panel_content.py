@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from chatmagic import _json, models
 from chatmagic.archive import output
-from chatmagic.client.stream import CreditState
+from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation import chat_cell, options
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, owner_of
@@ -150,7 +150,7 @@ def prompt_html(text: str) -> str:
     return markdown.to_html(text, live=True, breaks=True)
 
 
-def credits(state: CreditState, took: int | None, *, now: datetime) -> messages.GaugeFigures:
+def credits(state: CreditTracker, took: int | None, *, now: datetime) -> messages.GaugeFigures:
     """Return the figures of the gauge.
 
     Args:
