@@ -234,6 +234,9 @@ class _Connection(HTTPConnection):
         with contextlib.ExitStack() as twins:
             self._twins = twins
             super().connect()
+        # On a connection that the server has reset by then, ssl makes no handshake, silently.
+        if isinstance(self.sock, ssl.SSLSocket) and self.sock.version() is None:
+            raise ConnectionResetError
         self._watch()
 
     def _new_conn(self) -> socket.socket:
