@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, magics_class, no_var_expand
@@ -36,6 +36,8 @@ class ChatMagics(KernelSettings, Magics):
         functions = {each.name: self._magic(each) for each in commands.COMMANDS}
         with_body = [each.name for each in commands.COMMANDS if each.has_body]
         self.magics = {"line": functions, "cell": {name: functions[name] for name in with_body}}
+        self.replaced: dict[str, dict[str, Callable[..., Any]]] = {}
+        """The magics of others that ours have the names of, by kind and name."""
         self._shell = shell
         self._opened: list[CellNotes | ReplyOnce | Completions] = []
         self.kernel = Kernel(shell, self)
@@ -122,8 +124,15 @@ def load(shell: InteractiveShell) -> None:
     before = shell.magics_manager.magics["cell"].get("chat")
     if before is not None:
         owner = getattr(before, "__module__", "another extension")
-        print(f"chatmagic: this replaces the %%chat of {owner}.", file=sys.stderr)
+        print(
+            f"chatmagic: this replaces the %%chat of {owner}; %unload_ext chatmagic restores it.",
+            file=sys.stderr,
+        )
     magics = _kept(shell)
+    magics.replaced = {
+        kind: {name: held[name] for name in magics.magics[kind] if name in held}
+        for kind, held in shell.magics_manager.magics.items()
+    }
     shell.register_magics(magics)
     input_transformers.install(shell)
     magics.join()
@@ -147,7 +156,7 @@ def _kept(shell: InteractiveShell) -> ChatMagics:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Leave nothing behind.
+    """Leave nothing behind, and give back the magics that were replaced.
 
     Args:
         shell: the shell.
@@ -161,5 +170,6 @@ def unload(shell: InteractiveShell) -> None:
     for kind, held in shell.magics_manager.magics.items():
         for name in magics.magics[kind]:
             held.pop(name, None)
+        held.update(magics.replaced[kind])
     shell.configurables.remove(magics)
     magics.leave()

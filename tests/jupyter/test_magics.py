@@ -155,12 +155,16 @@ def test_unloading_leaves_nothing(bare: Shell) -> None:
     del bare
 
 
-def test_a_magic_that_is_replaced_is_told(bare: Shell) -> None:
-    """Of somebody else's %%chat there is one line of warning."""
+def test_a_replaced_magic_is_given_back(bare: Shell) -> None:
+    """Somebody else's %%chat is replaced with one line of warning, and given back."""
     del bare
     fresh = Shell(extension=False)
     fresh.do("from IPython.core.magic import register_cell_magic")
     fresh.do("@register_cell_magic\ndef chat(line, cell):\n    return 'theirs'")
     loaded = fresh.do("%load_ext chatmagic")
-    assert loaded.warned == "chatmagic: this replaces the %%chat of __main__.\n"
+    assert len(loaded.warned.splitlines()) == 1
+    assert "replaces the %%chat of __main__; %unload_ext chatmagic restores it" in loaded.warned
     assert "Not connected" in fresh.fails("%%chat\nhello").traceback[0]
+    fresh.do("%unload_ext chatmagic")
+    assert fresh.do("%%chat\nhello").result == "theirs"
+    assert "chat" not in fresh.shell.magics_manager.magics["line"]
