@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +21,7 @@ from nbformat import NotebookNode
 from chatmagic.archive import output
 from chatmagic.conversation.turn import Turn
 from chatmagic.emulator import replies as practice
-from chatmagic.models import Message, Reply
+from chatmagic.models import Credits, Message, Reply
 
 LESSONS: Final = [NOTEBOOKS / f"{name}.ipynb" for name in ("01-quickstart", "07-many-prompts")]
 """A lesson of plain replies, and one of tables."""
@@ -34,7 +35,8 @@ def showing() -> NotebookNode:
     cells = []
     for kind in KINDS:
         asked = f"Show me {kind}."
-        reply = Reply(practice.complete((Message("user", asked),), None).text)
+        text = practice.complete((Message("user", asked),), None).text
+        reply = Reply(text, credits=Credits(100, 99, 1, None, datetime(2026, 1, 1, tzinfo=UTC)))
         record = Turn(prompt=asked, reply=reply).to_record("0" * 64)
         data, metadata = output.of_turn(reply, record)
         shown = nbformat.v4.new_output("display_data", data, metadata=metadata)  # type: ignore[no-untyped-call]
