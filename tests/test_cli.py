@@ -44,10 +44,7 @@ def settings(*words: str) -> Settings:
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_one_line(
-    words: list[str],
-    part: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A bad value gives one line that names it, and the exit code 2; nothing is started."""
     monkeypatch.setattr("chatmagic.emulator.server.serve", lambda *_: pytest.fail("it was started"))

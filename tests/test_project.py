@@ -18,16 +18,7 @@ import chatmagic
 PACKAGE = ROOT / "chatmagic"
 IMPORTED_AS = {"markdown-it-py": "markdown_it", "ipython": "IPython"}
 TOP = frozenset(
-    {
-        "errors",
-        "models",
-        "text",
-        "_json",
-        "_json_reply",
-        "_log",
-        "_startup",
-        "_version",
-    }
+    {"errors", "models", "text", "_json", "_json_reply", "_log", "_startup", "_version"}
 )
 MIDDLE = ("client", "conversation", "render", "emulator")
 BELOW_SESSION = ("top", "protocol", *MIDDLE, "archive", "cassette", "batch")

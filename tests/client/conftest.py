@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from exchanges import KEY
-from loopback import (
-    PATIENCE,
-    Server,
-    unanswering,
-)
+from loopback import PATIENCE, Server, unanswering
 
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.transport import HttpTransport

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from loopback import (
-    Peer,
-    Server,
-    answer,
-    document,
-    playing,
-)
+from loopback import Peer, Server, answer, document, playing
 from served import ASK, HELLO, KEY, WHOLE, Played, ask, left, served
 
 import chatmagic
@@ -101,9 +95,7 @@ def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPat
     assert server.asked[0].target == "/v1/chat/completions"
 
 
-def test_a_transport_of_ones_own_is_asked_in_place_of_http(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_transport_of_ones_own_is_asked_in_place_of_http(monkeypatch: pytest.MonkeyPatch) -> None:
     """It needs no address and no key, and the environment's key does not go to it."""
     monkeypatch.setenv("CHATMAGIC_BASE_URL", "https://chat.example.org")
     monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)

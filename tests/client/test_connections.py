@@ -14,30 +14,14 @@ from pathlib import Path
 
 import pytest
 from exchanges import ANSWERS, FRAMES, KEY, SHORT, chain, rest, send
-from loopback import (
-    DONE,
-    PATIENCE,
-    Peer,
-    Server,
-    answer,
-    event,
-    head,
-    playing,
-    stream,
-    wait_for,
-)
+from loopback import DONE, PATIENCE, Peer, Server, answer, event, head, playing, stream, wait_for
 from urllib3.util.wait import wait_for_read, wait_for_write
 
 from chatmagic.client import connections
 from chatmagic.client.endpoint import Endpoint, ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
-from chatmagic.errors import (
-    ChatError,
-    ChatInterrupted,
-    RequestTimeoutError,
-    ServiceError,
-)
+from chatmagic.errors import ChatError, ChatInterrupted, RequestTimeoutError, ServiceError
 from chatmagic.protocol.auth import Auth, Secret
 from chatmagic.text import without_memory_addresses
 

@@ -11,21 +11,12 @@ from collections.abc import Callable
 
 import pytest
 from exchanges import ANSWERS, BEGUN, FRAMES, rest, send
-from loopback import (
-    PATIENCE,
-    Peer,
-    Server,
-    head,
-    playing,
-    wait_for,
-)
+from loopback import PATIENCE, Peer, Server, head, playing, wait_for
 from urllib3.util.ssltransport import SSLTransport
 
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
-from chatmagic.errors import (
-    ChatInterrupted,
-)
+from chatmagic.errors import ChatInterrupted
 
 
 def test_the_first_reason_counts() -> None:

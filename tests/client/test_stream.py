@@ -175,8 +175,7 @@ BODIES = {"stream": b"".join(HELLO), "document": json.dumps(WHOLE).encode()}
 @pytest.mark.parametrize("streaming", [False, True], ids=["asked JSON", "asked stream"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\r\n \n"], ids=["", "BOM", "blank"])
 @pytest.mark.parametrize(
-    "kind",
-    ["text/event-stream; charset=utf-8", "Application/JSON", "text/plain", None],
+    "kind", ["text/event-stream; charset=utf-8", "Application/JSON", "text/plain", None]
 )
 @pytest.mark.parametrize("body", BODIES)
 def test_a_reply_is_read_for_what_it_is(

@@ -35,11 +35,7 @@ from loopback import (
 from chatmagic.client.endpoint import Endpoint, ServiceSetup
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import HttpTransport
-from chatmagic.errors import (
-    ChatInterrupted,
-    ConnectError,
-    NotUnderstoodError,
-)
+from chatmagic.errors import ChatInterrupted, ConnectError, NotUnderstoodError
 from chatmagic.protocol.auth import Secret
 
 # --- Reading ------------------------------------------------------------------------------
@@ -457,10 +453,7 @@ def test_to_connect_through_a_proxy_asks_for_a_tunnel_alone(
                 onward.shutdown(socket.SHUT_RDWR)
             back.join(PATIENCE)
 
-    with (
-        Server(playing(b""), tls, handshakes_fail=None) as server,
-        Server(tunnel) as proxy,
-    ):
+    with Server(playing(b""), tls, handshakes_fail=None) as server, Server(tunnel) as proxy:
         monkeypatch.setenv("https_proxy", proxy.origin)
         monkeypatch.setenv("no_proxy", "")
         monkeypatch.setattr("chatmagic.client.transport.is_loopback", lambda _: False)

@@ -12,13 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from chatmagic.errors import InputError
-from chatmagic.protocol.auth import (
-    Secret,
-    is_secret_name,
-    looks_like_a_key,
-    redacted,
-    refuse_keys,
-)
+from chatmagic.protocol.auth import Secret, is_secret_name, looks_like_a_key, redacted, refuse_keys
 
 KEY = "talk-7Hq/x+e=9"
 

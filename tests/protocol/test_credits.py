@@ -255,18 +255,10 @@ def test_retry_after_is_measured_by_the_clock_that_wrote_it() -> None:
         (figures(), "ok", "87 of 100 credits left · resets 2026-01-02 00:00 UTC"),
         (figures(resets_at=None), "ok", "87 of 100 credits left · reset unknown"),
         (figures(remaining=20), "ok", "20 of 100 credits left · resets 2026-01-02 00:00 UTC"),
-        (
-            figures(remaining=19),
-            "low",
-            "credits low: 19 of 100 left · resets 2026-01-02 00:00 UTC",
-        ),
+        (figures(remaining=19), "low", "credits low: 19 of 100 left · resets 2026-01-02 00:00 UTC"),
         (figures(remaining=0), "empty", "no credits left of 100 · resets 2026-01-02 00:00 UTC"),
         (figures(None, 0), "empty", "no credits left · resets 2026-01-02 00:00 UTC"),
-        (
-            figures(10_000, None, 10_000, None),
-            "empty",
-            "no credits left of 10,000 · reset unknown",
-        ),
+        (figures(10_000, None, 10_000, None), "empty", "no credits left of 10,000 · reset unknown"),
         (
             figures(100, None, 99, None),
             "unknown",

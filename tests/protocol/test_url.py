@@ -57,10 +57,7 @@ def test_an_origin_is_written_in_one_way(url: str, written: str) -> None:
         ("https://chat.example/", "https://chat.example/v1/chat/completions"),
         ("https://chat.example/v1", "https://chat.example/v1/chat/completions"),
         ("https://chat.example/v1//", "https://chat.example/v1/chat/completions"),
-        (
-            " https://chat.example/v1/chat/completions/ ",
-            "https://chat.example/v1/chat/completions",
-        ),
+        (" https://chat.example/v1/chat/completions/ ", "https://chat.example/v1/chat/completions"),
         ("http://127.0.0.1:8000/api", "http://127.0.0.1:8000/api/v1/chat/completions"),
         ("https://a.example/api/v1", "https://a.example/api/v1/chat/completions"),
         ("https://a.example/dev1", "https://a.example/dev1/v1/chat/completions"),

@@ -261,10 +261,7 @@ class TestChunk:
         with pytest.raises(ValueError, match="not a JSON object"):
             Chunk.from_json(value)
 
-    @pytest.mark.parametrize(
-        "chunk",
-        [Chunk(), Chunk("Hi"), FULL],
-    )
+    @pytest.mark.parametrize("chunk", [Chunk(), Chunk("Hi"), FULL])
     def test_both_ways(self, chunk: Chunk) -> None:
         """A chunk is read as it is written."""
         assert Chunk.from_json(json.loads(json.dumps(chunk.to_json()))) == chunk
@@ -295,12 +292,7 @@ JSON = st.recursive(
     | st.text(max_size=4)
     | st.sampled_from(["error", "text", "2026-01-01T00:00:00Z", 10**400]),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(FIELDS),
-            inner,
-            max_size=5,
-        )
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5)
     ),
     max_leaves=20,
 )
