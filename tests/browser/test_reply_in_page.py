@@ -8,6 +8,7 @@ from typing import Final
 
 import loopback
 from contrast import CONTRAST
+from held import held
 from logged import Emulator, Settings
 from rig import Book, wait
 
@@ -386,3 +387,23 @@ def test_json_is_a_tree_that_folds(lab: Open) -> None:
         readable(book)
     book.front.theme(LIGHT)
     book.screenshot("json")
+
+
+def test_thoughts_are_told_while_they_come_and_folded_then(lab: Open) -> None:
+    """What a model thought stands above its reply, and is read when somebody opens it."""
+    shown = "notebook.widgets[1].outputArea.node.innerText.includes(given)"
+    with held("<think>Let me see <b>", "</think>It is **42**.") as service:
+        book = lab([service.setup, "%%chat\nWhat is it?"])
+        book.run(0)
+        book.start(1)
+        book.until(shown, "Thinking · 0 s · 4 words")
+        book.screenshot("thinking")
+        service.go()
+        book.ended(1)
+    book.until(shown, "Thought: 4 words")
+    book.until(shown, "It is 42.")
+    assert "Let me see <b>" not in book.shown(1)
+    book.page.get_by_text("Thought: 4 words").click()
+    book.until(shown, "Let me see <b>")
+    book.screenshot("thought")
+    assert book.text(1) == "It is **42**."
