@@ -328,7 +328,7 @@ def test_a_streamed_cell_can_be_read_in_both_themes(lab: Open) -> None:
         go.set()
         book.until("notebook.widgets[2].outputArea.node.querySelector('.chatmagic-credits')")
         book.start(3)
-        line = "rows: list of 2 items in 6 characters"
+        line = "rows: list of 2 items, sent as 6 characters"
         for words in ("Two.", line):
             book.until("notebook.widgets[3].outputArea.node.innerText.includes(given)", words)
         end.set()
