@@ -14,7 +14,7 @@ import ast
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from chatmagic._log import log_swallowed
@@ -57,15 +57,13 @@ def fill(
     Raises:
         InputError: what stands between the braces is no expression, or has no value.
     """
+    if evaluate is None:
+        return in_front(front, text), tuple(front)
     # All are found before the first is evaluated: a mistake in the last costs nothing.
-    expressions = [] if evaluate is None else _expressions(text)
-    values = [
-        Value.of_text(expression, _value(expression, evaluate))
-        for expression, _, _ in expressions
-        if evaluate is not None
-    ]
-    texts = map(_text, values)
-    return in_front(front, _put_in(text, expressions, texts)), (*front, *values)
+    parts = _parts(text)
+    values = [Value.of_text(each, _value(each, evaluate)) for each in parts[1::2]]
+    parts[1::2] = map(_text, values)
+    return in_front(front, "".join(parts)), (*front, *values)
 
 
 def refill(text: str, values: Sequence[Value]) -> str:
@@ -82,10 +80,11 @@ def refill(text: str, values: Sequence[Value]) -> str:
         return text
     front = [value for value in values if value.kind is not None]
     put_in = [value for value in values if value.kind is None]
-    expressions = _expressions(text) if put_in else []
-    if [expression for expression, _, _ in expressions] != [value.expression for value in put_in]:
+    parts = _parts(text) if put_in else [text]
+    if parts[1::2] != [value.expression for value in put_in]:
         raise InputError("its values are not those of its prompt")
-    return in_front(front, _put_in(text, expressions, map(_text, put_in)))
+    parts[1::2] = map(_text, put_in)
+    return in_front(front, "".join(parts))
 
 
 def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
@@ -135,16 +134,6 @@ def in_front(values: Sequence[Value], text: str) -> str:
     return "".join([*(f"{_text(value)}\n\n" for value in values), text])
 
 
-def _put_in(text: str, places: list[tuple[str, int, int]], texts: Iterable[str]) -> str:
-    """Return a text with others in the places of what stands in braces."""
-    pieces: list[str] = []
-    done = 0
-    for (_, start, end), put_in in zip(places, texts, strict=True):
-        pieces += [text[done:start], put_in]
-        done = end
-    return "".join([*pieces, text[done:]])
-
-
 def _text(value: Value) -> str:
     """Return a value's text, or what stands for it where that is not kept."""
     if value.text is not None:
@@ -152,13 +141,15 @@ def _text(value: Value) -> str:
     return f"[{'value of ' if value.kind is None else ''}{value.name}, not kept]"
 
 
-def _expressions(text: str) -> list[tuple[str, int, int]]:
-    """Return what stands in double braces, and where these open and end."""
-    found, end, last_close = [], 0, text.rfind(CLOSE)
-    while (start := text.find(OPEN, end)) != -1 and start + len(OPEN) <= last_close:
+def _parts(text: str) -> list[str]:
+    """Return a text's parts: every second one is an expression, without its braces."""
+    parts: list[str] = []
+    begin, last_close = 0, text.rfind(CLOSE)
+    while (start := text.find(OPEN, begin)) != -1 and start + len(OPEN) <= last_close:
         expression, end = _expression(text, start)
-        found.append((expression, start, end))
-    return found
+        parts += [text[begin:start], expression]
+        begin = end
+    return [*parts, text[begin:]]
 
 
 def _expression(text: str, start: int) -> tuple[str, int]:
