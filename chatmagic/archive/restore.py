@@ -57,8 +57,8 @@ class CarriedTurns:
         if chain != stand.chain:
             known = self._known.get(chain)
             if known is None:
-                unknown = Carried.unknown(record.earlier, record.chain)
-                known = self._known.get(record.chain, unknown)
+                unknown = Carried.unknown(*record.earlier)
+                known = self._known.get(record.earlier[1], unknown)
                 for digest in record.carried:
                     known = known.followed_by(0, digest)
             self._known[chain] = known
@@ -81,7 +81,7 @@ def chain_of(record: Record) -> str | None:
     Args:
         record: the record, as it was saved.
     """
-    return _json.chain_of(record.carried, record.chain)
+    return _json.chain_of(record.carried, record.earlier[1])
 
 
 def _occurrences(digests: Iterable[str]) -> Iterator[tuple[str, int]]:

@@ -109,7 +109,7 @@ class TurnRow:
             **more: what no record keeps.
         """
         known = {"history": True, "format": "markdown", **record.parameters}
-        known |= {"carried": len(record.carried) + record.earlier, "cell": record.owner}
+        known |= {"carried": len(record.carried) + record.earlier[0], "cell": record.owner}
         return cls.of_facts({**shared_fields(record, Record), **known, **more})
 
     @classmethod

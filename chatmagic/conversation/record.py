@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, replace
 from functools import partial
 from operator import methodcaller
-from typing import Any, Final, Literal, NoReturn, Self
+from typing import Any, Final, Literal, Self
 
 from chatmagic._json import (
     digest,
@@ -72,6 +72,13 @@ def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
     return read_all
 
 
+def _earlier(value: object) -> tuple[int, str]:
+    """Read how many turns were carried before those that are listed, and their chain digest."""
+    if not isinstance(value, Mapping) or not (count := whole_number(value.get("count"))):
+        raise ValueError("not a number of turns")
+    return count, exact_digest(value.get("chain"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(ReplyFacts):
     """Facts of a turn in the metadata of its output: nothing that a reader cannot see.
@@ -98,8 +105,8 @@ class Record(ReplyFacts):
             turn with both parts then, and ``reply`` this part alone.
         cut: how many of this part's first characters the turn with both parts leaves out.
         block: line that opens the block of code in which this part goes on; ``None`` for none.
-        earlier: how many turns the request carried before those in ``carried``.
-        chain: chain digest of these earlier turns; ``None`` where there are none.
+        earlier: how many turns the request carried before those in ``carried``, and the chain
+            digest of these; ``None`` where there are none.
     """
 
     prompt: str = json_field(exact_text, default=MISSING, required=True)
@@ -125,8 +132,9 @@ class Record(ReplyFacts):
     cut: int = sparse_field(exact_count, default=0)
     block: str | None = json_field(exact_text)
     picked: bool = False
-    earlier: int = 0
-    chain: str | None = None
+    earlier: tuple[int, str | None] = json_field(
+        _earlier, lambda each: {"count": each[0], "chain": each[1]} if each[0] else None, (0, None)
+    )
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -142,9 +150,8 @@ class Record(ReplyFacts):
         kind = kind_of(value)
         if kind not in {"turn", "pick"} or not isinstance(value, Mapping):
             raise ValueError("it is not the record of a turn")
-        earlier, chain = _earlier(value.get("earlier"))
         known = {"parameters": NO_PARAMETERS, **fields_from_json(cls, value)}
-        return cls(**known, picked=kind == "pick", earlier=earlier, chain=chain)
+        return cls(**known, picked=kind == "pick")
 
     @property
     def in_history(self) -> bool:
@@ -158,10 +165,8 @@ class Record(ReplyFacts):
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as an output's metadata keep it."""
-        facts = fields_to_json(self)
-        if self.earlier:
-            facts["earlier"] = {"count": self.earlier, "chain": self.chain}
-        return {"version": VERSION, "kind": "pick" if self.picked else "turn", **facts}
+        kind = "pick" if self.picked else "turn"
+        return {"version": VERSION, "kind": kind, **fields_to_json(self)}
 
 
 def kind_of(value: object) -> str:
@@ -182,11 +187,11 @@ def kind_of(value: object) -> str:
         raise ValueError("it is not a JSON object")
     version, kind = value.get("version"), value.get("kind")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        _wrong("version")
+        raise ValueError("its 'version' cannot be read")
     if version > VERSION:
         raise NewerVersionError("a newer release of chatmagic wrote it")
     if not isinstance(kind, str):
-        _wrong("kind")
+        raise ValueError("its 'kind' cannot be read")
     return kind
 
 
@@ -208,22 +213,6 @@ def note(kind: Did) -> dict[str, Any]:
         kind: what was done.
     """
     return {"version": VERSION, "kind": kind}
-
-
-def _earlier(value: object) -> tuple[int, str | None]:
-    """Read how many turns were carried before those that are listed, and their chain digest."""
-    if value is None:
-        return 0, None
-    if not isinstance(value, Mapping) or not (count := whole_number(value.get("count"))):
-        _wrong("earlier")
-    try:
-        return count, exact_digest(value.get("chain"))
-    except ValueError:
-        _wrong("earlier")
-
-
-def _wrong(name: str) -> NoReturn:
-    raise ValueError(f"its {name!r} cannot be read") from None
 
 
 FIELD: Final = "seal"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final
 
 from chatmagic._json import chain_digest, digest, shared_fields, turn_digest
@@ -75,13 +75,9 @@ class Carried:
     @property
     def chain(self) -> str | None:
         """Chain digest of these turns; ``None`` for none."""
-        missing = []
-        for each in self._backwards():
-            if each.known_chain is not None:
-                break
-            missing.append(each)
+        missing = [*takewhile(lambda each: each.known_chain is None, self._backwards())]
         for each in reversed(missing):
-            before = None if each.parent is None else each.parent.known_chain
+            before = (each.parent or NOTHING).known_chain
             each.known_chain = chain_digest(before, each.digest or "")
         return self.known_chain
 
@@ -116,7 +112,7 @@ class Carried:
 
         Returns:
             ``carried``: the digests of the listed turns, oldest first; ``earlier``: the number of
-            turns before them; ``chain``: the chain digest of those.
+            turns before them, and the chain digest of those.
         """
         digests: list[str] = []
         before = NOTHING
@@ -128,11 +124,7 @@ class Carried:
             if each.digest in shown:
                 before = each.parent or NOTHING
                 break
-        return {
-            "carried": tuple(reversed(digests)),
-            "earlier": before.total,
-            "chain": before.chain,
-        }
+        return {"carried": tuple(reversed(digests)), "earlier": (before.total, before.chain)}
 
     def renumbered(self, by: int, known: dict[int, Carried]) -> Carried:
         """Return the same turns with other numbers.

@@ -432,8 +432,8 @@ def test_turns_are_named_as_in_a_cassette(tmp_path: Path) -> None:
     cells = [
         page("a", "1"),
         page("b", "2", carried=(turn,)),
-        page("c", "3", carried=("2" * 64,), earlier=1, chain=chain_of([turn])),
-        page("d", "4", carried=("2" * 64,), earlier=1, chain=unknown),
+        page("c", "3", carried=("2" * 64,), earlier=(1, chain_of([turn]))),
+        page("d", "4", carried=("2" * 64,), earlier=(1, unknown)),
     ]
     held = from_notebook(save(tmp_path / "n.ipynb", cells))
     first, more = held[0].turn, "2" * 16

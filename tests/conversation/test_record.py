@@ -105,8 +105,7 @@ def test_what_is_known_is_kept() -> None:
         recorded="live",
         by_order=True,
         asked_model="small",
-        earlier=2,
-        chain=REPLY,
+        earlier=(2, REPLY),
     )
     assert json.loads(json.dumps(full.to_json())) == {
         "version": 1, "kind": "turn", "prompt": "Sum {{ data }}", "state": "complete",

@@ -33,7 +33,7 @@ def test_a_record_keeps_what_was_typed_and_the_digests() -> None:
     turn = Turn(prompt="p 1", reply=Reply("r", model="m", took=2), owner="o", carried=carried)
     record = turn.to_record("asked", {"before"})
     assert (record.prompt, record.carried, record.request) == ("p 1", ("before",), "asked")
-    assert (record.earlier, record.chain) == (1, chain_digest(None, "first"))
+    assert record.earlier == (1, chain_digest(None, "first"))
     assert (record.owner, record.model, record.took) == ("o", "m", 2)
     assert (record.reply, record.turn) == (digest("r"), turn.digest)
     filled = dataclasses.replace(turn, typed="p {{ x }}", values=(Value.of_text("x", "1"),))
@@ -120,14 +120,14 @@ def test_a_record_lists_the_newest_from_one_that_is_shown_on(
 ) -> None:
     """And tells how many there are before them, and their chain digest."""
     before = DIGESTS[: 5 - listed]
-    listing = {"earlier": len(before), "chain": chain_of(before)}
-    assert FIVE.listed(shown) == {"carried": DIGESTS[5 - listed :], **listing}
+    earlier = len(before), chain_of(before)
+    assert FIVE.listed(shown) == {"carried": DIGESTS[5 - listed :], "earlier": earlier}
 
 
 def test_a_record_lists_those_behind_the_unknown() -> None:
     """The unknown stay before them."""
-    listing = {"earlier": 2, "chain": chain_of(DIGESTS[:2])}
-    assert UNKNOWN.listed(()) == {"carried": DIGESTS[2:3], **listing}
+    earlier = 2, chain_of(DIGESTS[:2])
+    assert UNKNOWN.listed(()) == {"carried": DIGESTS[2:3], "earlier": earlier}
 
 
 def test_renumbered_ones_share_their_parents_again() -> None:
