@@ -1,8 +1,8 @@
 """Chat with a hosted completion service from a Jupyter notebook (see the README).
 
-A folder imports only from folders above its own row, and those of the third row do not import
-one another; nor do ``cassette`` and ``batch``, or ``audit`` and ``session``.
-``tests/test_project.py`` holds this table.
+A folder imports only from folders above its own row. The folders of the third row do not import one
+another, nor do ``cassette`` and ``batch``, or ``audit`` and ``session``. ``tests/test_project.py``
+checks this table.
 
 =============================================  ==============================================
 folder                                         third-party packages
@@ -93,10 +93,18 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Let IPython load the extension: ``%load_ext chatmagic``."""
+    """Let IPython load the extension: ``%load_ext chatmagic``.
+
+    Args:
+        shell: the IPython shell that loads it.
+    """
     import_module("chatmagic.jupyter.magics").load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Let IPython unload it: ``%unload_ext chatmagic``."""
+    """Let IPython unload it: ``%unload_ext chatmagic``.
+
+    Args:
+        shell: the IPython shell that unloads it.
+    """
     import_module("chatmagic.jupyter.magics").unload(shell)

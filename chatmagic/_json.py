@@ -99,7 +99,11 @@ def whole_text(value: object) -> str | None:
 
 
 def known_items(**items: Any) -> dict[str, Any]:
-    """Return the items that are not ``None``."""
+    """Return the items that are not ``None``.
+
+    Args:
+        **items: the items by name.
+    """
     return {name: item for name, item in items.items() if item is not None}
 
 
@@ -158,7 +162,7 @@ def json_field(
 
 
 def sparse_field(read: Callable[[Any], Any], *, default: Any) -> Any:
-    """Return a field of which files keep nothing where it is as by default.
+    """Return a field that files omit if it has its default.
 
     Args:
         read: returns its value for a JSON value; raises :exc:`ValueError` for a wrong one.

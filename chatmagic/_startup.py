@@ -1,4 +1,4 @@
-"""What the environment held when chatmagic was first imported."""
+"""The environment as it was when chatmagic was first imported."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from typing import Final
 
 BUDGET_VARIABLE: Final = "CHATMAGIC_BUDGET"
 BUDGET: Final = os.environ.get(BUDGET_VARIABLE, "").strip()
-"""Budget of this user's kernels; empty for none. What a notebook sets later does not count."""
+"""Budget of this user's kernels; empty for none. Later changes in a notebook have no effect."""

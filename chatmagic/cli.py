@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         before that; 141 where the output is not read to its end, as of a program that SIGPIPE ends.
     """
     if sys.stderr is None:
-        # What is meant for it would be printed to standard output.
+        # Messages of the other commands would be printed to standard output.
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for the whole process
     if sys.stdout is None:
         print("chatmagic: standard output is closed. Nothing was done.", file=sys.stderr)
@@ -110,14 +110,14 @@ def add_ask_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say where to ask, before what is set."""
+    """Add the arguments for the service, which precede the settings."""
     add = parser.add_argument
     add("--connect", metavar="URL", help="ask there: a URL, a server's name, or emulator")
     add("--model", metavar="NAME", help="the model to ask for")
 
 
 def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
-    """Add an option; where it is not given, its setting holds."""
+    """Add an option; if it is not given, its setting applies."""
     form: dict[str, Any] = {"default": argparse.SUPPRESS, "dest": option.dest}
     text = option.help.replace("%", "%%")
     if (kind := option.kind) is not None:
@@ -192,7 +192,7 @@ def _ask(given: Mapping[str, Any]) -> int:
     # Loads IPython's settings and the session, which the other commands do without.
     from chatmagic.shell import commands  # noqa: PLC0415
 
-    # A closed terminal, too, ends it as Ctrl-C does, so that what came is kept.
+    # A closed terminal ends it as Ctrl-C does, so that the text so far is kept.
     with demo.on_signals(signal.default_int_handler):
         return commands.ask(given)
 
@@ -200,9 +200,9 @@ def _ask(given: Mapping[str, Any]) -> int:
 def _doctor(given: Mapping[str, Any]) -> int:
     """Say what is set, what works and what to do, as lines to paste into a report.
 
-    It looks at what is set, at the network, the clock, files and the cassette. Connections are
-    tried; no request is sent without --ask. No key is shown. The exit status is 1 if something
-    keeps a question from its answer.
+    It checks the settings, the network, the clock, files and the cassette. Connections are tried;
+    no request is sent without --ask. No key is shown. The exit status is 1 if a fault prevents an
+    answer.
     """
     # As for a question.
     from chatmagic.shell import commands  # noqa: PLC0415
@@ -238,7 +238,7 @@ def _emulator(given: Mapping[str, Any]) -> int:
     # Loads the server, which the demo and the help do without.
     from chatmagic.emulator.server import serve  # noqa: PLC0415
 
-    # A shell may have told a background process to ignore Ctrl-C, which is how to end this one.
+    # A shell may have set a background process to ignore Ctrl-C, which is the way to end this one.
     with demo.on_signals(signal.default_int_handler):
         serve(settings, given["port"])
     return 0
@@ -247,9 +247,9 @@ def _emulator(given: Mapping[str, Any]) -> int:
 def _audit(given: Mapping[str, Any]) -> int:
     """Tabulate the turns in notebooks and cassettes, without a kernel.
 
-    What the cells of notebooks ask is compared with what stands below them. Nothing in them is
-    run. The exit status is 1 if something does not agree, or a file cannot be read. A seal is no
-    signature: who knows the code can make another one.
+    The questions of the cells of notebooks are compared with the outputs below them. Nothing in
+    them is run. The exit status is 1 if something does not agree, or a file cannot be read. A seal
+    is no signature: someone who knows the code can make another one.
     """
     # Loads nbformat, which the other commands do without.
     from chatmagic.audit import audit  # noqa: PLC0415
@@ -263,7 +263,7 @@ def _audit(given: Mapping[str, Any]) -> int:
 
 
 def _sanitize_file(_: Mapping[str, Any]) -> int:
-    """Print where the file for nbval's --nbval-sanitize-with is.
+    """Print the path of the file for nbval's --nbval-sanitize-with.
 
     The file makes nbval leave out the HTML of chatmagic's outputs, and compare their text:
     pytest --nbval --nbval-sanitize-with "$(chatmagic sanitize-file)"
@@ -281,4 +281,4 @@ _COMMANDS: Final = {
     "audit": (_audit, _add_audit_arguments),
     "sanitize-file": (_sanitize_file, lambda _: None),
 }
-"""Each command's function, whose docstring is its help, and what adds its arguments."""
+"""Each command's function, whose docstring is its help, and the function for its arguments."""

@@ -39,7 +39,7 @@ _TICK: Final = 0.1
 SECONDS_TO_END: Final = 10.0
 """How long JupyterLab may take to end before it is killed."""
 _LAST_LINES: Final = 15
-# This JupyterLab extension asks to fetch news whatever the server's settings say.
+# This JupyterLab extension asks to fetch news in spite of the server's settings.
 _NEWS: Final = "@jupyterlab/apputils-extension:announcements"
 
 
@@ -99,6 +99,9 @@ def lesson_places() -> list[Path]:
 def find_lessons(places: Iterable[Path]) -> Path:
     """Return the first folder that holds the first lesson.
 
+    Args:
+        places: folders to search, in order.
+
     Raises:
         ChatError: none holds it.
     """
@@ -115,8 +118,8 @@ def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Copy the files that a folder lacks, with their subfolders; none is overwritten.
 
     Args:
-        lessons: where they come from; hidden files in it are left out, and the reference pages,
-            which only a checkout has there.
+        lessons: their folder; hidden files in it are left out, and the reference pages, which only
+            a checkout has there.
         folder: the target; made if it does not exist.
 
     Returns:
@@ -154,7 +157,7 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
 
     Args:
         folder: the notebooks' folder, absolute.
-        port: where it listens.
+        port: its port.
         browser: whether it opens a browser.
     """
     return [
@@ -203,7 +206,7 @@ def lab_environment(environment: Mapping[str, str], private: Path) -> dict[str, 
 
 def _run_lab(command: list[str], private: Path, token: str) -> int:
     """Run JupyterLab until it ends or a signal asks to end, and return the exit code."""
-    # In files, which go before a user's own; what a command says every user can list.
+    # In files, which precede a user's own; every user can list the arguments of a command.
     for name, content in {
         "labconfig/page_config.json": {"disabledExtensions": {_NEWS: True}},
         "jupyter_server_config.json": {"IdentityProvider": {"token": token}},
@@ -254,7 +257,11 @@ def end(
 
 @contextmanager
 def on_signals(handler: Handler) -> Iterator[None]:
-    """Handle the signals that ask to end by ``handler``; afterwards as before."""
+    """Handle the signals that ask to end by ``handler``; afterwards as before.
+
+    Args:
+        handler: called with the signal's number and frame.
+    """
     numbers = [signal.SIGINT, signal.SIGTERM]
     # Under nohup a closing terminal is ignored.
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

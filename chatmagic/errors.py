@@ -22,8 +22,8 @@
     └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
 
 Each error says in one line what happened and what to do. It carries ``status``, ``credits``,
-``reply`` and ``retry_after`` as far as they are known. All errors can be pickled. They hold no
-exception of ``requests`` and no frame with bytes of the wire.
+``reply`` and ``retry_after`` if they are known. All errors can be pickled. They hold no exception
+of ``requests`` and no frame with bytes of the wire.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PROXY_NAMED: Final = (
 
 
 class _ErrorBase(BaseException):
-    """Base of the errors: a line on what happened, one on what to do, and the data."""
+    """Base of the errors: a line with the event, a line of advice, and the data."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class _ErrorBase(BaseException):
         reply: Reply | None = None,
         retry_after: datetime | None = None,
     ) -> None:
-        """Keep what happened, what to do, and the data.
+        """Keep the event, the advice, and the data.
 
         Args:
-            message: what happened; white space is folded into one line.
-            hint: what to do, as a line of its own in a notebook.
+            message: the event; white space is folded into one line.
+            hint: the advice, as a line of its own in a notebook.
             status: the HTTP status; ``None`` without a response.
             credits: the credits that the response named.
-            reply: the part of the reply that came.
+            reply: the partial reply.
             retry_after: the earliest time to ask again, aware, if the service named one.
         """
         self.message = " ".join(message.split())
@@ -98,7 +98,7 @@ class _ErrorBase(BaseException):
         return self.with_traceback(None)
 
     def __str__(self) -> str:
-        """Return one line: what happened, and what to do."""
+        """Return one line: the event and the advice."""
         return self.message if self.hint is None else f"{self.message} {self.hint}"
 
     def _render_traceback_(self) -> list[str]:
@@ -112,7 +112,7 @@ class ChatError(_ErrorBase, Exception):
 
 
 class InputError(ChatError, ValueError):
-    """Error in what was typed or set; nothing was sent."""
+    """Error in the user's input or settings; nothing was sent."""
 
 
 class BudgetError(ChatError):
@@ -128,7 +128,7 @@ class AuthenticationError(ChatError):
 
 
 class RateLimitError(ChatError):
-    """Credits that are used up, or requests that came too fast (fact 9)."""
+    """Credits that are used up, or requests in too quick succession (fact 9)."""
 
 
 class RequestRejectedError(ChatError):
@@ -152,26 +152,26 @@ class NotConnectedError(ConnectError):
 
 
 class RequestTimeoutError(ChatError):
-    """Time-out of chatmagic that ran out.
+    """Timeout of chatmagic that ran out.
 
     Args:
-        message: what happened.
+        message: the event.
         which: ``connect``, ``first_byte``, ``silence`` or ``total``.
         **data: as for every :class:`ChatError`.
     """
 
     def __init__(self, message: str, *, which: Which = "silence", **data: Any) -> None:
-        """Keep the name of the time-out that ran out."""
+        """Keep the name of the timeout that ran out."""
         super().__init__(message, **data)
         self.which = which
 
 
 class CutOffError(ChatError):
-    """Reply that ended too early; what came is in ``reply``."""
+    """Reply that ended too early; the text so far is in ``reply``."""
 
 
 class NotUnderstoodError(ChatError):
-    """Answer that is not what the interface describes."""
+    """Answer that does not fit the interface."""
 
 
 class ReplyFormatError(ChatError):
@@ -179,4 +179,4 @@ class ReplyFormatError(ChatError):
 
 
 class ChatInterrupted(_ErrorBase, KeyboardInterrupt):
-    """Stop of a reply by a person; what came is in ``reply``."""
+    """Stop of a reply by a person; the text so far is in ``reply``."""

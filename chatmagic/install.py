@@ -59,6 +59,9 @@ def run(*, system: bool, uninstall: bool) -> int:
 def config_file(*, system: bool) -> Path:
     """Return the configuration file that IPython reads in this environment, or on this machine.
 
+    Args:
+        system: whether the file is for the whole machine.
+
     Raises:
         InputError: IPython reads none for the machine here.
     """
@@ -68,7 +71,7 @@ def config_file(*, system: bool) -> Path:
             hint="Leave out --system: the lines go into this environment.",
         )
     folder = SYSTEM if system else Path(sys.prefix, "etc", "ipython")
-    # A link stays one: what it leads to is replaced.
+    # A link stays a link: its target is replaced.
     return (folder / NAME).resolve()
 
 
@@ -95,7 +98,7 @@ def _changed(old: bytes, path: Path, *, uninstall: bool) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write the file in one step; remove it where nothing is left in it.
+    """Write the file in one step; remove it if nothing is left in it.
 
     Raises:
         ChatError: it cannot be written, and is as it was.

@@ -71,7 +71,7 @@ MOST_TOKENS: Final = 10**15
 
 
 def _count(value: object) -> int | None:
-    """Return a token count; ``None`` for what is none, and for what no request can have."""
+    """Return a token count; ``None`` for a value that is none, or that no request can have."""
     count = value if type(value) is int else whole_number(value)
     return None if count is None or not 0 <= count <= MOST_TOKENS else count
 
@@ -204,10 +204,18 @@ class Renderer(Protocol):
     """Renderer of replies, which :mod:`chatmagic.archive.output` is: no import leads up."""
 
     def bundle(self, reply: Reply, /) -> dict[str, Any]:
-        """Return the data by which a notebook shows a reply, by media type."""
+        """Return the data by which a notebook shows a reply, by media type.
+
+        Args:
+            reply: the reply to show.
+        """
 
     def code_blocks(self, reply: Reply, /) -> tuple[CodeBlock, ...]:
-        """Return the blocks of code of a reply, in order."""
+        """Return the blocks of code of a reply, in order.
+
+        Args:
+            reply: the reply to read.
+        """
 
 
 renderer: Renderer = None  # type: ignore[assignment] # set before there are replies to show
@@ -233,10 +241,10 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Reply(ReplyFacts, Generic[_Parsed_co]):
-    """A reply, whole or as far as it came (fact 4).
+    """A reply, whole or partial (fact 4).
 
     Args:
-        text: the text, exactly as it came.
+        text: the text, exactly as it arrived.
         parsed: the value of a reply in JSON, or the instance of its schema. No file keeps it.
     """
 

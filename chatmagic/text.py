@@ -130,7 +130,7 @@ JOINER: Final = "\u2060"
 _ADDRESS: Final = r"data(?=:(?:\S|\Z))|:/(?=/)"
 _SCHEME: Final = r"[A-Za-z0-9+.-]*\Z"
 _FAR: Final = 42
-"""How many characters before "://" a scheme may begin: more than the front ends look at."""
+"""Largest number of characters before "://" in a scheme: more than the front ends read."""
 
 
 def unlinked(text: str, before: str = "") -> str:

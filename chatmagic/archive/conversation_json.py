@@ -1,8 +1,8 @@
 """A conversation as JSON and as Markdown, written by ``%chat_save`` and read by ``%chat_load``.
 
-The JSON holds each live turn as a notebook's output does: its record and the reply's text;
-reading it goes through them as through a notebook's cells. What was undone is not in it, and of
-a value that ``{{ }}`` put in only the expression, the size and the digest, unless values are kept.
+The JSON holds each live turn as a notebook's output does: its record and the reply's text. It is
+read in the same way as a notebook's cells. It does not hold undone turns. Of a ``{{ }}`` value it
+holds only the expression, the size and the digest, unless values are kept.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ KIND: Final = "conversation"
 
 
 def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
-    """Return a conversation's live turns, and what steers them, as JSON, in their order.
+    """Return a conversation's live turns and steering items as JSON, in their order.
 
     Args:
         conversation: the conversation.
-        keep_values: whether to write what ``{{ }}`` put in, too.
+        keep_values: whether to write the values of ``{{ }}``, too.
     """
     records = records_of(conversation, keep_values=keep_values)
     places = {turn.number: place for place, turn in enumerate(conversation, 1)}
@@ -83,7 +83,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
 
     Args:
         conversation: the conversation.
-        keep_values: whether they keep what ``{{ }}`` put in.
+        keep_values: whether they keep the values of ``{{ }}``.
     """
     turns = {turn.number: turn for turn in conversation}
     shown = frozenset(turn.recorded_digest for turn in conversation)
@@ -97,7 +97,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
             record = turn.to_record(request.digest())
 
         record = replace(record, values=turn.values) if keep_values else record.bare
-        # What is saved is the turn as it is now, without its earlier replies.
+        # The present turn is saved, without its earlier replies.
         record = replace(record, in_place_of=(), continues=None, picked=False)
         records[number] = replace(record, **turn.carried.listed(shown))
     return records
@@ -133,7 +133,7 @@ def _turn(turn: Turn, window: Window, here: str) -> list[str]:
 
 
 def _closed(text: str) -> str:
-    """End a code block that a reply left open, so that it does not swallow what follows."""
+    """Close a code block that a reply left open, so that it does not swallow the following text."""
     opened = open_fence(text)
     return text if opened is None else f"{text}\n{opened[1]}"
 
@@ -152,7 +152,7 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _item(value: object) -> Item:
-    """Read a turn of :func:`dumps`, or what steers the turns below."""
+    """Read a turn of :func:`dumps`, or a steering item."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")
@@ -167,5 +167,5 @@ def _item(value: object) -> Item:
     if not isinstance(text, str):
         raise ValueError("a reply in it is damaged")
     record = Record.from_json(value.get("record"))
-    # What one cell holds, it asked in one execution.
+    # One cell asked all its items in one execution.
     return turn_of(record, text, owner=owner, execution=owner, entry=entry)

@@ -16,11 +16,11 @@ if sys.platform != "win32":
     import fcntl
 
 LARGEST: Final = 256 * 2**20
-"""How many bytes a file may have; a larger one is not read."""
+"""Largest size of a file, in bytes; a larger one is not read."""
 
 
 def content_of(path: Path) -> bytes | None:
-    """Return a file's content; ``None`` where there is no file.
+    """Return a file's content; ``None`` if there is no file.
 
     Args:
         path: the file.
@@ -29,7 +29,7 @@ def content_of(path: Path) -> bytes | None:
         InputError: it cannot be read.
     """
     try:
-        # Who opens a pipe may wait for ever, and a device may not end.
+        # Opening a pipe may wait forever, and a device may not end.
         if path.is_file() or not path.exists():
             with path.open("rb") as file:
                 content = file.read(LARGEST + 1)
@@ -56,7 +56,7 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
     Raises:
         OSError: it could not be written, and is as it was.
     """
-    # Every process writes to the same name, so that what a killed one left is overwritten.
+    # Every process writes to the same name, so that it overwrites the file of a killed process.
     new = path.with_name(f".{path.name}.new")
     try:
         with new.open("wb") as file:
@@ -76,12 +76,12 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
 def append_content(path: Path, content: bytes) -> None:
     """Add to the end of a file in one step: its first byte is written last.
 
-    Until then a NUL stands in that byte's place, and what follows is not there yet for a reader of
-    the file (:func:`whole_part`).
+    Until then a NUL stands in that byte's place, and readers of the file do not see the following
+    text (:func:`whole_part`).
 
     Args:
         path: the file.
-        content: what is added; its first byte is no NUL.
+        content: the text to add; its first byte is not NUL.
 
     Raises:
         OSError: it could not be written, and is as it was.

@@ -1,8 +1,8 @@
 """A notebook file: the records and replies in its outputs, read as data; and its cells, written.
 
-Its content is untrusted. It is read as JSON, any minor version of nbformat 4; nothing in it
-is evaluated, and what is malformed is left out with a line that says so. A cell's number is
-its place from the top, from 1; cells with text count too.
+Its content is untrusted. It is read as JSON, in any minor version of nbformat 4. Nothing in it is
+evaluated, and malformed parts are left out with a line that says so. A cell's number is its place
+from the top, from 1, and counts text cells.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ OtherKind = Literal["live", "reply", "error", "warning", "output"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedOutput:
-    """An output with a record: of a turn, of what steers the turns below, or of what was done.
+    """An output with a record: of a turn, of a steering item, or of a change.
 
     Args:
         cell: the cell's number.
-        own: hash of the cell's own identity; ``None`` where the file gives it none.
-        kind: a ``turn``, the ``pick`` of a reply, ``instructions``, a ``thread``, or what was
-            done to the conversation.
-        fault: what is wrong with its seal, in words; empty where nothing is.
+        own: hash of the cell's own identity; ``None`` if the file gives it none.
+        kind: a ``turn``, the ``pick`` of a reply, ``instructions``, a ``thread``, or the change of
+            the conversation.
+        fault: fault of its seal, in words; empty for none.
         record: a turn's record, or that of a reply that was put back.
-        steering: what it gives to the turns below, or the start of the thread that was deleted.
-        text: its exact text; ``None`` where it is not there.
-        rendered: the same as HTML and as Markdown, by type; ``None`` where it is not there.
-        versions: of what rendered a reply, by package.
+        steering: its steering item, or the start of the thread that was deleted.
+        text: its exact text; ``None`` if it is not there.
+        rendered: the same as HTML and as Markdown, by type; ``None`` if it is not there.
+        versions: versions of the renderer's packages.
     """
 
     cell: int
@@ -75,11 +75,11 @@ class SavedOutput:
 
 @dataclass(frozen=True, slots=True)
 class NotebookCell:
-    """A code cell: what its source would do, and what its outputs are.
+    """A code cell: the effect of its source, and its outputs.
 
     Args:
         number: its number.
-        plan: what its source would do.
+        plan: the effect of its source.
         has_outputs: whether it has any.
         others: the kinds of its outputs without a record: a reply under way, a reply whose record
             is gone, an error, a warning, or anything else.
@@ -93,15 +93,15 @@ class NotebookCell:
 
 @dataclass(slots=True)
 class Notebook:
-    """Conversation of a notebook file, as its cells and outputs tell it.
+    """Conversation of a notebook file, from its cells and outputs.
 
     Args:
-        path: where it is.
+        path: path of the file.
         outputs: those with a record, in the order of the cells.
         problems: a line for each record that cannot be read, and each reply that is not complete.
         cells: its code cells.
-        texts: what there is to read in sources and outputs, with the cells' numbers; of each
-            cell the source comes first.
+        texts: the readable texts of sources and outputs, with the cells' numbers; the source of a
+            cell comes first.
     """
 
     path: Path
@@ -118,7 +118,7 @@ class Notebook:
 
     @property
     def missing(self) -> str:
-        """Line on the cells that ask and have no output; empty where there is none."""
+        """Line on the cells that ask and have no output; empty if there is none."""
         silent = [cell.number for cell in self.cells if cell.plan.asks and not cell.has_outputs]
         if not silent:
             return ""
@@ -133,7 +133,7 @@ class Notebook:
 
         Args:
             number: its number.
-            cell: as the file has it, whatever that is.
+            cell: the value in the file, of any kind.
         """
         if not isinstance(cell, dict):
             self.problems.append(f"cell {number}: it is damaged and was left out.")
@@ -244,7 +244,7 @@ def parse_notebook(content: bytes, path: Path) -> Notebook:
 
 
 def _record_of(output: object) -> object:
-    """Return what stands in the place of an output's record; ``None`` where nothing does."""
+    """Return the value in the place of an output's record; ``None`` if there is none."""
     return json_at(output, "metadata", "chatmagic")
 
 
@@ -263,7 +263,7 @@ def _other_kind(output: object) -> OtherKind:
 
 
 def texts_of(output: object) -> list[str]:
-    """Return the texts of an output, but for pictures and the like.
+    """Return the texts of an output, without pictures and the like.
 
     Args:
         output: an output of a cell, as a notebook's JSON has it.
@@ -277,14 +277,14 @@ def text_of(value: object) -> str | None:
     """Read a text that may stand as a list of its lines.
 
     Args:
-        value: what the JSON has where a text may stand.
+        value: JSON value in the place of a text.
     """
     text = joined(value)
     return text if isinstance(text, str) else None
 
 
 def json_at(value: object, *names: str) -> object:
-    """Return the value under names within names; ``None`` where there is none.
+    """Return the value under names within names; ``None`` if there is none.
 
     Args:
         value: any JSON value.

@@ -57,7 +57,7 @@ def of_turn(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any
     data = bundle(reply, record)
     content = {**record.to_json(), "versions": dict(versions())}
     if data["text/plain"] != reply.text:
-        # Shown in another form, and folded: the text as it came goes along with later requests.
+        # Shown in another form, and folded: later requests carry the original text.
         content["text"] = reply.text
     return data, {"chatmagic": sealed(content, data)}
 
@@ -70,14 +70,14 @@ def note(
     Args:
         html: safe HTML.
         text: the same in words.
-        record: what a notebook should remember of it.
+        record: the record for the notebook.
     """
     data = {"text/html": html, "text/plain": text}
     return data, {"chatmagic": sealed(record, data)} if record else {}
 
 
 def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the output of what steers the turns below: its data, and its metadata.
+    """Return the output of a steering item: its data, and its metadata.
 
     Args:
         item: the item.
@@ -92,7 +92,7 @@ def of_steering(item: Steering) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @lru_cache(maxsize=1)
 def versions() -> Mapping[str, str]:
-    """Return the versions of what renders a reply here, by package."""
+    """Return the versions of the packages that render a reply here."""
     return {"chatmagic": __version__, **{name: metadata.version(name) for name in RENDERERS}}
 
 
@@ -103,7 +103,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
 
     Args:
         reply: the reply, whole or in part.
-        record: the turn's, where it is known; its values that keep their text are shown, folded.
+        record: the turn's record, if known; its values with a kept text are shown, folded.
     """
     is_json = record is _NO_RECORD and reply.parsed is not None
     format = "json" if is_json else record.parameters.get("format", "markdown")
@@ -205,7 +205,7 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
 
     Args:
         turn: the turn.
-        cause: what made it stale; ``None`` where it is not.
+        cause: cause for which it is stale; ``None`` if it is not stale.
         is_hidden: whether a request below it all leaves it out.
     """
     stale = [] if cause is None else [f"stale, {cause.words}"]
@@ -232,7 +232,7 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
 
 
 def credit_line(reply: Reply, record: Record) -> str:
-    """Return the line under a reply in words: credits, tokens, settings; empty where it is off.
+    """Return the line under a reply in words: credits, tokens, settings; empty if it is off.
 
     Args:
         reply: the reply, whole or in part.
@@ -242,7 +242,7 @@ def credit_line(reply: Reply, record: Record) -> str:
 
 
 def _told(reply: Reply, record: Record) -> tuple[Credits | None, Usage | None, str] | None:
-    """Return what the line under a reply tells; ``None`` where it is left out."""
+    """Return the facts in the line under a reply; ``None`` if it is left out."""
     if not record.parameters.get("credit_line", True):
         return None
     settings = gauge.settings_words(record.parameters, record.asked_model)

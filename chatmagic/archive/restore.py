@@ -1,8 +1,8 @@
 """Restoration of a conversation from saved records; nothing is asked again.
 
-The cells are gone through from top to bottom, as Run All would: each turn is put where its
-cell puts it, and what was undone, done again or reset is so again. A turn that carried
-others than those that now stand above it is stale, as it was before.
+The cells are followed from top to bottom, as in Run All: each turn is put in its cell's place, and
+undos, redos and resets are repeated. A turn that carried other turns than those above it now is
+stale, as it was before.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class CarriedTurns:
     def carrying(self, turn: Turn, above: Carried, number: int = 0) -> Turn:
         """Return a turn with those that it carried.
 
-        Most requests carried what stands above their turn, or what the first turn that the
-        record lists carried itself.
+        Most requests carried the turns above their own turn, or the turns that the first turn in
+        the record carried itself.
 
         Args:
             turn: the turn.
@@ -66,7 +66,7 @@ class CarriedTurns:
         return replace(turn, number=number, carried=carried)
 
     def _located(self, carried: Carried, stand: Carried) -> Carried:
-        """Return turns with their numbers: of those above where they fit, else of any."""
+        """Return turns with their numbers: of the turns above if these fit, else of any."""
         here = dict(zip(_occurrences(stand.digests), stand, strict=True))
         located = carried.root
         for digest, count in _occurrences(carried.digests):
@@ -107,8 +107,8 @@ class Restored:
         conversation: the conversation.
         numbers: the numbers of the turns that were kept in the conversation, by their outputs.
         cells: the cells of these turns, by the turns' numbers.
-        asked: each turn, by its number, with what a request carried in its place when its cell
-            was gone through.
+        asked: each turn, by its number, with the carried turns of a request in its place at the
+            time of its cell.
         problems: a line for each record that could not be put to use.
     """
 
@@ -126,8 +126,7 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
         notebook: as it was read.
         by_id: whether the front end knows a cell by its identity on disk, as JupyterLab
             does; otherwise a turn's owner is the one that its record names.
-        changed: whether what is not as it was sealed is taken as it stands; otherwise it is
-            left out.
+        changed: whether to take changed outputs as they stand; otherwise they are left out.
     """
     owners = _owners(notebook, by_id=by_id)
     turns, problems = _turns(notebook, owners, changed=changed)
@@ -156,12 +155,12 @@ def restore(notebook: Notebook, *, by_id: bool = True, changed: bool = False) ->
 
 
 def turn_of(record: Record, text: str, **place: Any) -> Turn:
-    """Return the turn that a record tells of.
+    """Return the turn of a record.
 
     Args:
         record: the record.
         text: the reply's text.
-        **place: what no record keeps: the turn's owner, execution and entry.
+        **place: facts that no record keeps: the turn's owner, execution and entry.
 
     Raises:
         ValueError: the record's values are not those of its prompt.
@@ -191,16 +190,17 @@ class Replay:
         """Start without any turn."""
         self.conversation = Conversation()
         self.asked: dict[int, tuple[Turn, Window]] = {}
-        """Each turn, by its number, with what a request carried in its place when it was added."""
+        """Each turn, by its number, with the carried turns of a request in its place when it was
+        added."""
         self.lost: list[int] = []
-        """The numbers of the turns that were left out: what they continued is not there."""
+        """Numbers of the turns that were left out because their first part is missing."""
         self._carried = CarriedTurns(turns)
 
     def add(self, turn: Turn) -> None:
         """Add a turn, with the numbers of those that it carried; 0 is one that is not known.
 
-        One that came in place of an earlier reply does so again, if that is live (rule 20), and
-        one that continued a reply is joined to it (rule 22).
+        A turn that replaced an earlier reply replaces it again, if that reply is live (rule 20). A
+        turn that continued a reply is joined to it (rule 22).
 
         Args:
             turn: the turn, with its record.
@@ -209,7 +209,7 @@ class Replay:
         earlier = record.in_place_of
         turns = reversed(self.conversation.turns if earlier else ())
         olds = [each for each in turns if each.recorded_digest in earlier]
-        # Of equal turns, the one that stood below what this one's request carried.
+        # Of equal turns, the one below the turns that this one's request carried.
         old = max(olds, key=lambda each: self._likeness(each, turn)).number if olds else 0
         if earlier and not old:
             alike = (each.as_typed == turn.as_typed for each in self.conversation.turns)
@@ -227,7 +227,7 @@ class Replay:
         again = old if earlier or record.continues is not None else None
         if record.continues is not None:
             first = next((r for r in replies if r.recorded_digest == record.continues), None)
-            if first is None:  # Without what it continues it is no reply.
+            if first is None:  # Without the part before, it is no reply.
                 self.lost.append(self.conversation.added + 1)
                 again = 0
             else:
@@ -241,13 +241,13 @@ class Replay:
             self.conversation.add(replace(turn, again=again))
 
     def _likeness(self, live: Turn, turn: Turn) -> int:
-        """Return in how much a live turn is asked as one from an output was; 2 is in all."""
+        """Return the likeness of a live turn and one from an output; 2 is equal."""
         now = self.conversation.window_of(live.number, last=turn.last).carried
         is_below = now.chain == chain_of(cast("Record", turn.record))
         return is_below + (live.parameters == turn.parameters)
 
     def steer(self, item: Steering) -> None:
-        """Add what steers the turns below it; a mark of a turn names one of those above.
+        """Add a steering item; a mark of a turn names one of the turns above.
 
         Args:
             item: the item, with its owner and execution.
@@ -260,7 +260,7 @@ class Replay:
 def _turns(
     notebook: Notebook, owners: Mapping[int, str | None], *, changed: bool
 ) -> tuple[dict[SavedOutput, Turn], list[str]]:
-    """Return the turns that were kept in the conversation, by their outputs, and what failed."""
+    """Return the turns of the conversation by their outputs, and the faults."""
     turns: dict[SavedOutput, Turn] = {}
     left_out = "" if changed else "; it was left out"
     faulty = [saved for saved in notebook.outputs if saved.fault]
@@ -279,14 +279,14 @@ def _turns(
         except ValueError as error:
             problems.append(f"cell {saved.cell}: its record was left out: {error}.")
             continue
-        # What was changed by hand is no longer the turn that its record names.
+        # A turn that was changed by hand is no longer the turn that its record names.
         known = record if not saved.fault or turn.missing else replace(record, turn=turn.digest)
         turns[saved] = replace(turn, record=known)
     return turns, problems
 
 
 def _owners(notebook: Notebook, *, by_id: bool) -> dict[int, str | None]:
-    """Return the owner of what each cell holds; the record of a copied cell names another cell."""
+    """Return the owner of each cell's items; the record of a copied cell names another cell."""
     owners: dict[int, str | None] = {}
     taken: set[str] = set()
     for saved in notebook.outputs:

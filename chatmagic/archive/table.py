@@ -33,37 +33,37 @@ class TurnRow:
     Args:
         file: the notebook, as its path was given; ``None`` of a session.
         cell_number: place of the cell in the notebook, from 1.
-        thread: name of its thread; ``None`` where it is not in the conversation.
+        thread: name of its thread; ``None`` if it is not in the conversation.
         number: its number in its thread, as in ``%chat_history``.
         prompt: as typed.
-        reply_text: the reply's text, exactly as it came.
+        reply_text: the reply's text, exactly as it arrived.
         date: the response's own date, aware, in UTC.
         state: ``complete``, ``interrupted`` or ``cut off``.
         origin: ``live``, ``replay`` or ``emulator``.
-        entry: where it was asked: ``cell``, ``panel`` or ``python``; a file does not tell.
+        entry: place of the question: ``cell``, ``panel`` or ``python``; unknown in a file.
         model: name of the model that answered.
         asked_model: name of the model that was asked for.
         finish_reason: in the service's own words.
-        refusal: what the model said instead of answering.
+        refusal: the model's text in place of an answer.
         prompt_tokens: tokens of the request.
         completion_tokens: tokens of the reply.
         total_tokens: both.
-        took: about how many credits it took.
-        credits_left: what its response said was left.
-        credits_limit: of how many.
+        took: approximate cost in credits.
+        credits_left: the credits left by its response.
+        credits_limit: the limit of the credits.
         temperature: as it was asked with.
         max_tokens: as it was asked with.
         last: as it was asked with.
-        history: whether the turns before went along.
+        history: whether the request carried the turns before.
         format: form of the reply that was asked for.
         schema: name of the schema that was asked for.
-        carried: how many turns its request carried.
+        carried: number of turns that its request carried.
         is_stale: whether it would be asked otherwise now.
         cell: hash of the cell.
         request: digest of the request.
         reply: digest of the reply's text.
         turn: digest by which later records name the turn.
-        error: what is wrong with it, or with its file.
+        error: fault of the turn, or of its file.
     """
 
     file: str | None = None
@@ -106,7 +106,7 @@ class TurnRow:
 
         Args:
             record: the turn's record.
-            **more: what no record keeps.
+            **more: facts that no record keeps.
         """
         known = {"history": True, "format": "markdown", **record.parameters}
         known |= {"carried": len(record.carried) + record.earlier[0], "cell": record.owner}
@@ -149,7 +149,7 @@ def of_conversation(conversation: Conversation) -> list[TurnRow]:
 def turns(*patterns: str | os.PathLike[str]) -> Any:
     """Return the turns in notebook files as a pandas DataFrame, one row each; nothing is run.
 
-    What is wrong with a turn, or with its file, stands in the column ``error``.
+    A fault of a turn, or of its file, stands in the column ``error``.
 
     Args:
         *patterns: paths, such as ``"*.ipynb"`` or ``"work/**/*.ipynb"``.
@@ -220,7 +220,7 @@ _TYPES: Final = {
 
 
 def dataframe(kind: type, rows: Iterable[Any]) -> Any:
-    """Return rows as a DataFrame; what is unknown is missing, and times are in UTC.
+    """Return rows as a DataFrame; unknown values are missing, and times are in UTC.
 
     Args:
         kind: the dataclass, whose fields are the columns; it is made with annotations as texts.

@@ -1,10 +1,10 @@
 """Audit of notebooks and cassettes; there is no kernel, and nothing is run.
 
-The source of each code cell says what it would ask, and so what must stand below it: exactly one
-sealed output of that prompt with those options, and nothing else. Each sealed output needs a
-source that asks it, and each turn was asked after those that stood above it then. A cassette is in
-order when it can be read, and holds each exchange once.
-Given both, each reply that a notebook shows is to be in a cassette.
+The source of each code cell determines its question, and so the output below it: exactly one sealed
+output of that prompt with those options, and nothing else. Each sealed output needs a source that
+asks for it, and each turn must have been asked after those above it at that time. A cassette must
+be readable, and must hold each exchange once. With notebooks and cassettes, each reply in a
+notebook must be in a cassette.
 
 A seal is no signature: a person who knows the code can make another one.
 """
@@ -47,13 +47,13 @@ UNITS: Final = {"notebook": "cell", "cassette": "exchange"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(TurnRow):
-    """Row of one turn of a notebook, or of one exchange of a cassette, with what was checked.
+    """Row of one turn of a notebook, or of one exchange of a cassette, with the checks.
 
     Args:
-        agrees: whether the record, its output and the source of its cell agree; ``None`` where a
-            cell may ask what its source does not say.
-        in_order: whether it was asked after the turns that stood above it then; ``None`` for a
-            turn that is no part of the conversation, and where that cannot be told.
+        agrees: whether the record, its output and the source of its cell agree; ``None`` for a cell
+            that may ask without saying so in its source.
+        in_order: whether it was asked after the turns that stood above it then; ``None`` for a turn
+            that is no part of the conversation, and if unknown.
     """
 
     agrees: bool | None = None
@@ -90,16 +90,16 @@ class Audit:
 
         Args:
             place: its number.
-            words: what is not in order.
+            words: the fault.
         """
         self.problems.append(f"{UNITS[self.kind]} {place}: {words}.")
 
     def remark(self, places: Sequence[int], words: str) -> None:
-        """Add a remark on some cells; none where there are no cells.
+        """Add a remark on some cells; none if there are no cells.
 
         Args:
             places: their numbers.
-            words: what is worth knowing.
+            words: the remark.
         """
         if places:
             self.remarks.append(f"{numbered(places, UNITS[self.kind])}: {words}.")
@@ -109,8 +109,8 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     """Return the audit of each file; one that cannot be read has a problem and no turns.
 
     Args:
-        paths: notebooks and cassettes, and folders of them; what notebooks show is compared with
-            the cassettes.
+        paths: notebooks and cassettes, and folders of them; the replies of the notebooks are
+            compared with the cassettes.
     """
     audits: list[Audit] = []
     held: dict[str, tuple[Interaction, ...]] = {}
@@ -181,7 +181,7 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
         turn, window = restored.asked.get(restored.numbers.get(saved, 0), (None, Window()))
         if turn is not None:
             is_in_order = _in_order(turn, window, restored.cells, hiding, cell)
-            # What a load brings, no output of this notebook tells.
+            # No output of this notebook shows the turns of a load.
             is_known = first_load is None or cell < first_load
             if is_known and not window.instructs_as(turn):
                 words = "it was asked with other instructions than those that stand above it"
@@ -223,11 +223,11 @@ _SETTINGS: Final = sorted(
 
 
 def _compared(found: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
-    """Compare each cell's source with its outputs, and add what differs.
+    """Compare each cell's source with its outputs, and add the differences.
 
     Returns:
-        By the outputs with a record, whether a source asks for them; ``None`` where
-        the cell may ask what its source does not say.
+        By the outputs with a record, whether a source asks for them; ``None`` for a cell that may
+        ask without saying so in its source.
     """
     agrees: dict[SavedOutput, bool | None] = {}
     shown: dict[int, list[SavedOutput]] = defaultdict(list)
@@ -263,7 +263,7 @@ def _compared(found: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
 
 
 def _judge_others(found: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
-    """Add what is to say of a cell's outputs without a record, and of those that are gone."""
+    """Add faults of a cell's outputs without a record, and of missing ones."""
     others, plan = cell.others, cell.plan
     is_ours = bool(plan.commands) and not plan.code
     shows = any(not each.recorded and not each.is_quiet for each in plan.commands)
@@ -281,7 +281,7 @@ def _judge_others(found: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
 
 
 def _judge_settings(found: Audit, untold: Mapping[str, Mapping[int, object]]) -> None:
-    """Add what is to say of settings that no source gives: they hold for all cells, or for none."""
+    """Add faults of settings that no source sets: they apply to all cells, or to none."""
     for name, values in untold.items():
         cells = [cell for cell, value in values.items() if value is not None]
         asked = f"asked with {name} {one_line(str(values[cells[0]]), EXCERPT)}" if cells else ""
@@ -294,14 +294,14 @@ def _judge_settings(found: Audit, untold: Mapping[str, Mapping[int, object]]) ->
 
 
 def _left(cell: NotebookCell, texts: str = "") -> list[MagicCall]:
-    """Return the magics of a cell that each leave a record, but for what a setting may hide."""
+    """Return the magics of a cell that each leave a record, unless a setting may hide it."""
     is_quiet = "ChatMagics.quiet" in texts
     commands = (each for each in cell.plan.commands if each.is_once and each.recorded)
     return [each for each in commands if not (is_quiet and each.asks)]
 
 
 def _fits(command: MagicCall, saved: SavedOutput) -> bool:
-    """Return whether an output is what a magic leaves."""
+    """Return whether a magic leaves such an output."""
     record = saved.record
     if command.recorded != saved.kind or record is None or record.picked:
         return command.recorded == saved.kind and _is_typed(command, saved.steering)
@@ -316,7 +316,7 @@ def _fits(command: MagicCall, saved: SavedOutput) -> bool:
 
 
 def _is_typed(command: MagicCall, steering: Steering | None) -> bool:
-    """Return whether a magic gives what an output says that it gave, if it gave anything."""
+    """Return whether a magic has the text of an output, if the output has one."""
     if isinstance(steering, Instructions):
         file, typed = steering.value.expression, Instructions.of_text(command.body or "").text
         return file in command.line if file else steering.text == typed
@@ -325,7 +325,7 @@ def _is_typed(command: MagicCall, steering: Steering | None) -> bool:
 
 
 def _difference(command: MagicCall | None, saved: SavedOutput) -> str:
-    """Return what differs between an output and the magic that may have left it, in words."""
+    """Return the difference of an output and the magic that may have left it, in words."""
     if command is None or saved.record is None or not command.asks:
         what = "reply" if saved.record is not None else saved.kind
         return f"its source does not ask for the {what} below it: edited, moved, or pasted"
@@ -341,7 +341,7 @@ def _in_order(
 
     Args:
         turn: the turn.
-        window: what stood above it when it was asked.
+        window: the window above it when it was asked.
         cells: the cells of the turns, by the turns' numbers.
         hiding: by their numbers the cells that may have asked unseen; whether each is a load.
         cell: the number of its cell.
@@ -355,7 +355,7 @@ def _in_order(
 
 
 def _may_fit(turn: Turn, above: Sequence[int], *, is_loaded: bool) -> bool:
-    """Return whether a turn carried those above it, beside others that no output tells.
+    """Return whether a turn carried those above it, beside others that are in no output.
 
     Args:
         turn: the turn.
@@ -384,7 +384,7 @@ def _cassettes(read: Notebook) -> set[str]:
 
 
 def _hides(cell: NotebookCell) -> bool:
-    """Return whether a cell may have asked what no output tells: quietly, from Python, a load."""
+    """Return whether a cell may have asked without an output: quietly, from Python, by a load."""
     plan = cell.plan
     asks_quietly = any(each.is_quiet or each.name == "chat_panel" for each in plan.commands)
     asks_python = plan.is_open or re.search(r"\bask\s*\(", plan.code) is not None
@@ -407,14 +407,14 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
         # A reply that was cut off is in no cassette, and one by its place answered another request.
         if record.state == "complete"
         and not (record.by_order and saved.text in every)
-        # In a hand-out the emulator answers what is not recorded.
+        # In a hand-out the emulator answers requests that are not recorded.
         and record.origin != "emulator"
         and (record.request, saved.text, *_ended(record)) not in recorded
     ]
 
 
 def _ended(interaction: Record | Interaction) -> tuple[object, ...]:
-    """Return what a service told of its reply, but for what tells the time."""
+    """Return the facts of a reply from a service, without those about time."""
     return interaction.model, interaction.finish_reason, interaction.usage
 
 
@@ -457,7 +457,7 @@ def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
     earlier: dict[str, list[Interaction]] = defaultdict(list)
     for place, interaction in enumerate(held, 1):
         same = earlier[interaction.request]
-        # Two replies leave other credits; two errors, or where none are told, may be equal.
+        # Two replies leave different credits; two errors, or replies without figures, may be equal.
         is_told = any(name.lower() == _LEFT for name, _ in interaction.headers)
         if interaction.is_reply and is_told and interaction in same:
             found.wrong(place, "it stands above once more")
@@ -480,13 +480,13 @@ _GIVEN_AWAY: Final = {
     "path {}": re.compile(
         r"(?<![\w/.:])((?:/(?:home|Users|root|mnt|tmp|var|opt|data)/|[A-Z]:\\)[^\s\"'<>|:;,)\]}]+)"
     ),
-    # What stands before an @ is a name and a password.
+    # The text before an @ is a name and a password.
     "host {}": re.compile(r"https?://(?:[^\s\"'<>)\]}/?#]*@)?([\w.-]+)"),
     "perhaps an API key: the text sets one": re.compile(
         r"CHATMAGIC_API_KEY[\"']?\]?\s*[=,]\s*[\"']?[^\s\"'{]{8}"
     ),
 }
-"""Patterns of what a text may give away, by the words for it."""
+"""Patterns of private texts, by the words for them."""
 
 
 def disclosures(read: Notebook) -> list[str]:
@@ -498,7 +498,7 @@ def disclosures(read: Notebook) -> list[str]:
     lines: list[str] = []
     for saved in read.outputs:
         values = () if saved.record is None or saved.record.picked else saved.record.values
-        # What was typed, the cell says anyway.
+        # The cell contains the typed text anyway.
         if isinstance(saved.steering, Instructions) and saved.steering.value.expression:
             values = (saved.steering.value,)
         for value in values:
@@ -527,7 +527,7 @@ def table(audits: Sequence[Audit], *, values: bool, summary: bool = False) -> st
 
     Args:
         audits: of each file.
-        values: whether to say what the files would give away.
+        values: whether to list the private texts in the files.
         summary: whether to leave it at the lines.
     """
     heads = columns([_head(audit) for audit in audits])
@@ -569,7 +569,7 @@ def _head(audit: Audit) -> tuple[str, ...]:
 
 
 def _of_one(audit: Audit, *, values: bool) -> list[str]:
-    """Return the lines on the turns of one file, and on what was found."""
+    """Return the lines on the turns of one file, and on its faults."""
     lines: list[str] = []
     if audit.turns:
         rows = [_cells(turn, UNITS[audit.kind]) for turn in audit.turns]

@@ -1,10 +1,10 @@
 """File of a job: a line of JSON for each row that has ended, only ever added to.
 
-Before a row is sent, there is room for its line: blanks behind the last one, which the line
-overwrites when its row has ended. So a disk that is full refuses a row before it is paid for, and a
-process which is killed has lost no row that ended before. Each line is brought to the disk
-(``fsync``). A row that is asked again has another line; the last one counts. One job at a time has
-the file: another one is refused, where the system has locks.
+Before a row is sent, there is room for its line: blanks after the last line, which the new line
+overwrites when its row has ended. So a full disk refuses a row before it is paid for, and a process
+that is killed has lost no row that ended before. Each line is flushed to the disk (``fsync``). A
+row that is asked again has another line; the last one counts. Only one job at a time has the file;
+another one is refused, if the system has locks.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class RowReply(BodyFacts):
         key: digest of its request with the address and, of equal requests, which it is.
         request: digest of the request, as the ledger has it.
         occurrence: which of equal requests it is, from 1.
-        service: what the ledger calls the service.
-        text: the reply as far as it came; ``None`` where nothing did.
+        service: the service's name in the ledger.
+        text: the reply so far; ``None`` if there is none.
         value: the value of a reply in JSON, or the instance of its schema; of this run alone.
         call: name of the call that has the row there: of two calls with one file each has its rows.
-        error: the error in one line; ``None`` where the reply is whole and of its form.
+        error: the error in one line; ``None`` if the reply is whole and has its form.
         ended_at: when it had ended, aware, in UTC.
     """
 
@@ -90,7 +90,7 @@ class RowReply(BodyFacts):
 
     @property
     def replay_key(self) -> str:
-        """Digest by which it is found in a replay, whatever the service and the model."""
+        """Digest by which a replay finds it, for any service and model."""
         return replay_key(self.request, self.occurrence)
 
     @classmethod
@@ -145,7 +145,7 @@ class JobFile:
         """Where the last line of each key begins; 16 bytes of a digest tell keys apart."""
         self._failed: set[bytes] = set()
         self.unread = 0
-        """How many lines were not read, as of a torn one; their rows are asked again."""
+        """Number of lines that were not read, such as a damaged one; their rows are asked again."""
         self._lock = threading.RLock()
         self._end = self._room = 0
         self._longest = ROOM // 2
@@ -156,7 +156,7 @@ class JobFile:
 
         One that is replayed is read alone.
 
-        Whatever ends it early, it is the caller's to close.
+        The caller closes it, however it ends.
 
         Raises:
             InputError: it cannot be opened, another job has it, or it is another file.
@@ -215,7 +215,7 @@ class JobFile:
         """Make room for the lines of the rows under way, of which one is about to be sent.
 
         Args:
-            rows: how many they are.
+            rows: their number.
 
         Raises:
             ChatError: there is none.
@@ -230,7 +230,7 @@ class JobFile:
                 self._room = room
 
     def copy(self, key: str, row: int, call: str) -> None:
-        """Add a line that a call has a row whose reply is there, unless its line says so.
+        """Add a line that gives a call a row with a known reply, unless its line says so.
 
         Args:
             key: the row's.
@@ -348,6 +348,6 @@ def _short(key: str) -> bytes:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Return whether a last line is room, the beginning of ours, or what a power cut left."""
+    """Return whether a last line is reserved space, an unfinished line, or damaged."""
     line = line.rstrip(b"\0 ")
     return line.startswith(BEGINNING) or BEGINNING.startswith(line)

@@ -1,7 +1,7 @@
 """Pace of a job: whether the next request may go, by the credits and requests that are left. Pure.
 
-Times are seconds of a clock that never jumps. A reset is as far away as the service's own answer
-says, from when that answer came: the clocks of the two machines are not compared.
+Times are seconds of a clock that never jumps. The time until a reset is taken from the service's
+own answer, counted from its arrival: the clocks of the two machines are not compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Pause:
 
     Args:
         why: in words, as a sentence.
-        until: when to go on; ``None`` where that is not known.
+        until: when to continue; ``None`` if unknown.
         is_waited_for: whether the job waits for its end; otherwise it ends the job.
     """
 
@@ -60,7 +60,7 @@ class Pace:
         Args:
             credits: the latest figures; ``None`` is unknown.
             window: the requests that are left; ``None`` is unknown.
-            now: when it came.
+            now: time of its arrival.
         """
         if credits is not None and credits != self._credits:
             self._credits = credits
@@ -74,7 +74,7 @@ class Pace:
 
         Args:
             error: the refusal.
-            now: when it came.
+            now: time of its arrival.
             wall: the same as a time of day, aware.
         """
         until = _later(now, wall, error.retry_after)
@@ -87,7 +87,7 @@ class Pace:
         """Return why the next request is not to go now; ``None`` lets it go.
 
         Args:
-            under_way: how many requests are, which the figures may not count yet.
+            under_way: number of requests under way, which the figures may not count yet.
             cost: the credits that a request takes, at least 1.
             now: the time.
         """
@@ -104,7 +104,7 @@ class Pace:
         if credits is None or credits > under_way * cost or has_reset:
             return None
         if under_way:
-            # The answers under way may tell more.
+            # The answers under way may have newer figures.
             left = f"{counted(credits, 'credit')} left"
             return Pause(f"{left}, which what is under way may take.", None, is_waited_for=True)
         return self._pause_until("No credits are left.", self._credits_until, now)

@@ -46,7 +46,7 @@ class Rows:
 
     @property
     def count(self) -> int | None:
-        """How many there are; ``None`` where they are read as they are needed, once."""
+        """Number of rows; ``None`` if they are read as they are needed, once."""
         source, is_sized = self.source, isinstance(self.source, Sized)
         if not is_sized or isinstance(source, Iterator) or _is_in_parts(source):
             return None

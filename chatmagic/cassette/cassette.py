@@ -474,7 +474,7 @@ class ActiveCassette:
     def change(
         self, choose: Callable[[], CassetteConfig | None], *, again: bool, off: bool
     ) -> str | None:
-        """Insert the chosen cassette, and save what could not be saved before.
+        """Insert the chosen cassette, and save exchanges that could not be saved before.
 
         Args:
             choose: returns the chosen cassette; ``None`` for none.

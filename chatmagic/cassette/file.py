@@ -63,7 +63,7 @@ VERSION: Final = 3
 KEPT_HEADERS: Final = ("content-type", *HEADERS)
 """The only headers of an answer that are recorded."""
 DIGITS: Final = 16
-"""How many digits of a turn's digest are its name in a cassette."""
+"""Number of digits of a turn's digest that are its name in a cassette."""
 
 _SENT: Final = ("stream", "max_tokens", "temperature")
 """The parameters of a record that are fields of a request."""
@@ -193,7 +193,7 @@ def name_of(instructions: Value | None) -> str | None:
 def by_identity(interactions: Iterable[Interaction]) -> dict[tuple[object, ...], Interaction]:
     """Return interactions by a key that is the same each time the file is read.
 
-    The key holds the request's digest, the answer and a number that tells equal exchanges apart.
+    The key holds the request's digest, the answer and a number that distinguishes equal exchanges.
     The owner is not part of it.
 
     Args:
@@ -407,7 +407,7 @@ class CassetteFile:
         return self.held
 
     def save(self, merge: Merge) -> None:
-        """Write what is new in one step: at the end of the file, or the whole file anew.
+        """Write the new exchanges in one step: at the end of the file, or the whole file again.
 
         Args:
             merge: returns the interactions to write. Its arguments are the interactions that the
@@ -431,7 +431,7 @@ class CassetteFile:
             raise ChatError(f"{self.path.name} could not be written: {why}.") from None
 
     def _write(self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]) -> None:
-        """Write interactions after those that the file holds now, or the whole file anew."""
+        """Write exchanges after those now in the file, or the whole file again."""
         if self._is_whole and all(map(is_, now, new)) and len(now) < len(new):
             added = new[len(now) :]
             names = self._names | _names(added)

@@ -28,9 +28,9 @@ from chatmagic.text import counted
 RefreshOutcome = Literal["kept", "changed", "new", "not renewed"]
 
 EXCERPT: Final = 48
-"""How many characters of each text are shown around a difference."""
+"""Number of characters of each text that are shown around a difference."""
 BEFORE: Final = 20
-"""How many of these characters stand before the difference."""
+"""Number of these characters before the difference."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ class Matcher:
         Args:
             query: the request.
             recording: whether each of a cell's equal requests, as in a loop, gets a reply of its
-                own; what is left must be sent.
+                own; the rest must be sent.
         """
         self._begin(query)
         own = query.owner
@@ -348,7 +348,7 @@ def _prompt(request: Interaction, recorded: Interaction) -> str:
 def _changed_fact(asked: Interaction, recorded: Interaction) -> str:
     """Return the sentence for two requests whose messages are the same."""
     ours = {**asked.parameters, "model": asked.asked_model, "instructions": asked.instructions}
-    # A recorded model does not count where none is set now.
+    # A recorded model does not count if none is set now.
     model = asked.asked_model and recorded.asked_model
     theirs = {**recorded.parameters, "model": model, "instructions": recorded.instructions}
     for name in [*theirs, *ours]:

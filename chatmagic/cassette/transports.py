@@ -62,7 +62,7 @@ class ReplayTransport:
         self._interaction = interaction
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
-        """Return the recorded answer, whatever the body.
+        """Return the recorded answer, for any body.
 
         Args:
             body: the request's body, which is not sent.
@@ -175,7 +175,7 @@ def recorded(
 
 
 def _kept(headers: Any, came_at: datetime) -> tuple[tuple[str, str], ...]:
-    """Return the headers that are recorded; a missing ``Date`` is the time the answer came."""
+    """Return the recorded headers; a missing ``Date`` is the time of the answer's arrival."""
     kept = {name: value for name, value in headers if name.lower() in KEPT_HEADERS}
     if crediting.date(headers) is None:
         kept = {name: value for name, value in kept.items() if name.lower() != "date"}

@@ -1,7 +1,7 @@
 """Client of one service with one key, over one connection that is kept between asks.
 
-It asks for replies, and for the list of a server's models. The interface has no such list
-(fact 1), so nothing of that answer is assumed but the names.
+It asks for replies, and for the list of a server's models. The interface has no such list (fact 1),
+so only the names in that answer are used.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Client:
         """Return a client for a setup that was resolved elsewhere.
 
         Args:
-            setup: where and how to ask.
+            setup: the endpoint and its settings.
 
         Raises:
             InputError: it cannot be used.
@@ -107,7 +107,7 @@ class Client:
 
     def _start(self, setup: ServiceSetup, transport: Transport | None = None) -> None:
         self.credit_tracker = CreditTracker()
-        """What the answers so far have told of the credits, and beside them."""
+        """The credits and limits in the answers so far."""
         self._set(setup)
         self._transport = transport or HttpTransport(self.setup)
         for warning in config.new_warnings(self.endpoint.warnings):
@@ -123,13 +123,13 @@ class Client:
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where it asks, and with which key."""
+        """The endpoint, with its key."""
         return self.setup.endpoint
 
     def retune(self, setup: ServiceSetup) -> None:
         """Ask the same service with the same key, but otherwise in another way from now on.
 
-        The connection that is kept stays, and what is known of the credits.
+        The kept connection and the known credits stay.
 
         Args:
             setup: how to ask; its endpoint is the same service.
@@ -143,7 +143,7 @@ class Client:
 
     @property
     def credits(self) -> Credits | None:
-        """The credits in the latest answer that had them; ``None`` where they are not known."""
+        """The credits in the latest answer that had them; ``None`` if unknown."""
         return self.credit_tracker.credits
 
     def complete(
@@ -201,10 +201,10 @@ class Client:
         """Ask with a request that was made elsewhere.
 
         Args:
-            request: what is asked.
+            request: the request to send.
             halt: stops it from another thread.
-            through: what stands between the client and its transport for this ask (a
-                cassette, which answers itself or lets the transport answer and listens).
+            through: layer between the client and its transport for this ask (a cassette, which
+                answers itself, or lets the transport answer and listens).
 
         Raises:
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
@@ -272,7 +272,7 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        """Return where it asks, and nothing of the key."""
+        """Return the endpoint, without the key."""
         # One whose making failed may be shown too, in a traceback with its locals.
         setup = getattr(self, "setup", None)
         return f"Client({setup.endpoint.origin!r})" if setup else "Client()"
@@ -316,7 +316,7 @@ def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
 
 
 LARGEST: Final = 8 * 2**20
-"""How many bytes of an answer are read."""
+"""Largest number of bytes of an answer that are read."""
 _NONE: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
 _NAME_IT: Final = "Its documentation names them; %chat_connect URL --model NAME sets one."
 
@@ -327,8 +327,8 @@ class ModelList:
 
     Args:
         names: their names, in the server's order.
-        credits: what the answer's headers told of the credits; ``None`` where nothing.
-        origin: what answered.
+        credits: the credits in the answer's headers; ``None`` if there are none.
+        origin: source of the answer.
     """
 
     names: tuple[str, ...]

@@ -1,10 +1,10 @@
 """Configuration of a client: sources of the address and the key, and which key goes where.
 
 The address: ``%chat_connect``, else the environment, else ``%config`` in a cell, else a
-configuration file. The key belongs to the origin that it was given for: one that was typed
-or kept, to its own; the environment's, to the environment's address or, where that is
-unset, to the configuration file's. Any other address gets no key. Some servers are known by
-name: those of ``servers.toml`` beside this file, and those of the user's own file.
+configuration file. A key belongs to the origin that it was given for: a typed or kept key to its
+own; the environment's key to the environment's address or, if that is unset, to the configuration
+file's. Any other address gets no key. Some servers are known by name: those of ``servers.toml``
+beside this file, and those of the user's own file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
 from chatmagic.text import one_line
 
 Setting = tuple[str | None, str]
-"""A value that may be set, and the place where it would be, in words."""
+"""A possible setting, and its place in words."""
 
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
 
@@ -41,7 +41,7 @@ warned: Final[set[str]] = set()
 
 
 def environment_setting(name: str) -> Setting:
-    """Return what a variable of the environment sets.
+    """Return the setting of an environment variable.
 
     Args:
         name: the variable's name.
@@ -73,10 +73,10 @@ def resolve_endpoint(
     Args:
         place: the address, as :func:`first_address` has it.
         ways: the ways in which the key is given; the first that is set counts.
-        key: a key for whichever address counts, before any other.
-        file_url: what the environment's key belongs to where the environment has no address.
+        key: a key for any address, which precedes all others.
+        file_url: address of the environment's key if the environment has no address.
         typed: keys from a hidden prompt, by origin.
-        open_store: returns the keys that were kept; called where no other is known.
+        open_store: returns the store of kept keys; called if no other key is known.
 
     Raises:
         InputError: a way of the key, or the environment's key, cannot be used.
@@ -104,10 +104,10 @@ def resolve_endpoint(
 
 
 def first_address(addresses: Iterable[Setting]) -> Endpoint:
-    """Return the first address that is set, and what set it, without a key.
+    """Return the first address that is set, and its source, without a key.
 
     Args:
-        addresses: each with what sets it, the first that counts before the others.
+        addresses: each with its source, in order of precedence.
 
     Raises:
         ConnectError: no address is set.
@@ -139,12 +139,12 @@ def model_of_environment() -> str | None:
 def resolve_for_client(
     base_url: str | None = None, key: Secret | None = None, auth: str | None = None
 ) -> Endpoint:
-    """Return what a client in Python was given, or else what the environment has.
+    """Return the arguments of a client in Python, or else the settings of the environment.
 
     Args:
         base_url: address of the service; ``None`` takes the environment's.
-        key: the key, for whichever address it is; ``None`` takes the environment's,
-            which goes to the environment's address alone.
+        key: the key for any address; ``None`` for the environment's key, which is sent only to the
+            environment's address.
         auth: in which way the key is given; ``None`` takes the environment's.
 
     Raises:
@@ -195,7 +195,7 @@ def replaying() -> str | None:
     """Return why nothing is ever sent, as a clause; ``None`` where requests are sent.
 
     Raises:
-        InputError: what the kernel's magics and settings say does not go together.
+        InputError: the magics and settings of the kernel contradict each other.
     """
     if _value(MODE_VARIABLE).lower() == "replay":
         return f"{MODE_VARIABLE} says replay"
@@ -205,7 +205,7 @@ def replaying() -> str | None:
 
 
 def known_keys() -> tuple[Secret, ...]:
-    """Return the environment's keys, wherever they belong; what is none is no matter here."""
+    """Return the environment's keys for any address; values that are no key are ignored here."""
     name, file_name = KEY_VARIABLES
     key, path = Secret.or_none(_value(name)), _value(file_name)
     return (*([] if key is None else [key]), *(keys.keys_in_file(path) if path else []))
@@ -223,12 +223,12 @@ def new_warnings(warnings: Iterable[str]) -> list[str]:
 
 
 def _value(name: str) -> str:
-    """Return what a variable of the environment holds; one that is unset is empty."""
+    """Return the value of an environment variable; empty if it is unset."""
     return os.environ.get(name, "").strip()
 
 
 def _way(ways: Iterable[Setting]) -> Auth:
-    """Return the first way that is set; what was set is not repeated: it might be a key."""
+    """Return the first way that is set; no error repeats the value, which might be a key."""
     word, name = first_set(ways)
     for known in AUTH_WAYS:
         if word.lower() == known:
@@ -241,7 +241,7 @@ def _way(ways: Iterable[Setting]) -> Auth:
 def _with_key(
     endpoint: Endpoint, file_url: str | None, open_store: Callable[[], KeyStore] | None
 ) -> Endpoint:
-    """Add the environment's key, or else one that was kept, where it belongs to this origin."""
+    """Add the environment's key, or else a kept key, if it belongs to this origin."""
     own = server_address(_value(URL_VARIABLE) or file_url or "")
     here, home = endpoint.origin, origin_or_none(own)
     is_in_environment = any(map(_value, KEY_VARIABLES))
@@ -257,10 +257,10 @@ def _with_key(
 
 
 def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
-    """Return the environment's key, its variable, and what is unwise about its file.
+    """Return the environment's key, its variable, and a warning about its file.
 
     Raises:
-        InputError: what is set is no key; it is not repeated.
+        InputError: the value is no key; the message does not repeat it.
     """
     name, file_name = KEY_VARIABLES
     if _value(name):
@@ -273,8 +273,8 @@ def usable_key(key: Secret | None, name: str) -> Secret:
     """Return a key, once it is known to be one.
 
     Args:
-        key: what was given; ``None`` where that cannot be a key.
-        name: where it stands, for a message, which does not repeat it.
+        key: the given value; ``None`` if it cannot be a key.
+        name: its place, for a message, which does not repeat the value.
 
     Raises:
         InputError: it is no key, or stands in quotation marks.
@@ -294,10 +294,10 @@ _SHOWN: Final = 60
 
 
 def known_server(name: str) -> Server | None:
-    """Return the server of a name; ``None`` where there is none, as for a URL.
+    """Return the server of a name; ``None`` if there is none, as for a URL.
 
     Args:
-        name: what stands for an address, in any case.
+        name: name or text in place of an address.
 
     Raises:
         InputError: the user's file cannot be read.
@@ -308,7 +308,7 @@ def known_server(name: str) -> Server | None:
 
 
 def server_address(name: str) -> str:
-    """Return the address of a server that is known by this name; else what was given.
+    """Return the address of a server of this name; else the text itself.
 
     Args:
         name: the name, or an address.
@@ -348,7 +348,7 @@ def _read(path: Path) -> dict[str, Server]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError as error:
-        # What tomllib says is a place and a reason; it quotes no value.
+        # tomllib's message is a place and a reason; it quotes no value.
         raise InputError(f"{path} cannot be read: {one_line(str(error), _SHOWN)}.") from None
     return {name.lower(): _server(path, name.lower(), value) for name, value in content.items()}
 
@@ -372,5 +372,5 @@ def _server(path: Path, name: str, value: Any) -> Server:
 
 
 find_kernel: Callable[[], Any] | None = None
-"""Returns the environment of the kernel's session; ``None`` in plain Python, and without the
-extension. The extension loads this module, and nothing of what a request needs."""
+"""Function that returns the environment of the kernel's session; ``None`` in plain Python, and
+without the extension. The extension loads this module, but no module that a request needs."""

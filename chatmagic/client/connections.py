@@ -1,12 +1,12 @@
 """Connections that put the key on, and that can be stopped: by a person, or by a clock.
 
-What ``urllib3`` and ``requests`` see, log and report never holds the key: it goes on
-below them, when the request is written.
+``urllib3`` and ``requests`` never see, log or report the key: it is added below them, when the
+request is written.
 
-A server may close a kept connection at any time, and a request that is written onto one that
-is closing is lost, since nothing is sent twice. So a new connection is watched for a moment
-after its first reply, none is used after a long rest, and where a request was lost all the same,
-none is used again. To look at a connection costs no request.
+A server may close a kept connection at any time. A request on a connection that is closing is lost,
+because nothing is sent twice. So a new connection is watched for a moment after its first reply,
+and none is used after a long idle time. After a lost request no connection is used again. Watching
+a connection costs no request.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def open_socket(
 ) -> socket.socket:
     """Return a connected TCP socket, unless the halt stops it first.
 
-    Where a host has several addresses they are tried in turn; each but the last has its share of
+    If a host has several addresses they are tried in turn; each except the last has its share of
     the time.
 
     Args:
         host: name or address.
         port: its port.
-        seconds: how long it may take in all, which the halt's clock sees to; ``None`` is for ever.
+        seconds: total time limit, which the halt's clock keeps; ``None`` is unlimited.
         halt: stops it; looked at every :data:`NAP` seconds.
         options: socket options, as ``setsockopt`` takes them.
 
@@ -113,9 +113,9 @@ IDLE: Final = 4.0
 
 
 class Response(http.client.HTTPResponse):
-    """An answer without what could not be read of its headers.
+    """An answer without its unreadable headers.
 
-    urllib3 would log that, and in it a server may say the key back.
+    urllib3 would log those, and a server may repeat the key in them.
     """
 
     def begin(self) -> None:
@@ -126,14 +126,15 @@ class Response(http.client.HTTPResponse):
 
 
 class Clock:
-    """Time-outs of one exchange: stops it when the time for what it waits for is up.
+    """Timeouts of one exchange: stops it when the time of its present phase is up.
 
-    A socket's own time-out begins anew with each byte, which is right for silence and near enough
-    for the first byte. Connecting, which has many steps, and the whole have a timer besides.
+    A socket's own timeout starts again with each byte, which is right for silence and near enough
+    for the first byte. The connection, which has many steps, and the whole exchange have a timer
+    besides.
 
     Args:
-        timeout: how long to wait for what.
-        halt: what stops the exchange.
+        timeout: the timeout of each phase.
+        halt: the halt that stops the exchange.
     """
 
     def __init__(self, timeout: Timeout, halt: Halt) -> None:
@@ -144,11 +145,11 @@ class Clock:
         self._timers: dict[str, threading.Timer] = {}
 
     def start(self) -> None:
-        """Start the total time-out."""
+        """Start the total timeout."""
         self._count("total")
 
     def enter(self, which: Which) -> None:
-        """Start another time-out, which ends the one before.
+        """Start another timeout, which ends the one before.
 
         Args:
             which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
@@ -161,7 +162,7 @@ class Clock:
             self._count(which)
 
     def stop(self) -> None:
-        """Stop all time-outs."""
+        """Stop all timeouts."""
         for timer in self._timers.values():
             timer.cancel()
 
@@ -179,7 +180,7 @@ class ConnectionMade(Exception):  # noqa: N818 - nothing is wrong
 
 @dataclass
 class Line:
-    """What the connections of one transport share.
+    """The state that the connections of one transport share.
 
     Args:
         auth: in which of the interface's ways the key is given (fact 12).
@@ -216,12 +217,12 @@ class _Connection(HTTPConnection):
 
     @property
     def is_connected(self) -> bool:
-        # What urllib3 asks of a connection that was kept, before it uses it again.
+        # urllib3 calls this for a kept connection before it uses it again.
         if self.sock is None:
             return False
         rest = monotonic() - self.rested_since
         watch = max(0.0, WATCH - rest) if self._answers == 1 else 0.0
-        # Whatever is there to be read is an end: nothing was requested.
+        # Any data to read is an end, because nothing was requested.
         is_young = not CURRENT.line.loses and rest + watch <= IDLE
         is_usable = is_young and not wait_for_read(self.sock, watch)
         # Not before: a stop shuts it down, which looks like an end by the server.
@@ -321,12 +322,22 @@ class KeyedAdapter(HTTPAdapter):
     """Adapter of requests whose pools make connections of ours."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Let the pools for direct connections be ours."""
+        """Let the pools for direct connections be ours.
+
+        Args:
+            *args: as in the base class.
+            **kwargs: as in the base class.
+        """
         super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        """Let the pools for connections through a proxy be ours, too."""
+        """Let the pools for connections through a proxy be ours, too.
+
+        Args:
+            proxy: URL of the proxy.
+            **kwargs: as in the base class.
+        """
         manager = super().proxy_manager_for(proxy, **kwargs)
         manager.pool_classes_by_scheme = _POOLS
         return manager

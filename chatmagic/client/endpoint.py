@@ -20,19 +20,19 @@ KEY_VARIABLES: Final = ("CHATMAGIC_API_KEY", "CHATMAGIC_API_KEY_FILE")
 """The environment's variables of a key: itself, and the name of a file that holds it."""
 AUTH_VARIABLE: Final = "CHATMAGIC_AUTH"
 NO_ADDRESS: Final = "no address, as CHATMAGIC_BASE_URL gives none"
-"""What the environment's key belongs to where the environment has no address."""
+"""Owner of the environment's key if the environment has no address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Server that is known by name, and what it calls for.
+    """Server that is known by name, and its requirements.
 
     Args:
-        name: what a person types in place of its address.
+        name: name that a person types in place of its address.
         base_url: its address.
         auth: in which of the interface's ways the key is given.
         needs_model: whether it refuses a request that names no model.
-        stream_usage: whether it tells a stream's tokens only where the request asks for them.
+        stream_usage: whether it reports a stream's tokens only if the request asks for them.
         response_format: whether a request may name the form of its reply.
     """
 
@@ -51,12 +51,12 @@ class Endpoint:
     Args:
         base_url: address of the service, or ``emulator``.
         auth: in which of the interface's ways the key is given (fact 12).
-        key: the key; ``None`` where there is none for this address.
-        url_from: what decided the address, in words.
-        key_from: where the key comes from, in words.
-        elsewhere: what the environment's key belongs to, in words, where that is not here.
-        guarded: the keys that are known, for whichever address: no request may hold one.
-        warnings: what is unwise about the address or the key's file, a line each.
+        key: the key; ``None`` if there is none for this address.
+        url_from: source of the address, in words.
+        key_from: source of the key, in words.
+        elsewhere: owner of the environment's key, in words, if it is another address.
+        guarded: the known keys of all addresses: no request may hold one.
+        warnings: warnings about the address or the key's file, a line each.
         server: the server whose name was given in place of the address; ``None`` for a URL.
         has_commands: whether it is a kernel's, so that ``%config`` and ``%chat_login`` count.
         has_auth_variable: whether the environment says in which way the key is given.
@@ -96,14 +96,14 @@ class Endpoint:
 
     @property
     def account(self) -> tuple[str, Auth, Secret | None]:
-        """What tells the requests of one account from those of another."""
+        """Digest that distinguishes the requests of one account from those of another."""
         return self.base_url, self.auth, self.key
 
     def refuse_no_key(self) -> None:
         """Raise an error where requests need a key and there is none for the address.
 
         Raises:
-            AuthenticationError: it says so, and what to do.
+            AuthenticationError: there is no key; the message says what to do.
         """
         if self.key is not None or self.auth == "none":
             return
@@ -115,14 +115,14 @@ class Endpoint:
         raise AuthenticationError(what, hint=hint)
 
     def how_to_give_a_key(self) -> str:
-        """Return what a person does where there is no key for the address."""
+        """Return the advice for an address without a key."""
         gives = "%chat_login asks for one" if self.has_commands else "Client(api_key=…) takes one"
         if self.elsewhere != NO_ADDRESS:
             return gives
         return f"CHATMAGIC_BASE_URL={self.posted_to()} beside the key sends it there, or {gives}"
 
     def how_to_set(self, name: str, value: str) -> str:
-        """Return what a person types to set something, in the kernel or in Python.
+        """Return the line that sets a setting, in the kernel or in Python.
 
         Args:
             name: the setting's name.
@@ -133,7 +133,7 @@ class Endpoint:
         return f'Client({name}="{value}")'
 
     def how_to_set_auth(self, auth: Auth) -> str:
-        """Return what a person types so that the key goes in another way.
+        """Return the line that sets another way to send the key.
 
         Args:
             auth: the way.
@@ -149,7 +149,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSetup:
-    """Endpoint that a client asks, its time limits, and what it adds to each request.
+    """Endpoint of a client, its time limits, and its additions to each request.
 
     Args:
         endpoint: the address and its key.
@@ -169,12 +169,12 @@ class ServiceSetup:
 
 
 LONGEST: Final = 4_000_000
-"""The longest time-out, in seconds, that every system can count: 46 days."""
+"""The longest timeout, in seconds, that every system can count: 46 days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeout:
-    """Time limits of a request, in seconds; ``None`` waits for ever.
+    """Time limits of a request, in seconds; ``None`` waits forever.
 
     Args:
         connect: for the connection, TLS and a proxy's tunnel included.
@@ -207,7 +207,7 @@ class Timeout:
 
     @classmethod
     def from_value(cls, value: Timeout | Mapping[str, float | None] | float | None) -> Timeout:
-        """Return the time-outs that ``value`` stands for.
+        """Return the timeouts that ``value`` stands for.
 
         Args:
             value: a number is ``first_byte`` and ``silence``; a mapping has times by name.

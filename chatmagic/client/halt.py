@@ -1,4 +1,4 @@
-"""Halt of an exchange: what stops it from any thread, whatever it waits for."""
+"""Halt of an exchange: stops it from any thread, in any phase."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Halt:
         self._lock = threading.Lock()
 
     def stop(self, reason: Literal["stop"] | Which = "stop") -> None:
-        """Wake the reader, whatever it waits for on its socket; the first reason counts.
+        """Wake the reader from any wait on its socket; the first reason counts.
 
         Args:
-            reason: ``stop`` for a person, or the time-out that ran out.
+            reason: ``stop`` for a person, or the timeout that ran out.
         """
         with self._lock:
             self.reason = self.reason or reason
@@ -35,7 +35,11 @@ class Halt:
             shut_down(self._sock)
 
     def watch(self, sock: socket.socket | None) -> None:
-        """Set the socket that a stop shuts down; ``None`` for no socket any more."""
+        """Set the socket that a stop shuts down; ``None`` for no socket any more.
+
+        Args:
+            sock: the socket of the exchange; ``None`` when there is none.
+        """
         with self._lock:
             self._sock = sock
             if self.reason is not None:
@@ -45,7 +49,7 @@ class Halt:
         """Set how long the next read or write may wait.
 
         Args:
-            seconds: ``None`` waits for ever.
+            seconds: time limit; ``None`` waits forever.
         """
         with self._lock, contextlib.suppress(OSError):
             if self._sock is not None:
@@ -53,9 +57,13 @@ class Halt:
 
 
 def shut_down(sock: socket.socket | None) -> None:
-    """Shut a socket down in both directions, which wakes its reader; ``None`` is nothing."""
+    """Shut a socket down in both directions, which wakes its reader; ``None`` is nothing.
+
+    Args:
+        sock: the socket.
+    """
     if sock is not None:
         with contextlib.suppress(OSError):
-            # Under TLS too the plain shutdown wakes the reader; unwrapping would wait. TLS
-            # through a proxy's own TLS is no socket, but holds one.
+            # Even under TLS the plain shutdown wakes the reader; unwrapping would wait. TLS through
+            # a proxy's own TLS is not a socket, but holds one.
             socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)

@@ -1,8 +1,8 @@
 """Keys that are kept: in the system's keyring, in a private file, or in a file of the user's.
 
-The private file is JSON in the user's configuration folder, one key for each origin, readable
-and writable by its owner alone; one that others can read is refused. The file of the user's
-is the one that ``CHATMAGIC_API_KEY_FILE`` names; no message repeats what it holds.
+The private file is JSON in the user's configuration folder, one key for each origin, readable and
+writable only by its owner; a file that others can read is refused. The user's own file is the one
+that ``CHATMAGIC_API_KEY_FILE`` names. No message repeats its content.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class KeyStore:
     """The keys that are kept, each for one origin.
 
     Args:
-        folder: where the private file is.
+        folder: folder of the private file.
         keyring: the keyring module; ``None`` without a usable one.
     """
 
@@ -45,7 +45,7 @@ class KeyStore:
     keyring: Any = None
 
     def load(self, origin: str) -> tuple[Secret, Storage] | None:
-        """Return the key that was kept for an origin, and where it was; ``None`` without one.
+        """Return the kept key of an origin, and its place; ``None`` without one.
 
         Args:
             origin: scheme, host and port of the service's address.
@@ -61,7 +61,7 @@ class KeyStore:
         return None if key is None else (key, "private file")
 
     def save(self, origin: str, key: Secret, place: Storage) -> Storage:
-        """Keep a key for an origin; where the keyring fails, in the private file.
+        """Keep a key for an origin; if the keyring fails, in the private file.
 
         It is taken out of the other place, so that an older key never comes back from there.
 
@@ -71,7 +71,7 @@ class KeyStore:
             place: where to keep it.
 
         Returns:
-            Where it is.
+            The place of the key.
 
         Raises:
             InputError: the private file is not private, or cannot be written.
@@ -87,7 +87,7 @@ class KeyStore:
         return "private file"
 
     def forget(self, origin: str) -> list[Storage]:
-        """Remove the key of an origin from all places; return those where it was.
+        """Remove the key of an origin from all places; return these places.
 
         Args:
             origin: as for :meth:`load`.
@@ -122,7 +122,7 @@ class KeyStore:
         return self.folder / FILE
 
     def _read(self) -> dict[str, str]:
-        """Read the file; what is read is the very file that was looked at, and no link."""
+        """Read the file that was checked, and no link."""
         try:
             handle = os.open(self._file, os.O_RDONLY | CAREFULLY)
         except (FileNotFoundError, NotADirectoryError):
@@ -137,7 +137,7 @@ class KeyStore:
         ):
             os.close(handle)
             raise self._not_private()
-        # What json raises quotes what it read, so that goes no further.
+        # json's exception quotes the text that it read, so it is not passed on.
         wrong = swallowed(ValueError, RecursionError, AttributeError)
         with os.fdopen(handle, "rb") as file, wrong:
             return {at: key for at, key in json.load(file).items() if isinstance(key, str)}
@@ -163,7 +163,7 @@ class KeyStore:
             Path(name).replace(self._file)
         except OSError as error:
             if name is not None:
-                # It holds the keys, where no user would look for them.
+                # It holds the keys, in a place where no user would look for them.
                 Path(name).unlink(missing_ok=True)
             raise InputError(f"{self._file} cannot be written: {error.strerror}.") from None
 
@@ -198,7 +198,7 @@ def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
         path: the file, as the variable names it.
 
     Returns:
-        The key, ``None`` where what the file holds is none; and the warnings, a line each.
+        The key, ``None`` if the file holds none; and the warnings, a line each.
 
     Raises:
         InputError: it cannot be read, or holds an assignment.
@@ -231,7 +231,7 @@ def keys_in_file(path: str) -> list[Secret]:
 
 
 def _read(path: str) -> tuple[str, int]:
-    """Return what a file holds, and its mode; no exception that quotes it gets out."""
+    """Return a file's content and mode; no exception that quotes it is passed on."""
     try:
         with Path(path).expanduser().open(encoding="utf-8-sig") as file:
             return file.read().strip(), os.fstat(file.fileno()).st_mode

@@ -1,7 +1,7 @@
-"""Exceptions of ``requests`` and ``urllib3``, as the errors that say what the caller can do.
+"""Exceptions of ``requests`` and ``urllib3``, as errors by the caller's next step.
 
-Their text holds addresses and objects, so none of it is repeated; the system's own words
-for the reason are. A wrong file of certificate authorities is told here, too.
+Their text holds addresses and objects, so no part of it is repeated, except the system's own words
+for the reason. An invalid file of certificate authorities is reported here, too.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] 
     ),
     ((BaseException,), "No connection to {at}{why}", f"Is there a network? {_SETTINGS}"),
 )
-"""Classes of a cause, what is said of it, and what to do; the first one that is there counts."""
+"""Classes of a cause, their message, and the advice; the first match counts."""
 
 _CERTIFICATE_HINTS: Final[Mapping[int | None, str]] = {
     9: "Is the date of this machine right? The certificate is not valid yet.",
@@ -95,7 +95,7 @@ _CERTIFICATE_HINTS: Final[Mapping[int | None, str]] = {
         (18, 19, 20, 21), "For a certificate authority of your own, set REQUESTS_CA_BUNDLE."
     ),
 }
-"""What to do, by OpenSSL's code of what is wrong with a certificate."""
+"""Advice by OpenSSL's code of a certificate's fault."""
 
 _WAITED: Final[Mapping[Which, str]] = {
     "connect": "No connection to {at} within the connect time-out of {seconds} s{end} "
@@ -110,19 +110,19 @@ _WAITED: Final[Mapping[Which, str]] = {
 def reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
     """Return the error of ours for one of theirs; anything else is given back as it is.
 
-    Either way without the frames it came through, in which http.client holds the request's
-    bytes: it is raised outside of any handler, so that nothing hangs on to it.
+    It is raised outside of any handler, and so without the frames that it came through, in which
+    http.client holds the request's bytes.
 
     Args:
-        error: what was raised.
+        error: the raised exception.
         clock: the exchange's.
-        url: the address that was asked, where nothing of an answer has come.
+        url: the address of the request, if no part of an answer has arrived.
     """
     if isinstance(error, ChatError) or not isinstance(error, _KNOWN):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
     causes = _causes(error)
-    # A name or a route that does not exist is a kind of connect time-out there.
+    # A name or a route that does not exist is a kind of connect timeout there.
     is_late = _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
         causes, urllib3.exceptions.NewConnectionError
     )
@@ -134,16 +134,16 @@ def reported(error: BaseException, clock: Clock, url: str = "") -> BaseException
 
 
 def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> BaseException:
-    """Return the error for an exchange that was stopped, or whose time-out ran out.
+    """Return the error for an exchange that was stopped, or whose timeout ran out.
 
     Args:
         clock: the exchange's.
-        reason: ``stop`` for a person, or the time-out.
+        reason: ``stop`` for a person, or the timeout.
         url: as for :func:`reported`.
     """
     if reason == "stop":
         return ChatInterrupted("Interrupted.")
-    # None where the reader set a time-out of its own, whose error it does not pass on.
+    # None if the reader set its own timeout, whose error it does not pass on.
     seconds = getattr(clock.timeout, reason) or 0.0
     at, longer = origin(url) if url else "", f"{2 * seconds:g}"
     end = ", TLS included: is it http?" if at.startswith("https:") else "."
@@ -159,7 +159,7 @@ def _connect_error(causes: Sequence[BaseException], at: str) -> ConnectError:
     """Return the error for a request of which nothing was sent.
 
     Args:
-        causes: what was raised.
+        causes: the raised exceptions.
         at: the origin that was not reached.
     """
     what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
@@ -177,9 +177,9 @@ def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> Ch
     """Return the error for an answer that broke off, or was none.
 
     Args:
-        causes: what was raised.
-        which: the time-out that was running: ``first_byte`` is before any of the answer.
-        url: the address that was asked, where nothing of an answer has come.
+        causes: the raised exceptions.
+        which: the timeout that was running: ``first_byte`` is before any of the answer.
+        url: the address of the request, if no part of an answer has arrived.
     """
     https = "Does that port require https? " if url.startswith("http:") else ""
     if which == "first_byte" and _any(causes, ConnectionError, ssl.SSLEOFError):
@@ -187,7 +187,7 @@ def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> Ch
             "The server closed the connection without an answer.",
             hint=f"{COST_UNKNOWN} {https}Ask again to try once more.",
         )
-    # Whatever else http.client says before the body is about a head that it cannot read.
+    # Any other error of http.client before the body means that it cannot read the head.
     is_head = which == "first_byte" and not _any(causes, http.client.IncompleteRead)
     if is_head and _any(causes, http.client.HTTPException):
         return NotUnderstoodError(
@@ -238,7 +238,7 @@ _SHOWN: Final = 120
 
 
 def certificate_bundle() -> tuple[str, str] | None:
-    """Return the variable that names a CA bundle, and its path; ``None`` where none does.
+    """Return the variable that names a CA bundle, and its path; ``None`` if there is none.
 
     The first two are those of requests, in its order; OpenSSL and Python know the third.
     """

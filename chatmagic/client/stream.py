@@ -1,4 +1,4 @@
-"""One ask as a stream of fragments: sent once, read as it comes, closed whatever happens.
+"""One ask as a stream of fragments: sent once, read as it arrives, always closed.
 
 The body of an answer becomes the fragments of a reply or an error; an error gets the next
 steps that its reader can take about the address, the key or the model.
@@ -75,8 +75,8 @@ class CreditTracker:
 
     Args:
         credits: the last figures that any answer gave; ``None`` before the first.
-        received_at: the time here when the answer with ``credits`` came.
-        requests: how many requests are left, from the latest answer that has such a figure.
+        received_at: time of arrival, by this machine's clock, of the answer with ``credits``.
+        requests: number of requests left, from the latest answer with such a figure.
     """
 
     credits: Credits | None = None
@@ -87,7 +87,7 @@ class CreditTracker:
         """Note an answer's credits.
 
         Args:
-            seen: its figures; ``None``, where it told none, changes nothing.
+            seen: its figures; ``None``, for an answer without figures, changes nothing.
         """
         if seen is not None:
             self.credits, self.received_at = seen, datetime.now(UTC)
@@ -97,13 +97,13 @@ class CreditTracker:
 
         Args:
             headers: those of an answer.
-            now: the time that it came at.
+            now: time of its arrival.
         """
         self.requests = crediting.request_limit(headers, now) or self.requests
 
 
 BODY_SECONDS: Final = 5.0
-"""How long an error's body may take: the status is known, and is what counts."""
+"""Time limit for an error's body, in seconds: the status, which counts, is known already."""
 
 GRACE_SECONDS: Final = 2.0
 """How long a stream may be held open after its finish reason and the latest event."""
@@ -115,11 +115,11 @@ class Asking:
     Leaving it early closes the connection.
 
     Args:
-        endpoint: where the request goes, and with which key, which no error shows.
-        tracker: takes what the answer tells of the credits.
+        endpoint: the endpoint, with its key, which no error shows.
+        tracker: takes the credits in the answer.
         halt: stops it from another thread, and limits a read.
         send: sends the request; returns the answer, from its status and headers on.
-        model: the model that the request names; ``None`` where it names none.
+        model: the model that the request names; ``None`` if it names none.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Asking:
         self._exchange: Exchange | None = None
         self._ended = False
         self.header_facts: dict[str, Any] = {}
-        """What the answer's headers told, by the names of a reply's facts."""
+        """The facts in the answer's headers, by the names of a reply's facts."""
 
     @property
     def exchange(self) -> Exchange:
@@ -225,7 +225,7 @@ class Asking:
         return self._advised(error)
 
     def _advised(self, error: ChatError) -> ChatError:
-        """Add what can be done about the connection to the error of an answer."""
+        """Add advice about the connection to the error of an answer."""
         replayed = self.exchange.origin == "replay"
         return advised(error, self._endpoint, self._model, replayed=replayed)
 
@@ -234,7 +234,7 @@ class Asking:
         left = until - monotonic()
         if left <= 0:
             return b""
-        # Before each read: a socket's own time-out begins anew with each byte.
+        # Before each read: a socket's own timeout starts again with each byte.
         self._halt.settimeout(left)
         try:
             return self.exchange.read()
@@ -262,13 +262,13 @@ class Asking:
 class ReplyStream(Asking):
     """One ask: enter it to send, iterate over its fragments, then look at ``reply``.
 
-    Whatever happens, ``reply`` holds what came.
+    ``reply`` always holds the text so far.
 
     Args:
-        request: what is asked.
-        transport: what sends it.
-        endpoint: where it goes, and with which key.
-        tracker: takes what the answer tells of the credits.
+        request: the request to send.
+        transport: the transport that sends it.
+        endpoint: the endpoint, with its key.
+        tracker: takes the credits in the answer.
         halt: stops it from another thread.
     """
 
@@ -302,7 +302,7 @@ class ReplyStream(Asking):
     def reply(self) -> Reply:
         """The reply as far as it has come; ``complete`` only after the loop.
 
-        Its text is as it came. What goes into records beside it never holds the key.
+        Its text is as it arrived. Its facts for records never hold the key.
         """
         origin: Origin = "live" if self._exchange is None else self._exchange.origin
         reply = self._builder.reply(self._state, origin, self.header_facts)
@@ -315,7 +315,7 @@ class ReplyStream(Asking):
         return replace(reply, **safe)
 
     def on_thoughts(self, call: Callable[[str], object]) -> None:
-        """Have each fragment of the reply's reasoning told, before the reply itself.
+        """Pass each fragment of the reply's reasoning to a function, before the reply itself.
 
         Args:
             call: called with a fragment.
@@ -323,10 +323,10 @@ class ReplyStream(Asking):
         self._builder.on_thoughts = call
 
     def __iter__(self) -> Iterator[str]:
-        """Return the fragments as they come; a second loop goes on where the first one stopped.
+        """Return the fragments as they arrive; a second loop continues after the first one.
 
         Raises:
-            ChatError: the reply is cut off, or is none; the part that came is in ``reply``.
+            ChatError: the reply is cut off, or is none; the partial reply is in ``reply``.
             ChatInterrupted: it was stopped from another thread.
         """
         if self._iterator is None:
@@ -334,7 +334,7 @@ class ReplyStream(Asking):
         return self._iterator
 
     def _iterate(self, exchange: Exchange) -> Iterator[str]:
-        """Return the fragments; set the state, and add to an error what is known."""
+        """Return the fragments; set the state, and add the known facts to an error."""
         try:
             yield from self._fragments()
         except (ChatError, ChatInterrupted) as error:
@@ -351,7 +351,7 @@ class ReplyStream(Asking):
         self._state = "complete"
 
     def _fragments(self) -> Iterator[str]:
-        """Return the fragments of the reply as they come; what the body is tells its beginning."""
+        """Return the fragments of the reply as they arrive; the body's start shows its kind."""
         content_type = header(self.exchange.headers, "content-type")
         head = b""
         kind = None
@@ -374,7 +374,7 @@ class ReplyStream(Asking):
             raise error_from_response(self._answer(), self._beginning(head)[0])
 
     def _events(self, head: bytes) -> Iterator[str]:
-        """Read a stream (facts 6, 7), and what else servers make of it."""
+        """Read a stream (facts 6, 7), and the variants of other servers."""
         decoder = sse.Decoder()
         read = self.exchange.read
         piece, until, has_events = head, 0.0, False
@@ -424,7 +424,7 @@ class ReplyStream(Asking):
         return fragment
 
     def _check_end(self, *, done: bool) -> None:
-        """Raise an error where the stream did not end as a whole reply does."""
+        """Raise an error if the stream did not end as a whole reply does."""
         finish_reason, begun = self._builder.finish_reason, self._builder.begun
         # In no shape of an error by itself; but no text came behind it.
         complaint = ErrorBody.from_json(self._foreign)
@@ -477,7 +477,7 @@ class ReplyStream(Asking):
                     hint=COST_UNKNOWN,
                 ) from None
             raise self._unreadable(text[:BODY_BYTES]) from None
-        # What is whole is whole, however its connection ended.
+        # A whole reply is whole, however its connection ended.
         self._ended = True
         if (error_body := ErrorBody.in_reply(value)) is not None:
             raise self._error_in_reply(error_body)
@@ -504,12 +504,12 @@ def _error_in(event: sse.Payload) -> ErrorBody | None:
 def advised(
     error: ChatError, endpoint: Endpoint, model: object, *, replayed: bool = False
 ) -> ChatError:
-    """Return an error of an answer, with what its reader can do about the connection.
+    """Return an error of an answer, with advice about the connection.
 
     Args:
-        error: what the answer was made into.
-        endpoint: where the request was posted, and with which key.
-        model: the request's ``model``; ``None`` where it named none.
+        error: the error that was made of the answer.
+        endpoint: the endpoint of the request, with its key.
+        model: the request's ``model``; ``None`` if it named none.
         replayed: whether a recording answered, so that nothing was posted.
     """
     status = None if replayed else error.status

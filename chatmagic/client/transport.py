@@ -1,11 +1,11 @@
 """HTTP, and nothing but HTTP: send one request, read its answer, finish or abort it.
 
-The only module that sends with ``requests`` and ``urllib3``. Four things are done here, and
-in :mod:`chatmagic.client.connections` below it, that neither does by itself:
+The only module that sends with ``requests`` and ``urllib3``. This module, and
+:mod:`chatmagic.client.connections` below it, add four things:
 
-- The key is put on in the connection, below everything that logs, redirects or reports, so
-  no URL, header or exception of theirs ever holds it.
-- The body is read with ``read1``, which hands every fragment on as it comes.
+- The connection adds the key, below everything that logs, redirects or reports, so no URL, header
+  or exception of theirs ever holds it.
+- The body is read with ``read1``, which delivers every fragment as it arrives.
 - A reader that waits can be stopped from another thread, connected or not, headers or not
   (:class:`~chatmagic.client.halt.Halt`).
 - A reply that has ended is drained for a moment, so that its connection serves again.
@@ -59,7 +59,7 @@ class Exchange(Protocol):
 
     @property
     def origin(self) -> Origin:
-        """What answered: the service, its emulator, or a recording."""
+        """Source of the answer: the service, its emulator, or a recording."""
 
     def read(self) -> bytes:
         """Return the next piece of the body as soon as there is one; empty at the end."""
@@ -84,19 +84,19 @@ class Transport(Protocol):
             halt: stops the exchange from another thread; its ``reason`` says that it was.
 
         Raises:
-            ChatError: nothing was sent, or no answer came.
+            ChatError: nothing was sent, or no answer arrived.
             ChatInterrupted: ``halt`` was stopped by a person.
         """
 
     def close(self) -> None:
-        """Close what is open; another request may open it again."""
+        """Close all connections; another request may open them again."""
 
 
 class HttpTransport:
     """Transport that sends to one address by HTTP, with one key.
 
     Args:
-        setup: where and how to send; another one of the same endpoint may take its place.
+        setup: the endpoint and its settings; another setup of the same endpoint may replace it.
     """
 
     def __init__(self, setup: ServiceSetup) -> None:
@@ -106,11 +106,17 @@ class HttpTransport:
         self._url = request_url(endpoint.base_url)
         self._is_loopback = is_loopback(self._url)
         self._line = Line(endpoint.auth, endpoint.key)
-        # A session besides would follow redirects, keep cookies and read a .netrc.
+        # A session would also follow redirects, keep cookies and read a .netrc.
         self._adapter = KeyedAdapter(max_retries=0)
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> HttpExchange:
-        """Send a request; return its answer (see :class:`Transport`)."""
+        """Send a request; return its answer (see :class:`Transport`).
+
+        Args:
+            body: the request's body, as JSON.
+            stream: whether the answer is read as a stream.
+            halt: stops the exchange from another thread.
+        """
         return self._exchange("POST", self._url, body, _headers(stream=stream), halt)
 
     def get_models(self, halt: Halt) -> HttpExchange:
@@ -131,7 +137,7 @@ class HttpTransport:
     def connect(self, halt: Halt) -> None:
         """Make the connection that a request would have, and close it; no request is sent.
 
-        Of a proxy a tunnel is asked, where a request to the service would need one.
+        A proxy is asked for a tunnel if a request to the service would need one.
 
         Args:
             halt: stops it from another thread.
@@ -174,7 +180,7 @@ class HttpTransport:
             response = self._adapter.send(
                 request,
                 stream=True,
-                # The clock has the time-outs from there on.
+                # From there on the clock keeps the timeouts.
                 timeout=cast("Any", (timeout.connect, timeout.first_byte)),
                 proxies={} if self._is_loopback else get_environ_proxies(url),
                 verify=True if bundle is None else bundle[1],
@@ -211,8 +217,8 @@ class HttpExchange:
         self._clock = clock
         self._halt = clock.halt
         self._decode = "content-encoding" in raw.headers
-        # What urllib3 does besides for each piece costs more than to read it. It counts the bytes
-        # of a body whose length is known.
+        # urllib3's extra work for each piece costs more than reading it. It counts the bytes of a
+        # body whose length is known.
         is_plain = not self._decode and raw.length_remaining is None
         below: Response | None = getattr(raw, "_original_response", None)
         self._below = below if is_plain else None
@@ -244,7 +250,11 @@ class HttpExchange:
         raise problem
 
     def close(self, *, ended: bool) -> None:
-        """Close the connection; see :class:`Exchange`."""
+        """Close the connection; see :class:`Exchange`.
+
+        Args:
+            ended: whether the answer was read to its end, so that the connection can be kept.
+        """
         self._clock.stop()
         try:
             if ended:
@@ -256,7 +266,7 @@ class HttpExchange:
             self._halt.watch(None)
 
     def _drain(self) -> None:
-        """Read what little is left, which gives the connection back."""
+        """Read the small rest, which returns the connection to the pool."""
         if self._raw.connection is None:
             return
         until, left = monotonic() + DRAIN_SECONDS, DRAIN_BYTES

@@ -1,9 +1,9 @@
 """The order of the cells of a kernel's pages, from the reports that these pages send.
 
-A *page* here is one notebook in one tab. It reports its cells at every change; its last
-report holds, also when the tab is gone. A kernel can have several: two notebooks with one
-kernel, or one notebook in two tabs. A console, or another front end, reports nothing, so a
-cell that no page ever listed is never missed. Pure values; the reports come through
+A *page* here is one notebook in one tab. It reports its cells at every change; its last report is
+used even when the tab is gone. A kernel can have several pages: two notebooks with one kernel, or
+one notebook in two tabs. A console, or another front end, reports nothing, so a cell that no page
+ever listed is never missed. Pure values; the reports arrive through
 :mod:`chatmagic.jupyter.page.bridge`.
 """
 
@@ -39,8 +39,8 @@ class PageReport:
 
     Args:
         page: which page; it has another name each time it is loaded.
-        notebook: what it has in common with the other pages of the same notebook.
-        name: what people call the notebook; empty where the page does not tell.
+        notebook: identity that all pages of the same notebook share.
+        name: name of the notebook; empty if the page does not report it.
         cells: its code cells from top to bottom, by hash.
         opened: whether it was the page's first one.
     """
@@ -60,7 +60,7 @@ class Layout:
         order: hashes of one page's cells from top to bottom.
         present: hashes of the cells of all pages.
         gone: hashes of the cells that some page had, and none has now.
-        named: for a cell whose outputs hold a record, the hash of the cell that it names.
+        named: for a cell whose outputs hold a record, the hash of the cell in that record.
     """
 
     order: tuple[str, ...]
@@ -79,8 +79,8 @@ class Pages:
     def with_report(self, report: PageReport) -> Pages:
         """Return the pages with one more report.
 
-        A page that has just been opened may be another one loaded again: it stands for all
-        pages of its notebook until those that live have reported once more.
+        A page that has just been opened may be another page after a reload. It stands for all pages
+        of its notebook until the live ones have reported once more.
 
         Args:
             report: the report of a page, known or new.
@@ -102,7 +102,7 @@ class Pages:
         """Return the layout for a cell that asks: its own page's, or else no order of its own.
 
         Args:
-            owner: hash of the cell; ``None`` where none asks, which goes by the newest report.
+            owner: hash of the cell; ``None`` without a cell, for the newest report.
 
         Returns:
             The layout, or ``None`` if no page has reported.
@@ -114,7 +114,7 @@ class Pages:
         return Layout(
             order=tuple(own[-1].cells) if own else (),
             present=cells.keys(),
-            # The cell that asks is there, whatever was reported.
+            # The cell that asks is always there, even if the page did not report it.
             gone=self.ever - cells.keys() - {owner},
             named={name: cell.owner for name, cell in cells.items() if cell.owner is not None},
         )

@@ -1,4 +1,4 @@
-"""Cells that ask: what a cell's source would do, by its magics; and the source for a question.
+"""Cells that ask: the effect of a cell's source, by its magics; and the source for a question.
 
 :mod:`chatmagic.jupyter.input_transformers` takes the form of a cell from here, with each cell.
 """
@@ -16,7 +16,7 @@ from chatmagic.conversation.request_facts import correction
 from chatmagic.errors import InputError
 from chatmagic.text import without_lone_surrogates
 
-# What stands above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
+# Text above a cell magic breaks the cell; a tool's comment is refused with a hint instead.
 _ABOVE: Final = r"\s*$|\s*#\s*NBVAL_|\s*#\|"
 # Compiled with the first cell that is read.
 _CELL: Final = r"%%(?P<command>chat(?:_fix|_instructions)?)(?:[ \t]+(?P<line>.*))?[ \t]*$"
@@ -42,8 +42,8 @@ class MagicCall:
 
     Args:
         name: such as ``chat_undo``.
-        line: what stands after the name.
-        body: what stands below ``%%chat`` and the like; ``None`` for a line.
+        line: the text after the name.
+        body: the text below ``%%chat`` and the like; ``None`` for a line.
         is_once: whether the cell runs it exactly once, unless an error ends it before.
     """
 
@@ -54,12 +54,12 @@ class MagicCall:
 
     @property
     def has_variables(self) -> bool:
-        """Whether variables give values of its options, so that these are not told."""
+        """Whether variables give values of its options, so that these are unknown."""
         return re.search(options.VARIABLE, self.line) is not None
 
     @property
     def count(self) -> int:
-        """How many times it does what it does: ``%chat_retry -t 0 -t 1`` asks twice."""
+        """Number of its effects: ``%chat_retry -t 0 -t 1`` asks twice."""
         flags = re.findall(r"(?<!\S)--?([tm])(?:emperature|odel)?(?![\w-])", self.line)
         is_retry = self.name == "chat_retry"
         return max(1, flags.count("t")) * max(1, flags.count("m")) if is_retry else 1
@@ -70,7 +70,7 @@ class MagicCall:
         return self.name in {"chat", "chat_fix"}
 
     def parsed(self, recorded: Mapping[str, Any] | None = None) -> ParsedLine | None:
-        """Return the options and the question as typed; ``None`` where it asks nothing.
+        """Return the options and the question as typed; ``None`` if it asks nothing.
 
         Args:
             recorded: the fields of the question that was asked, which may have been configured.
@@ -114,11 +114,11 @@ class MagicCall:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a code cell's source would do.
+    """The effect of a code cell's source.
 
     Args:
         commands: its magics of chatmagic, in their order.
-        code: what else it says.
+        code: the rest of the source.
     """
 
     commands: tuple[MagicCall, ...]
@@ -134,12 +134,12 @@ class Plan:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may run magics that cannot be told."""
+        """Whether it may run unknown magics."""
         return _OTHERWISE.search(self.code) is not None
 
 
 def plan_of(source: str) -> Plan:
-    """Return what a code cell's source would do.
+    """Return the effect of a code cell's source.
 
     Args:
         source: the cell's source.
@@ -151,7 +151,7 @@ def plan_of(source: str) -> Plan:
     first = first_line(lines)
     is_other_magic = first is not None and lines[first].startswith("%%")
     commands, code, within = [], [], ""
-    # A line that a backslash ends goes on in the next.
+    # A line that ends in a backslash continues in the next.
     for line in map(str.rstrip, re.sub(r"\\[^\S\n]*\n", " ", source).split("\n")):
         magic = None if within else re.fullmatch(_LINE, line)
         if magic is not None and magic["line"].strip() not in {"?", "??"}:
@@ -184,7 +184,7 @@ def whole_cell(lines: Sequence[str]) -> MagicCall | None:
 
 
 def first_line(lines: Sequence[str]) -> int | None:
-    """Return the number of a cell's first line but for what may stand above a magic, if any.
+    """Return the number of a cell's first line, after lines that may stand above a magic, if any.
 
     Args:
         lines: the cell's lines.

@@ -59,8 +59,8 @@ hiding of a turn. Every statement about turns below applies to them, too, except
     names a turn counts, and it may show the turn again. Hidden turns keep their numbers. A hiding
     names the turn itself: when its cell asks again, the new turn is not hidden.
 20. The question of a live turn may be asked again, also from another cell. The request carries the
-    turns above that turn. The new turn replaces it in its slot, whatever cell owns the slot. The
-    cell that asked has a slot without turns; its turn is not set aside with it.
+    turns above that turn. The new turn replaces it in its slot, even if another cell owns the slot.
+    The cell that asked has a slot without turns; its turn is not set aside with it.
 21. A turn that asks again names the first turn with its question. The replies to a question are
     those of all turns that name the same first turn, including turns that were taken back. Any of
     them can be put back, which is a change. If the question's own cell runs again, it asks a new

@@ -1,10 +1,10 @@
-"""The line of ``%%chat`` and ``%chat``: its options, then the prompt; and what was meant by it.
+"""The line of ``%%chat`` and ``%chat``: its options, the prompt, and hints for likely mistakes.
 
-One table makes the parser, the help, Tab and the manual. Options stand before the first other word;
-from there the line is the prompt, byte for byte, and ``--`` ends the options. There are no quotes
-and no escapes: a word is what stands between white space. An option's value is the next word
-(``-t 0.5``), or stands after ``=`` (``--last=2``) or right behind a short flag (``-t0.5``).
-:mod:`argparse` reads options so, too, but keeps no prompt as it is.
+One table makes the parser, the help, Tab and the manual. Options stand before the first other word.
+From that word on the line is the prompt, byte for byte, and ``--`` ends the options. There are no
+quotes and no escapes: a word is the text between white space. An option's value is the next word
+(``-t 0.5``), or follows ``=`` (``--last=2``) or a short flag (``-t0.5``). :mod:`argparse` reads
+options in the same way, but does not keep a prompt as it is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TAKEN: Final = (
     r"(?:(?:--model[ =]\S+|--[a-z-]+|all|emulator|\d+|https?://\S+"
     r"|['\"]?\S+\.(?:jsonl?|ipynb|md)['\"]?)(?: |\Z))*"
 )
-"""What may follow a command's name, in lower case: options, numbers, files, and the like."""
+"""Texts that may follow a command's name, in lower case: options, numbers, files, and the like."""
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
 VARIABLE: Final = r"(?<![^\s=])(?:\$\w+|\{\w+\})(?!\S)"
@@ -61,7 +61,7 @@ class Kind:
 
     Args:
         convert: reads a value, or raises :exc:`ValueError`.
-        words: what a value is, for messages.
+        words: description of a value, for messages.
         suggested: the values that Tab offers.
     """
 
@@ -79,8 +79,8 @@ class Option:
             completed by the names of files, a ``NAME`` by those of the namespace, a ``MODEL`` by
             those that were listed, a ``THREAD`` by those of the threads; a name in lower case
             is the value.
-        help: what it does, in a few words.
-        kind: the kind of its value; ``None`` for a switch, and where its command reads the value.
+        help: its effect, in a few words.
+        kind: the kind of its value; ``None`` for a switch, and if its command reads the value.
         configurable: whether a ``ChatMagics`` trait gives its default; a switch then has an
             opposite, which takes the trait back for one cell.
         in_shell: whether ``chatmagic ask`` has it, where there are no cells and no names.
@@ -126,12 +126,12 @@ class Option:
 
     @property
     def on(self) -> bool:
-        """What a switch sets its field to."""
+        """Value to which a switch sets its field."""
         return not self.flags[-1].startswith("--no-")
 
     @property
     def default(self) -> object:
-        """The value of its field where nothing sets it."""
+        """The value of its field without a setting."""
         return getattr(_UNSET, self.dest, None if self.metavar else not self.on)
 
 
@@ -324,12 +324,12 @@ def parse_line(
     """Read the line of ``%chat`` or ``%%chat``.
 
     Args:
-        line: what stands after the magic's name.
-        settings: the configured values by trait name (``no_history``, …); what is missing
-            has the built-in default.
+        line: the text after the magic's name.
+        settings: the configured values by trait name (``no_history``, …); a missing one has the
+            built-in default.
         recorded: the fields of a question that was asked, which count before the settings.
         names: the variables that an option's value may name, as ``$name`` or ``{name}``; ``None``
-            where they are not known.
+            if unknown.
 
     Returns:
         The options and the prompt, without the white space before and after it.
@@ -371,10 +371,10 @@ class LineEnd:
 
 
 def line_end(line: str) -> LineEnd:
-    """Return what stands at the end of a line, by the rules of :func:`parse_line`.
+    """Return the end of a line, parsed by the rules of :func:`parse_line`.
 
     Args:
-        line: what stands after the magic's name, up to the cursor.
+        line: the text after the magic's name, up to the cursor.
     """
     last = line.rsplit(maxsplit=1)[-1] if line[-1:].strip() else ""
     before = line.removesuffix(last).strip()
@@ -392,7 +392,7 @@ def line_end(line: str) -> LineEnd:
 
 
 def _typed(line: str) -> Iterator[tuple[str, Option | None, str | None, str]]:
-    """Yield each flag of a line with its option, its value, and what stands behind them.
+    """Yield each flag of a line with its option, its value, and the rest of the line.
 
     A ``--``, which ends the options, is yielded, too.
     """
@@ -407,7 +407,7 @@ def _typed(line: str) -> Iterator[tuple[str, Option | None, str | None, str]]:
 
 
 def _first(text: str) -> tuple[str, str]:
-    """Return the first word of a text, and what stands behind it; both may be empty."""
+    """Return the first word of a text, and the rest; both may be empty."""
     word, *behind = text.split(maxsplit=1) or [""]
     return word, "".join(behind)
 
@@ -435,7 +435,7 @@ def _flag(word: str) -> tuple[str, Option | None, str | None]:
 
 
 def _value(option: Option, flag: str, word: str | None) -> object:
-    """Return what an option sets its field to.
+    """Return the value to which an option sets its field.
 
     Raises:
         InputError: it takes another value, or none.
@@ -479,10 +479,10 @@ def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:
 
 
 def refuse_thread_and_ask(source: str) -> None:
-    """Refuse a cell that begins a thread and asks beside it, whatever comes first.
+    """Refuse a cell that begins a thread and also asks, in any order.
 
     Args:
-        source: what the cell says; the body of ``%%chat`` is text.
+        source: source of the cell; the body of ``%%chat`` is text.
 
     Raises:
         InputError: it does both.
@@ -527,7 +527,7 @@ def is_only_help(line: str, body: str | None) -> bool:
 
     Args:
         line: the line after the magic's name.
-        body: what stands below it; ``None`` for nothing.
+        body: the text below it; ``None`` without a body.
     """
     return line.casefold().strip(" \t?!.") == "help" and not (body or "").strip()
 
@@ -536,8 +536,8 @@ def refuse_cell_comments(body: str, instead: str = "; --raw sends it") -> None:
     """Refuse a body that begins with a comment which is meant for a tool, not for the model.
 
     Args:
-        body: what stands under ``%%chat``.
-        instead: what the hint ends with: what sends it all the same.
+        body: the text below ``%%chat``.
+        instead: the end of the hint: how to send it in spite of that.
 
     Raises:
         InputError: it begins with ``# NBVAL_…`` or ``#| …``.
@@ -562,12 +562,12 @@ def _nearest(typed: str) -> str | None:
 
 
 def _alike(typed: str, words: Iterable[str]) -> list[str]:
-    """Return the word that is spelt most like what was typed, if any is spelt much like it."""
+    """Return the known word with the most similar spelling, if one is similar enough."""
     return difflib.get_close_matches(typed, list(words), 1, _ALIKE)
 
 
 def merged_cell_notes(prompt: str) -> list[str]:
-    """Return a note that a command stands within the prompt, as where a page merged two cells.
+    """Return a note that a command stands within the prompt, as when a page merged two cells.
 
     Args:
         prompt: the prompt as typed.

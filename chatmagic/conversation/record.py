@@ -1,13 +1,13 @@
-"""A turn's record: what an output's metadata keeps of it, its JSON both ways, and its seal.
+"""A turn's record in an output's metadata, its JSON both ways, and its seal.
 
-A notebook comes from anywhere, so reading is strict where writing decides: a field that
-is there and makes no sense raises :exc:`ValueError`, never anything else. Unknown fields
-are ignored, and a missing field is the same as a null one.
+A notebook may come from anyone, so reading is as strict as writing: an invalid field raises
+:exc:`ValueError`, never anything else. Unknown fields are ignored, and a missing field is the same
+as a null one.
 
-The seal is one digest over all values of a record and every form of its output. Whatever saves a
-notebook may write it otherwise without changing it: a text as a list of its lines, ``1.0`` as
-``1``, fields in another order. So the seal is made of parsed values, in one form. It is no
-signature: an edited record that is sealed again is not noticed.
+The seal is one digest over all values of a record and every form of its output. A program that
+saves a notebook may write it differently without changing it: a text as a list of its lines,
+``1.0`` as ``1``, fields in another order. So the seal is made of parsed values, in one form. It is
+no signature: an edited record that is sealed again is not detected.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
 
 
 def _earlier(value: object) -> tuple[int, str]:
-    """Read how many turns were carried before those that are listed, and their chain digest."""
+    """Read the number of carried turns before the listed ones, and their chain digest."""
     if not isinstance(value, Mapping) or not (count := whole_number(value.get("count"))):
         raise ValueError("not a number of turns")
     return count, exact_digest(value.get("chain"))
@@ -85,8 +85,8 @@ class Record(ReplyFacts):
 
     Args:
         prompt: as typed; each inserted value stands as its expression.
-        values: what was inserted, as expression, size and digest; with its text only where
-            values are kept.
+        values: the inserted values, as expression, size and digest; with their text only if values
+            are kept.
         state: ``complete``, ``interrupted`` or ``cut off``.
         owner: hash of the cell that owns the turn; ``None`` without one.
         carried: digests of the newest turns that the request carried, oldest first: the last one
@@ -96,15 +96,15 @@ class Record(ReplyFacts):
         parameters: the fields of :class:`Parameters` that were set.
         origin: ``live``, ``replay`` or ``emulator``.
         turn: the digest by which a later record names this turn.
-        asked_model: name of the model that was asked for, where one was.
+        asked_model: name of the requested model, if any.
         instructions: the standing instructions that the request carried, without their text.
-        in_place_of: digests of the turns with the earlier replies to its question, where one of
-            them gives way to this one (rule 20).
+        in_place_of: digests of the turns with the earlier replies to its question, if it replaces
+            one of them (rule 20).
         picked: whether the reply is an earlier one that was put back, and was not asked.
         continues: digest of the turn whose reply this one continues (rule 22); ``turn`` names the
             turn with both parts then, and ``reply`` this part alone.
-        cut: how many of this part's first characters the turn with both parts leaves out.
-        block: line that opens the block of code in which this part goes on; ``None`` for none.
+        cut: number of this part's first characters that the turn with both parts leaves out.
+        block: line that opens the code block in which this part continues; ``None`` for none.
         earlier: how many turns the request carried before those in ``carried``, and the chain
             digest of these; ``None`` where there are none.
     """
@@ -138,7 +138,7 @@ class Record(ReplyFacts):
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote, or any other value from an untrusted file.
+        """Read the output of :meth:`to_json`, or any other value from an untrusted file.
 
         Args:
             value: the value in an output's metadata.
@@ -170,14 +170,14 @@ class Record(ReplyFacts):
 
 
 def kind_of(value: object) -> str:
-    """Return what kind of record an output's metadata holds, once its version is known.
+    """Return the kind of record in an output's metadata, after a check of its version.
 
     Args:
-        value: what stands in the metadata under ``chatmagic``.
+        value: the value in the metadata under ``chatmagic``.
 
     Returns:
         ``turn``, ``pick``, ``instructions``, ``thread``, ``deletion``, ``hiding``, ``undo``,
-        ``redo``, ``reset``, or what else it says.
+        ``redo``, ``reset``, or any other word there.
 
     Raises:
         NewerVersionError: a later release wrote it.
@@ -210,7 +210,7 @@ def note(kind: Did) -> dict[str, Any]:
     """Return the record of something that was done to the conversation.
 
     Args:
-        kind: what was done.
+        kind: the kind of change.
     """
     return {"version": VERSION, "kind": kind}
 
@@ -236,7 +236,7 @@ def is_sealed(record: Mapping[str, Any], data: object) -> bool:
     """Return whether a record and its output are as they were sealed.
 
     Args:
-        record: the record as JSON, from whatever file.
+        record: the record as JSON, from any file.
         data: the output's data by type, in any form that a notebook keeps it in.
     """
     try:
@@ -267,7 +267,7 @@ def canonical(value: Any) -> Any:
     Args:
         value: any JSON value.
     """
-    # What a page saves is a whole number wherever the value is one.
+    # A page saves a whole number for each integral value.
     return _each(
         value,
         lambda item: _portable(

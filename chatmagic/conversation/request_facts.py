@@ -30,17 +30,17 @@ Format = Literal["markdown", "text", "code", "json"]
 Above = Literal["new", "all"]
 """Cells above that go along: those since the question above in its thread, or all of them."""
 ValueKind = Literal["cell", "error", "instructions", "format"]
-"""What a value is that goes in front of a question; an expression's value has none."""
+"""Kind of a value in front of a question; the value of an expression has none."""
 
 ASKED_OF_AN_ERROR: Final = "Explain this error, and give the corrected code."
-"""The question about an error where none was typed."""
+"""The question about an error if none was typed."""
 ASKED_FOR_THE_REST: Final = (
     "Continue exactly where your reply above ends. Repeat nothing of it, and say nothing about it."
 )
 """The message that asks for the rest of a reply: the last one of that request, and of no other."""
 
 NO_PARAMETERS: Final[Mapping[str, Any]] = {}
-"""What most turns were asked with: all of them have this one, which can be pickled with them."""
+"""Parameters of most turns: all of them share this value, which can be pickled with them."""
 
 
 def _integer(value: object) -> int:
@@ -59,7 +59,7 @@ def _name(value: object) -> str | None:
 thread_name: Final = exact(_name)
 """Return a thread's name; anything else raises a :exc:`ValueError`."""
 A_NAME: Final = "a name: a letter, then letters, digits, _, - and ., 40 at most"
-"""What the name of a thread is, in words."""
+"""Description of a thread's name, in words."""
 
 model_name: Final = exact(lambda value: value if isinstance(value, str) and value.strip() else None)
 """Return the name of a model; anything else raises a :exc:`ValueError`."""
@@ -69,10 +69,10 @@ switch: Final = exact(lambda value: value if isinstance(value, bool) else None)
 
 
 def correction(*typed: str) -> str:
-    """Return the question of ``%chat_fix``: about an error, and what was wanted, if that is told.
+    """Return the question of ``%chat_fix`` about an error, with the user's goal if there is one.
 
     Args:
-        typed: parts of what was wanted, on the line and under it; each may be empty.
+        typed: parts of the goal, on the line and below it; each may be empty.
     """
     wanted = "\n".join(filter(None, typed))
     return f"{ASKED_OF_AN_ERROR} I wanted: {wanted}" if wanted.strip() else ASKED_OF_AN_ERROR
@@ -84,8 +84,8 @@ class Schema:
 
     Args:
         name: as the asker names it.
-        text: what a model is told of it.
-        read: makes of a JSON value what the asker gets; raises any error for another form.
+        text: the text for the model.
+        read: makes the asker's value of a JSON value; raises any error for another form.
         document: the JSON schema.
     """
 
@@ -98,7 +98,7 @@ class Schema:
     def of_document(
         cls, document: Mapping[str, Any], name: str, read: Callable[[Any], Any]
     ) -> Self:
-        """Return a schema that is told to a model as JSON schema.
+        """Return a schema from a JSON schema, which the model gets as it is.
 
         Args:
             document: the JSON schema.
@@ -114,11 +114,12 @@ class Value:
     """A value that was put into a prompt, or that goes in front of it.
 
     Args:
-        expression: as typed; of what goes in front, its name.
+        expression: the expression as typed; the name of a value in front.
         size: length of the value's text in characters.
         sha256: digest of the value's text.
-        text: the value's text; ``None`` where it is not kept.
-        kind: what goes in front of the prompt; ``None`` is the value of ``{{ expression }}``.
+        text: the value's text; ``None`` if it is not kept.
+        kind: kind of a value in front of the prompt; ``None`` for the value of
+            ``{{ expression }}``.
         cell: hash of the cell that it shows, by which it is known whether that has changed.
     """
 
@@ -136,9 +137,9 @@ class Value:
         """Return a value with its text.
 
         Args:
-            expression: as typed between the braces; of what goes in front, its name.
+            expression: the expression as typed between the braces; the name of a value in front.
             text: its text as it is sent.
-            kind: what goes in front of the prompt; ``None`` for an expression.
+            kind: kind of a value in front of the prompt; ``None`` for an expression.
             cell: hash of the cell that it shows.
         """
         expression, text = map(without_lone_surrogates, (expression, text))
@@ -146,13 +147,13 @@ class Value:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read what :meth:`to_json` wrote.
+        """Read the output of :meth:`to_json`.
 
         Args:
             value: any value from an untrusted file.
 
         Raises:
-            ValueError: it is not such an object, or its text is not what its digest says.
+            ValueError: it is not such an object, or its text does not match its digest.
         """
         read = cls(**fields_from_json(cls, value))
         if read.text is not None and read != cls.of_text(
@@ -163,7 +164,7 @@ class Value:
 
     @property
     def name(self) -> str:
-        """What it is called in words: the expression, or such as ``cell load``."""
+        """Its name in words: the expression, or for example ``cell load``."""
         return self.expression if self.kind is None else f"{self.kind} {self.expression}".rstrip()
 
     @property
@@ -191,12 +192,12 @@ class AsTyped:
 
     @property
     def as_typed(self) -> str:
-        """The prompt as typed, with its ``{{ }}`` where it had some."""
+        """The prompt as typed, with its ``{{ }}`` if it had some."""
         return self.prompt if self.typed is None else self.typed
 
 
 def cells_above(value: object) -> int | Above:
-    """Return which of the cells above go along: how many of the nearest, or a word.
+    """Return the selection of the cells above: a number of the nearest, or a word.
 
     Args:
         value: any JSON value.
@@ -215,15 +216,15 @@ class Parameters:
         max_tokens: upper limit on generated tokens (fact 3); ``None`` leaves it out.
         temperature: sampling temperature (fact 3); ``None`` leaves it out.
         model: name of the model that this question asks for; ``None`` is the one that is set.
-        last: how many of the newest turns go along at most; ``None`` is all of them.
+        last: largest number of turns to carry, the newest; ``None`` for all.
         stream: whether the reply is asked for as a stream.
         history: whether the turns before go along and this one is kept.
         format: the form in which the reply is asked for and shown.
         schema: name of the schema that a reply in JSON has to have; ``None`` for none.
-        with_error: whether the last error goes along in front of the question.
-        above: how many of the nearest cells above go along in front, or :data:`Above`.
+        with_error: whether the last error is sent in front of the question.
+        above: number of the nearest cells above to send in front, or :data:`Above`.
         tag: label or tag of the cells that go along.
-        thread: name of the thread that it is asked in; ``None`` is that of its place.
+        thread: name of its thread; ``None`` for the thread of its place.
         hide: whether later requests leave the turn out.
         credit_line: whether the line of the credits stands under the reply.
     """
@@ -260,25 +261,25 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts(Parameters, AsTyped):
-    """Facts of a question: what is asked, how, and where.
+    """Facts of a question: its text, its options and its place.
 
-    What is asked and the turn that comes of it have these fields from here: a fact that is
-    added here goes from the one to the other.
+    The ask and its turn take these fields from here: a fact that is added here passes from the ask
+    to the turn.
 
     Args:
         prompt: the question as it is sent.
-        typed: the question as typed, with its ``{{ }}``; ``None`` where nothing was put in,
-            nor in front.
-        values: what was put in, and what goes in front.
-        asked_model: name of the model that is asked for; ``None`` where none is.
+        typed: the question as typed, with its ``{{ }}``; ``None`` if it has no values inside or in
+            front.
+        values: the inserted values, and the values in front.
+        asked_model: name of the requested model; ``None`` if there is none.
         owner: hash of the cell that owns the turn; ``None`` without one.
-        execution: what tells one execution of the cell from another; ``None`` is unknown.
-        entry: where it is asked: in a ``cell``, in the ``panel``, or from ``python``.
+        execution: identity of the cell's execution; ``None`` if unknown.
+        entry: place of the question: a ``cell``, the ``panel``, or ``python``.
         asker: name of the asker for people, such as ``cell [3]``.
         shown: whether an output of a cell shows the turn, with its record.
         again: number of the turn whose question it asks again, or whose reply it continues;
             ``None`` for a question of its own, 0 for a turn that is not known.
-        form: the schema that ``schema`` names, as this kernel has it; ``None`` where it does not.
+        form: the schema that ``schema`` names, in this kernel; ``None`` if it has none.
     """
 
     prompt: str
@@ -323,11 +324,11 @@ class RequestFacts(Parameters, AsTyped):
 
 
 MOST_TURNS: Final = 20
-"""How many earlier turns have a part of their own, the newest; the others are one part."""
+"""Number of the newest turns that have a part of their own; the others are one part."""
 
 
 Part = tuple[str, int]
-"""Part of what a request carries: its name in words, and its length in characters."""
+"""Part of a request: its name in words, and its length in characters."""
 
 
 def parts_of(
@@ -336,8 +337,8 @@ def parts_of(
     """Return the parts of a request in the order in which they are sent.
 
     Args:
-        turns: place and size of each turn that goes along, oldest first; a turn that is not in
-            the conversation any more has the place 0.
+        turns: place and size of each carried turn, oldest first; a turn that is no longer in the
+            conversation has the place 0.
         instructions: the standing instructions that go along; ``None`` for none.
         asked: the question.
     """

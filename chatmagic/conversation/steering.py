@@ -167,7 +167,11 @@ class Instructions(Steering):
 
     @classmethod
     def facts_from(cls, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the value; its text is required."""
+        """Read the value; its text is required.
+
+        Args:
+            facts: the JSON object that holds the facts.
+        """
         value = Value.from_json(facts)
         if value.text is None or value.kind != "instructions":
             raise ValueError("its 'instructions' cannot be read")
@@ -184,7 +188,11 @@ class Instructions(Steering):
         return self.value.text or ""
 
     def steer(self, place: Position) -> None:
-        """Replace the instructions above; an empty text ends them (rule 15)."""
+        """Replace the instructions above; an empty text ends them (rule 15).
+
+        Args:
+            place: the place just below the item.
+        """
         place.instructions, place.instructed_by = self.in_force, self.owner
 
     @property
@@ -255,7 +263,11 @@ class ThreadStart(Steering):
     kind = "thread"
 
     def steer(self, place: Position) -> None:
-        """Begin the thread, or continue it (rules 16 and 17)."""
+        """Begin the thread, or continue it (rules 16 and 17).
+
+        Args:
+            place: the place just below the item.
+        """
         place.begin(self.name, self.fork)
 
     @property
@@ -319,11 +331,19 @@ class TurnMark(Steering):
     turn: int = 0
 
     def numbered(self, place: Position) -> Self:
-        """Return the same mark with the number of its turn in a place."""
+        """Return the same mark with the number of its turn in a place.
+
+        Args:
+            place: the place just above the item.
+        """
         return replace(self, number=place.number_of(self.turn))
 
     def renumbered(self, by: int) -> Self:
-        """Return the same mark for a conversation in which the turns have other numbers."""
+        """Return the same mark for a conversation in which the turns have other numbers.
+
+        Args:
+            by: number to add to each turn's number.
+        """
         return replace(self, turn=self.turn and self.turn + by)
 
     def among(self, line: Sequence[Turn]) -> Self:
@@ -350,7 +370,11 @@ class Hiding(TurnMark):
     kind = "hiding"
 
     def steer(self, place: Position) -> None:
-        """Hide the turn, or show it again."""
+        """Hide the turn, or show it again.
+
+        Args:
+            place: the place just below the item.
+        """
         place.hidden = place.hidden - {self.turn} if self.show else place.hidden | {self.turn}
 
     @property

@@ -1,11 +1,12 @@
 """A prompt as typed to the prompt as sent: ``{{ expression }}`` gives way to its value.
 
-Everything else is sent as typed, byte for byte: single braces, dollars, backslashes, JSON,
-LaTeX and code. What goes in front of the question (a cell, an error) stands before it, each
-followed by an empty line.
+Everything else is sent as typed, byte for byte: single braces, dollars, backslashes, JSON, LaTeX
+and code. Values in front of the question (a cell, an error) stand before it, each followed by an
+empty line.
 
-A cell and an error in front of it stand in fences that nothing in them can close. They say nothing
-of this kernel, such as a cell's number, so that a notebook that runs again sends the same.
+A cell and an error in front of the question stand in fences that nothing in them can close. They
+name nothing of this kernel, such as a cell's number, so that a notebook that runs again sends the
+same.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from chatmagic.text import fenced, one_line, without_memory_addresses
 OPEN: Final = "{{"
 CLOSE: Final = "}}"
 MOST_ENDS: Final = 100
-"""How many places are tried as an expression's end: more are no expression of a person's."""
+"""Number of places that are tried as an expression's end; a person's expression has fewer."""
 LONGEST: Final = 10_000
-"""How many characters an expression may have; both bounds keep a hostile text cheap."""
+"""Largest number of characters of an expression; both limits keep a hostile text cheap."""
 
 _RAW: Final = "--raw sends the text as typed."
 _MESSAGE_SHOWN: Final = 200
@@ -43,19 +44,19 @@ def fill(
 ) -> tuple[str, tuple[Value, ...]]:
     """Put the values of ``{{ expression }}`` into a prompt, and others in front of it.
 
-    Each expression is evaluated once, in order; no value's text is ever looked at for
-    more expressions. An opening without any closing after it stays as it is.
+    Each expression is evaluated once, in order; no value's text is searched for more expressions.
+    An opening without a closing after it stays as it is.
 
     Args:
         text: the prompt as typed.
         evaluate: gives an expression's value; ``None`` leaves them all as typed.
-        front: what goes in front, in order; each has a kind.
+        front: the values in front, in order; each has a kind.
 
     Returns:
-        The prompt as it is sent, and what was put in front and in, in order, each with its text.
+        The prompt as it is sent, and the values in front and inside, in order, each with its text.
 
     Raises:
-        InputError: what stands between the braces is no expression, or has no value.
+        InputError: the text between the braces is no expression, or has no value.
     """
     if evaluate is None:
         return in_front(front, text), tuple(front)
@@ -67,11 +68,12 @@ def fill(
 
 
 def refill(text: str, values: Sequence[Value]) -> str:
-    """Return a prompt as it was sent, from what is kept of it; nothing is evaluated.
+    """Return a prompt as it was sent, from its kept parts; nothing is evaluated.
 
     Args:
         text: the prompt as typed.
-        values: what was put in and in front; one whose text is not kept is named in its place.
+        values: the values inside and in front; a value whose text is not kept is named in its
+            place.
 
     Raises:
         InputError: they are not the values of this prompt.
@@ -90,8 +92,8 @@ def refill(text: str, values: Sequence[Value]) -> str:
 def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
     """Return a template with the values of one row: ``{{ name }}`` gives way to a value, whole.
 
-    Names alone stand between the braces: nothing is evaluated, and no value's text is ever
-    looked at for more names. Beside it stands the first name whose value is missing, if any.
+    Only names stand between the braces: nothing is evaluated, and no value's text is searched for
+    more names. The second item is the first name whose value is missing, if any.
 
     Args:
         text: the template as typed.
@@ -128,14 +130,14 @@ def in_front(values: Sequence[Value], text: str) -> str:
     """Return a text with values in front of it, each followed by an empty line.
 
     Args:
-        values: what goes in front; one whose text is not kept is named in its place.
-        text: what they stand before, which stays as it is.
+        values: the values in front; a value whose text is not kept is named in its place.
+        text: the text below them, which stays as it is.
     """
     return "".join([*(f"{_text(value)}\n\n" for value in values), text])
 
 
 def _text(value: Value) -> str:
-    """Return a value's text, or what stands for it where that is not kept."""
+    """Return a value's text, or its name if the text is not kept."""
     if value.text is not None:
         return value.text
     return f"[{'value of ' if value.kind is None else ''}{value.name}, not kept]"
@@ -153,7 +155,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _expression(text: str, start: int) -> tuple[str, int]:
-    """Find the expression that opens at ``start``, and where it ends.
+    """Find the expression that opens at ``start``, and its end.
 
     It ends at the first closing that makes it one: a dictionary or a string in it may hold
     closings of their own.
@@ -197,7 +199,7 @@ def _value(expression: str, evaluate: Callable[[str], object], hint: str | None 
 
 
 MOST: Final = 100_000
-"""How many characters of a cell's output, or of an error, go along at most."""
+"""Largest number of characters of a cell's output, or of an error, that are sent along."""
 
 # Control sequences of a terminal (ECMA-48): colours, cursor movements, titles.
 _CONTROL: Final = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
@@ -207,9 +209,9 @@ def cell_text(source: str, output: str = "", size: int | None = None, trace: str
     """Return a cell with its output as the model reads it.
 
     Args:
-        source: what the cell says.
-        output: its output as text, or as much of it as goes along; empty for none.
-        size: how many characters the output had; ``None`` where it is all there.
+        source: source of the cell.
+        output: its output as text, possibly shortened; empty for none.
+        size: number of characters of the output; ``None`` if it is all there.
         trace: the error that the cell raised, as text; empty for none.
     """
     parts = [f"A cell of this notebook:\n\n{fenced(shortened(source), 'python')}"]
@@ -229,7 +231,7 @@ def error_text(source: str, trace: str) -> str:
     """Return an error with the cell that raised it as the model reads it.
 
     Args:
-        source: what the cell says.
+        source: source of the cell.
         trace: the error with its traceback, as text.
     """
     cell = fenced(shortened(source), "python")
@@ -240,11 +242,11 @@ def error_text(source: str, trace: str) -> str:
 
 
 def shortened(text: str, most: int = MOST) -> str:
-    """Return a text that says how much of it was left out, where it is longer than that.
+    """Return a text; a longer one is shortened and says how much was left out.
 
     Args:
         text: the text.
-        most: how many of its characters are left at most.
+        most: largest number of its characters that are kept.
     """
     if len(text) <= most:
         return text
@@ -252,9 +254,9 @@ def shortened(text: str, most: int = MOST) -> str:
 
 
 def as_shown(text: str) -> str:
-    """Return printed text as it is left to see: without colours, nor what was written over.
+    """Return printed text as a reader sees it: without colours and overwritten text.
 
-    Nor are addresses of objects left, so that a cell that runs again shows the same.
+    Addresses of objects are also removed, so that a cell that runs again shows the same.
 
     Args:
         text: as it was printed.
@@ -281,8 +283,8 @@ def words_on_form(format: Format, schema: Schema | None, sent: Sequence[Turn]) -
         sent: the turns that the request carries, oldest first.
 
     Returns:
-        ``None`` where nothing needs to be said: prose is what a model gives by itself, unless
-        its latest reply had another form.
+        ``None`` if nothing needs to be said: a model writes prose by itself, unless its latest
+        reply had another form.
     """
     if format == "markdown" and (not sent or sent[-1].format == "markdown"):
         return None

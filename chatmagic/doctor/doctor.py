@@ -1,4 +1,4 @@
-"""The doctor: a list of looks, each of which makes lines of what it sees, with what to do.
+"""The doctor: a list of checks, each of which reports lines with advice.
 
 The lines are a block to read, and to paste where help is asked for: no key is in them. With
 ``ask`` one question is put, and its answer is watched.
@@ -46,7 +46,7 @@ PACKAGES: Final = ("ipython", "ipykernel", "ipywidgets", "requests", "urllib3")
 QUESTION: Final = "Count from 1 to 20, in digits with spaces between them."
 MOST_TOKENS: Final = 100
 ENOUGH: Final = 5
-"""Fewest fragments by which it can be told whether they come as they are made."""
+"""Fewest fragments for a judgement of whether they arrive as they are made."""
 LONG_WAIT: Final = 1.0
 """Seconds of a wait after which a reply that comes all at once was held back."""
 SHARE: Final = 0.01
@@ -63,7 +63,7 @@ class Line:
         mark: whether it is well.
         name: name of the thing that was looked at.
         seen: its state, in words.
-        todo: one thing to do; empty where there is nothing to be done.
+        todo: one thing to do; empty if there is nothing to do.
     """
 
     mark: Mark
@@ -78,17 +78,17 @@ class Examination:
 
     Args:
         environment: the environment that is looked at.
-        session: its session, whose answers so far told the time.
-        front_end: the line on what shows replies.
+        session: its session, whose answers so far had the time.
+        front_end: the line on the front end that shows replies.
         show: takes each line of text: no known key is in it, nor the path of the user's home
             folder, which tells a name.
-        is_asking: whether one short question is sent, where the looks before let it be answered.
+        is_asking: whether one short question is sent, if the checks before allow it.
         is_shell: whether a question keeps its conversation in a file.
         address: the address, without a key; ``None`` while none is known.
-        marks: how many lines have each mark.
-        question: the question in the ledger; ``None`` where none was put.
-        off: how far the clock here is ahead at least (below 0: behind); ``None`` where no answer
-            told the time.
+        marks: number of lines with each mark.
+        question: the question in the ledger; ``None`` if none was asked.
+        off: smallest number of seconds that this machine's clock is ahead (below 0: behind);
+            ``None`` if no answer had the time.
         errors: the errors that were set aside before the first look.
     """
 
@@ -149,7 +149,11 @@ class Examination:
 
 
 def versions(_: Examination) -> Iterator[Line]:
-    """Yield the line on the versions; one that is not installed is said."""
+    """Yield the line on the versions, also of a package that is missing.
+
+    Args:
+        _: the examination, which is not needed.
+    """
     told = [f"chatmagic {__version__}", f"Python {platform.python_version()}"]
     told.append(f"{platform.system() or 'system'} {platform.release()} {platform.machine()}")
     for name in PACKAGES:
@@ -161,12 +165,20 @@ def versions(_: Examination) -> Iterator[Line]:
 
 
 def front_end(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the front end and its features."""
+    """Yield the line on the front end and its features.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     yield examination.front_end
 
 
 def address(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the address."""
+    """Yield the line on the address.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     at = examination.address = examination.environment.address()
     if examination.is_emulator:
         yield Line("ok", "address", f"the emulator of this process ({at.url_from})")
@@ -180,7 +192,11 @@ def address(examination: Examination) -> Iterator[Line]:
 
 
 def key(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the key: where it was found, and never what it is."""
+    """Yield the line on the key: the place where it was found, and never the key.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     if examination.address is None:
         yield Line("?", "key", "without an address no key is looked for")
         return
@@ -200,7 +216,11 @@ def key(examination: Examination) -> Iterator[Line]:
 
 
 def model(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the model, where an address is known."""
+    """Yield the line on the model, if an address is known.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     server = None if examination.address is None else examination.address.server
     named = examination.environment.model()
     if named is not None:
@@ -213,7 +233,11 @@ def model(examination: Examination) -> Iterator[Line]:
 
 
 def budget(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the budgets."""
+    """Yield the line on the budgets.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     ledger = examination.session.ledger
     budgets = ledger.budgets()
     for item in budgets:
@@ -223,7 +247,11 @@ def budget(examination: Examination) -> Iterator[Line]:
 
 
 def connection(examination: Examination) -> Iterator[Line]:
-    """Yield the lines on the proxy, and on a connection like a question's; it is closed again."""
+    """Yield the lines on the proxy, and on a connection like a question's; it is closed again.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     at = examination.address
     if at is None:
         yield Line("?", "connection", "no address")
@@ -248,7 +276,11 @@ def _proxy(url: str) -> str | None:
 
 
 def files(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the folder of what is kept, and on the rights of private files."""
+    """Yield the line on the folder of kept conversations, and on the rights of private files.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     state = platformdirs.user_state_path("chatmagic", appauthor=False)
     try:
         there = next(path for path in (state, *state.parents) if path.exists())
@@ -276,7 +308,11 @@ def files(examination: Examination) -> Iterator[Line]:
 
 
 def cassette(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the cassette, which is read anew."""
+    """Yield the line on the cassette, which is read again.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     choice = examination.environment.choice()
     if choice is None:
         yield Line("ok", "cassette", "none")
@@ -291,12 +327,20 @@ def cassette(examination: Examination) -> Iterator[Line]:
 
 
 def last_errors(examination: Examination) -> Iterator[Line]:
-    """Yield the line on what was set aside lately, by type and surroundings."""
+    """Yield the line on the exceptions that were set aside lately, by type and surroundings.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     yield Line("ok", "set aside lately", "; ".join(examination.errors) or "no error")
 
 
 def answer(examination: Examination) -> Iterator[Line]:
-    """Yield the lines on the one question, where it is to be sent."""
+    """Yield the lines on the one question, if it is sent.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     if not examination.is_asking:
         return
     if examination.marks["!!"]:
@@ -310,7 +354,7 @@ def answer(examination: Examination) -> Iterator[Line]:
 def _ask(examination: Examination, halt: Halt) -> list[Line]:
     """Ask the question, beside the conversation; budgets and ledger count it.
 
-    What is known before the end is shown at once.
+    Each line is shown as soon as it is known.
     """
     session, environment = examination.session, examination.session.environment
     client = session.clients.client("service", environment.service)
@@ -344,7 +388,7 @@ def streaming(fragments: int, first: float, last: float) -> Line:
     """Return the line on whether fragments come as they are made, or all at once.
 
     Args:
-        fragments: how many the reply has.
+        fragments: number of fragments of the reply.
         first: seconds to the first word.
         last: seconds to the last one.
     """
@@ -371,7 +415,11 @@ def clock_off(written: datetime, asked: datetime, arrived: datetime) -> timedelt
 
 
 def clock(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the clock; the emulator's stands still, so it is not compared."""
+    """Yield the line on the clock; the emulator's stands still, so it is not compared.
+
+    Args:
+        examination: the environment and the settings to examine.
+    """
     if examination.is_emulator:
         return
     off = examination.off
@@ -403,5 +451,5 @@ LOOKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     answer,
     clock,
 )
-"""The looks, in order, each with the name of the line that it fails in; the clock last, as the
-answer tells the service's time."""
+"""The checks, in order, each with the name of its line for a failure; the clock last, because the
+answer has the service's time."""

@@ -97,7 +97,7 @@ class Emulator:
         """Return the response to one request, which may cost credits.
 
         Args:
-            request: the request as it came.
+            request: the request as it arrived.
         """
         with self._lock:
             now = self.settings.now or datetime.now(UTC)
@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
     error_message_format = '{"error": "bad_request", "message": "This is no request."}'
 
     def __getattr__(self, name: str) -> Callable[[], None]:
-        """Return what answers a request, whatever its method is."""
+        """Return the handler of a request, for any method."""
         if name.startswith("do_"):
             return self._answer
         raise AttributeError(name)

@@ -95,7 +95,7 @@ Used: TypeAlias = Mapping[tuple[Secret, date], int]
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it came.
+    """A request as it arrived.
 
     Args:
         method: the HTTP method.
@@ -103,7 +103,7 @@ class HttpRequest:
         query: the query, without the question mark.
         headers: the headers, their names in lower case.
         body: the body.
-        port: the client's port, by which tests tell connections apart.
+        port: the client's port, by which tests distinguish connections.
     """
 
     method: str
@@ -152,7 +152,7 @@ def respond(
     """Return the response to one request.
 
     Args:
-        request: the request as it came.
+        request: the request as it arrived.
         used: the credits used before the request.
         settings: the emulator's behaviour.
         now: the time, aware.
@@ -197,7 +197,7 @@ def keys_given(request: HttpRequest) -> dict[Auth, str]:
     A way that was used without a key has an empty text.
 
     Args:
-        request: the request as it came.
+        request: the request as it arrived.
     """
     keys: dict[Auth, str] = {}
     if (authorization := request.headers.get("authorization")) is not None:

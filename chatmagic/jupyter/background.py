@@ -47,10 +47,10 @@ class _Task:
         return threads is None or self.threads is None or self.threads[0] in threads
 
     def run(self, view: Live, send: Callable[[], Reply | None]) -> None:
-        """Ask, and keep what comes of it; a cell that has ended shows why nothing did.
+        """Ask, and keep the result; a cell that has ended shows why there is none.
 
         Args:
-            view: what shows it.
+            view: the view that shows it.
             send: asks.
         """
         try:
@@ -66,7 +66,7 @@ class _Task:
 
 
 class Background:
-    """Questions of a kernel in the background: at once where their threads share no turns.
+    """Questions of a kernel in the background: at the same time if their threads share no turns.
 
     Those of one thread are asked one after the other. The session's lock ends with the reply; here
     others wait until a variable has it, too.
@@ -75,7 +75,7 @@ class Background:
     def __init__(self) -> None:
         """Ask nothing yet."""
         self._tasks: list[_Task] = []
-        """Those that are under way, and those whose end no other question has heard of yet."""
+        """Those under way, and those whose end no other question has reported yet."""
 
     def start(
         self,
@@ -88,15 +88,15 @@ class Background:
         """Ask in a thread; return when the request goes out, or at once where others come first.
 
         Args:
-            ask: what is asked.
-            view: what shows it, in the output of its cell.
+            ask: the question to ask.
+            view: the view that shows it, in the output of its cell.
             send: sends it and shows its reply; takes a ``halt``.
             forget: called just before the cell ends.
             threads: names of the conversation's threads that count, its own first; ``None`` are
                 all of them.
 
         Raises:
-            BaseException: what ended it before that.
+            BaseException: the exception that ended it before that.
         """
         task, before = _Task(ask, threads), self._under_way(threads)
 
@@ -137,7 +137,7 @@ class Background:
         """Wait until no question is under way, and return whether one was.
 
         Args:
-            view: what shows that it is waited for; ``None`` shows nothing.
+            view: the view that shows the wait; ``None`` shows nothing.
             threads: names of the conversation's threads that count; ``None`` are all of them.
 
         Raises:
@@ -165,13 +165,13 @@ class Background:
         *,
         waits: bool = True,
     ) -> None:
-        """Wait until no question is under way; tell once of one that failed in another cell.
+        """Wait until no question is under way; report once a failure in another cell.
 
         One that a person stopped has failed for the question that waited for it, alone.
 
         Args:
             owner: hash of the cell that is about to ask; ``None`` if it is unknown.
-            view: what shows that it is waited for.
+            view: the view that shows the wait.
             threads: names of the conversation's threads that count; ``None`` are all of them.
             waits: whether those under way are waited for.
 
@@ -184,7 +184,7 @@ class Background:
             raise _not_asked(failed)
 
     def stop(self, number: str) -> str:
-        """Stop a question under way, and return whose it is.
+        """Stop a question under way, and return its asker.
 
         Args:
             number: of its cell, as ``3`` for cell [3]; empty for the only one.

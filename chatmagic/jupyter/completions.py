@@ -103,7 +103,7 @@ class Completions:
             lines: the cell's, up to the cursor.
 
         Returns:
-            ``None`` where no command is typed.
+            ``None`` if no command is typed.
         """
         first, body = first_line(lines) or 0, None
         magic = re.match(_CELL, lines[first])

@@ -33,7 +33,7 @@ _ASKS: Final = rf"%(?:{_PROMPTS})\s+\S"
 
 
 def whole_cell(lines: list[str]) -> list[str]:
-    """Turn a cell whose body is a text into its call, before anything else is done to that.
+    """Turn a cell whose body is a text into its call, before any other transformation of that text.
 
     Args:
         lines: the cell's, with their line ends.
@@ -56,7 +56,7 @@ class AskingLine(TokenTransformBase):
     priority = 4
 
     def __init__(self, row: int, column: int, *, assigns: bool) -> None:
-        """Note where its ``%`` stands."""
+        """Note the position of its ``%``."""
         super().__init__((row + 1, 0))  # type: ignore[no-untyped-call]
         self._start = row, column
         self._assigns = assigns

@@ -38,15 +38,15 @@ class Kernel(ConfiguredEnvironment):
         self.shown: tuple[str | None, Reply] | None = None
         """The reply that was shown last, and the execution that showed it."""
         self.background = Background()
-        """What cells have asked in the background."""
+        """The questions that cells have asked in the background."""
         self.threads_read: dict[str, str] = {}
-        """The threads in which cells first ran that own no place, where no page tells an order."""
+        """The threads in which cells first ran that own no place, if no page reports an order."""
         self._page: LivePage | None = None
         self._has_person = False
 
     @property
     def session(self) -> Session:
-        """The session of this process, whose turns are stale by what this kernel's cells show."""
+        """The session of this process; its turns become stale when this kernel's cells change."""
         session = current_session()
         if self.settings.notes is not None:
             session.conversation.cells = self.settings.notes
@@ -73,7 +73,7 @@ class Kernel(ConfiguredEnvironment):
         return execution.cell, execution.id
 
     def layout(self, owner: str | None) -> Layout | None:
-        """Return the order of the cells on the page of a cell; ``None`` where no page reports it.
+        """Return the order of the cells on the page of a cell; ``None`` if no page reports it.
 
         Args:
             owner: the hash of the cell; ``None`` takes the page that reported last.
@@ -108,7 +108,7 @@ class Kernel(ConfiguredEnvironment):
             ) from None
 
     def is_watched(self) -> bool:
-        """Return whether a person sees what the running cell prints, as it is printed."""
+        """Return whether a person sees the running cell's prints while it runs."""
         execution = running(self.shell)
         return execution.audience != "machine" and not execution.piped
 
@@ -123,13 +123,12 @@ class Kernel(ConfiguredEnvironment):
     def window(self, last: int | None = None, *, owns: bool = False) -> Window:
         """Return the window of a question in the running cell, once the page is followed.
 
-        Where no page tells an order, a cell that owns no place stands below all turns of the
-        thread in which it first ran, so that its numbers mean the same turns when all cells run
-        again.
+        If no page reports an order, a cell that owns no place stands below all turns of the thread
+        in which it first ran, so that its numbers mean the same turns when all cells run again.
 
         Args:
-            last: how many of the newest turns at most; ``None`` is all of them.
-            owns: whether the cell is about to own a place, which is below all where it has none.
+            last: largest number of turns, the newest; ``None`` for all.
+            owns: whether the cell will own a place, which is below all if it has none.
         """
         owner, execution = self.cell()
         self.session.follow_pages(owner)
@@ -147,7 +146,7 @@ class Kernel(ConfiguredEnvironment):
         return Pages() if bridge is None else bridge.pages
 
     def has_run_again(self, cell: str) -> None:
-        """Tell the pages that a cell shows something else than before, where a turn carries it.
+        """Report to the pages that a cell shows another output, if a turn carries it.
 
         Args:
             cell: its hash.

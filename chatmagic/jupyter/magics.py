@@ -94,7 +94,7 @@ class ChatMagics(KernelSettings, Magics):
         """Run a command.
 
         Raises:
-            ChatInterrupted: an interrupt, wherever it came.
+            ChatInterrupted: an interrupt, at any point.
         """
         if command.asks_for_help(line, cell):
             print(command.help)

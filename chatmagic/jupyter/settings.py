@@ -50,7 +50,7 @@ def _base_url(value: str | None) -> None:
 
 def _one_of(words: tuple[str, ...]) -> Callable[[str | None], None]:
     def check(value: str | None) -> None:
-        # What was set is not repeated: it might be a key.
+        # The value is not repeated: it might be a key.
         if value and value.strip() and value.strip().lower() not in words:
             raise InputError(f"it is one of {', '.join(words)}, or None.")
 
@@ -74,7 +74,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
     "mode": _one_of(MODES),
     "budget": lambda value: value and value.strip() and Budget.parse(value, "it"),
 }
-"""What refuses, in one line, a value that the trait's type does not."""
+"""Refusal, in one line, of a value that the trait's type refuses."""
 
 
 class KernelSettings(Configurable):
@@ -85,13 +85,13 @@ class KernelSettings(Configurable):
     listed_models: tuple[str, ...] = ()
     """The models that the server listed last, for Tab."""
     homes: dict[str, str | None]
-    """The address that each setting was set for, where it belongs to one."""
+    """The address of each setting that belongs to one."""
     changed_later: set[str]
     """Which of the cassette's settings were set after ``%chat_cassette`` ran."""
     chosen_cassette: CassetteOptions | None = None
-    """What ``%chat_cassette`` set last; ``None`` before its first use."""
+    """The last choice of ``%chat_cassette``; ``None`` before its first use."""
     notes: CellNotes | None = None
-    """What is noted of the cells; ``None`` while the extension is not loaded."""
+    """The notes on the cells; ``None`` while the extension is not loaded."""
 
     base_url = Unicode(None, allow_none=True, help="Address of the service.")
     auth = Unicode(None, allow_none=True, help="How the key is sent: bearer, ….")
@@ -135,7 +135,7 @@ class KernelSettings(Configurable):
         return value
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        """Set what the files say; what is set later is a cell's."""
+        """Set the values of the files; later values are a cell's."""
         self.homes, self.changed_later, self.file_url = {}, set(), None
         super().__init__(*args, **named)
         self.file_url = self.base_url

@@ -16,7 +16,7 @@ def below(causes: Causes, order: Sequence[str]) -> dict[str, list[str]]:
     """Return the cells to ask again below each cell that made one of them stale, in order.
 
     Args:
-        causes: what made turns stale.
+        causes: causes of the stale turns.
         order: hashes of a page's cells from top to bottom.
     """
     stale, following = causes.by_cell(), causes.by_cell(following=True)
@@ -29,13 +29,13 @@ def below(causes: Causes, order: Sequence[str]) -> dict[str, list[str]]:
 
 
 def quote(session: Session, cells: Collection[str], causes: Causes, where: str = "") -> str:
-    """Return how many turns are stale, how many the cells ask again, and the estimated cost.
+    """Return the number of stale turns, the number of turns to ask again, and the estimated cost.
 
     Args:
         session: the session.
         cells: hashes of the cells that are to run again.
-        causes: what made turns stale.
-        where: where they stand, after the count.
+        causes: causes of the stale turns.
+        where: their place, after the count.
     """
     turns = [turn for turn in session.conversation if turn.owner in cells]
     stale = sum(causes.cause_of(turn.number) is not None for turn in turns)
@@ -47,11 +47,11 @@ def quote(session: Session, cells: Collection[str], causes: Causes, where: str =
 
 
 def cost(session: Session, count: int) -> str:
-    """Return about how many credits requests take, in words.
+    """Return the approximate cost of requests in credits, in words.
 
     Args:
         session: the session.
-        count: how many requests they are.
+        count: number of requests.
     """
     if _is_replayed(session):
         return "a replay takes no credits"

@@ -25,7 +25,7 @@ from chatmagic.render.sanitize import QUIET
 from chatmagic.session.ledger import EMULATOR, service_of
 
 _OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget"])
-"""The settings that ``%chat`` alone tells in rows of their own."""
+"""The settings that ``%chat`` alone shows in rows of their own."""
 CASSETTE_MODES: Final = {
     "record": "what is recorded is answered from it; what is new is asked, and saved",
     "replay": "nothing is sent, no key is needed",
@@ -45,7 +45,7 @@ class Status:
     def now(self) -> datetime:
         """Return the time by the service's clock, by which a live gauge counts.
 
-        It is the ``Date`` of the answer with the latest credits, and the time since it came.
+        It is the ``Date`` of the answer with the latest credits, and the time since its arrival.
         """
         here, state = datetime.now(UTC), self.kernel.session.credit_state
         if state.credits is None or state.received_at is None:
@@ -138,7 +138,7 @@ class Status:
         return [*rows, ("Set for every question", f"{', '.join(self._values()) or 'nothing'}.")]
 
     def _values(self) -> list[str]:
-        """Return the settings for every question; of fields and headers the names alone."""
+        """Return the settings for every question; only the names of fields and headers."""
         kernel, settings = self.kernel, self.kernel.settings
         unused, defaults = {*_OWN_LINES, *kernel.elsewhere()}, settings.trait_defaults(config=True)
         held = {
@@ -153,11 +153,11 @@ class Status:
 
 
 def service_words(endpoint: Endpoint, *, of_key: bool = True) -> str:
-    """Return where a session asks and where its key comes from, in words without the key.
+    """Return the endpoint of a session and the source of its key, in words without the key.
 
     Args:
-        endpoint: where it asks.
-        of_key: whether they say where the key comes from.
+        endpoint: the endpoint.
+        of_key: whether to name the source of the key.
     """
     if endpoint.is_emulator:
         return (

@@ -1,4 +1,4 @@
-"""What a person reads of a conversation, as HTML and as text: its turns, a request, a change."""
+"""A conversation for readers, as HTML and as text: its turns, a request, a change."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Row = Sequence[str | Shown]
 """The cells of a table's row: untrusted text, or safe HTML with its text."""
 EXCERPT = 60
 MOST_LISTED: Final = 100
-"""How many turns are listed at most, the newest, where nobody asks for others."""
+"""Largest number of listed turns, the newest, by default."""
 _TURNS: Final = ("Turn", "You", "Reply", "Notes")
-# No word, however long, makes the table wider than what the headings take.
+# No word, however long, makes the table wider than its headings.
 _SAID = "text-align: left; overflow-wrap: anywhere;"
 _FACT = f"{_SAID} vertical-align: top; white-space: nowrap;"
 AS_RUN = "in the order of the first run"
@@ -85,7 +85,7 @@ def listing(
         conversation: the conversation.
         order: which order is in force, in words.
         notebooks: as :func:`marks` has them.
-        here: the window of a question; ``None`` where it is not to be told.
+        here: the window of a question; ``None`` to leave it out.
         listed: number of the first turn that is listed, and of the last; ``None`` is the newest.
     """
     count = len(conversation)
@@ -107,7 +107,7 @@ def _more(first: int, last: int, count: int) -> str:
 
 
 def _carried(here: Window, count: int) -> str:
-    """Return in words how many turns a question would carry, where these are not all turns."""
+    """Return in words the number of turns that a question would carry, if not all."""
     if len(here.turns) == count:
         return ""
     return f" A question in this cell would carry {len(here.turns) or 'none'} of them."
@@ -224,7 +224,7 @@ def whole(
     """Return turns in full, as HTML and as text.
 
     Args:
-        conversation: whose turns they are.
+        conversation: the conversation of the turns.
         turns: those to show.
         notebooks: which notebook a cell stands in, in words, by the cell's hash.
     """
@@ -278,10 +278,10 @@ def group(html: str, name: str = "Conversation") -> str:
     return f'<div class="chatmagic {UNTYPESET}" role="group" aria-label="{name}">{html}</div>'
 
 
-# What stands for the panel where a page does not show it. JupyterLab shows the HTML, without its
-# style sheet, in a notebook that is not trusted, and with it where it has no widgets. Elsewhere, as
-# in an export, the style sheet hides it: what is saved stands below. LaTeX takes Markdown before
-# plain text.
+# Replacement for the panel in a page that does not show it. JupyterLab shows the HTML: without its
+# style sheet in a notebook that is not trusted, and with it if there are no widgets. Elsewhere, as
+# in an export, the style sheet hides it, and the saved text below is shown. LaTeX takes Markdown
+# before plain text.
 PANEL_ABSENT: Final = {
     "text/html": '<div class="chatmagic">'
     "<style>.chatmagic-absent { display: none; } "
@@ -298,8 +298,8 @@ NEEDS_A_PAGE: Final = PANEL_ABSENT["text/plain"]
 def saved(conversation: Conversation) -> Shown:
     """Return the saved form of the panel's conversation, as HTML and as text.
 
-    The panel's own turns are there in full, those of cells, which have outputs of their
-    own, by a line; of a long conversation the newest, and how many more there are.
+    The panel's own turns are shown in full. Turns of cells, which have outputs of their own, get a
+    line each. A long conversation is limited to the newest, with the number of the others.
 
     Args:
         conversation: the kernel's.
@@ -327,7 +327,7 @@ def dry_run(preview: Preview, credits: Credits | None) -> Shown:
 
     Args:
         preview: the request.
-        credits: the credits that are left; ``None`` where they are not known.
+        credits: the credits that are left; ``None`` if unknown.
     """
     lines = ["Dry run: nothing was sent, and nothing is kept.", *_where(preview)]
     if preview.notes:
@@ -346,7 +346,7 @@ def request_of(conversation: Conversation, place: int) -> Shown:
     """Return the request of a turn, as HTML and as text.
 
     Args:
-        conversation: whose turn it is.
+        conversation: the conversation of the turn.
         place: its place among the live turns, from 1.
     """
     turns, known = conversation.turns, conversation.known_turns
@@ -381,7 +381,7 @@ _LOST: Final = (
 
 
 def _where(preview: Preview) -> list[str]:
-    """Return where the request would go, with which headers; of the key nothing is shown."""
+    """Return the address and the headers of the request, without the key."""
     cassette, endpoint = preview.cassette, preview.endpoint
     if cassette is not None and cassette.mode == "replay":
         return [f"{cassette.name} is replayed here, so nothing would be sent."]

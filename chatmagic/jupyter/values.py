@@ -1,8 +1,8 @@
 """Descriptions of the namespace's objects, as ``{{ expression }}`` puts them into a prompt.
 
-The kind of an object says how it is described: a table of pandas, an array of numpy, a figure of
-matplotlib, a function or class, or anything else as IPython shows it. No library
-is imported for that: an object of a library's is only there where that has been imported.
+The kind of an object determines its description: a table of pandas, an array of numpy, a figure of
+matplotlib, a function or class, or anything else as IPython shows it. No library is imported for
+that: an object of a library exists only if the library has been imported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Descriptions:
     """Texts of the expressions of one prompt, and the note on them for the person who asks.
 
     Args:
-        shell: the shell in whose namespace they are evaluated.
+        shell: the shell with the namespace of their evaluation.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -53,7 +53,7 @@ class Descriptions:
             expression: as typed between the braces.
 
         Raises:
-            Exception: what the user's own code raises.
+            Exception: any exception of the user's own code.
         """
         names = self._shell.user_ns
         value = eval(expression, self._shell.user_global_ns, names)  # noqa: S307 - the user's own words
@@ -72,15 +72,16 @@ class Descriptions:
 def describe(value: object, names: Mapping[str, Any]) -> tuple[str, str]:
     """Return the text that stands for an object in a prompt, and its subject, such as ``80 rows``.
 
-    A text goes in as it is, a number as ``str()``, both without a subject. Nothing else is longer
-    than :data:`LIMIT`. Where an object's own methods fail, the next way to describe it is taken.
+    A text goes in as it is, a number as ``str()``, both without a subject. Any other description is
+    at most :data:`LIMIT` long. If an object's own methods fail, the next way to describe it is
+    taken.
 
     Args:
         value: any object; nothing is written to it.
         names: the user's namespace, with the sources of the cells.
 
     Raises:
-        Exception: what ``str()`` raises for a text or a number.
+        Exception: any exception of ``str()`` for a text or a number.
     """
     if issubclass(type(value), _AS_IT_IS) or is_a(value, "numpy", "generic"):
         return str(value), ""
@@ -94,7 +95,7 @@ def describe(value: object, names: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def bounded(text: str) -> str:
-    """Return a text, cut where it is longer than :data:`LIMIT`, which its last line then says.
+    """Return a text, cut at :data:`LIMIT`, with a last line that says so.
 
     Args:
         text: the text.
@@ -153,7 +154,7 @@ def _array(value: Any) -> tuple[str, str] | None:
 
 
 def _summary(value: Any) -> list[str]:
-    """Return minimum, maximum and mean of an array of numbers, and how many are missing.
+    """Return minimum, maximum and mean of an array of numbers, and the number of missing values.
 
     Args:
         value: an array of any type; of times there is no mean.
@@ -175,7 +176,7 @@ def _summary(value: Any) -> list[str]:
 _MOST_COLUMNS: Final = 40
 _CELL: Final = 60
 _SAMPLES: Final = ((20, 40), (20, 20), (10, 10), (6, 6), (4, 4))
-"""How many rows and columns are shown; the largest that there is room for."""
+"""Numbers of shown rows and columns; the largest pair that fits."""
 _CUT_CELL: Final = re.compile(r"(?<![\w.+=-])([\w.+=-]{12})[\w.+=-]*\.\.\.")
 """A word that pandas has cut, of which the beginning is left, as of :data:`_CUT_WORD`."""
 
@@ -202,7 +203,7 @@ def _table(value: Any) -> tuple[str, str] | None:
 
 NO_PICTURE: Final = "[no picture is sent: this describes the figure]"
 _POINTS: Final = 12
-"""Up to how many points a mark is described by all of them."""
+"""Largest number of points for which a mark lists all of them."""
 
 
 def _figure(value: Any) -> tuple[str, str] | None:
@@ -287,7 +288,7 @@ def _code(value: Any, names: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _source(value: Any, names: Mapping[str, Any]) -> str | None:
-    """Return the source of a function or class; ``None`` where there is none in Python."""
+    """Return the source of a function or class; ``None`` if it has none in Python."""
     if inspect.isclass(value) and value.__module__ == "__main__":
         # Python looks for a class in its module's file, which a notebook's classes have not.
         return _class_of_a_cell(value, names)

@@ -60,7 +60,11 @@ class Once(View):
     """View of a reply that has ended, drawn once: for machines, and for ``stream = off``."""
 
     def ended(self, outcome: Outcome) -> None:
-        """Show the reply."""
+        """Show the reply.
+
+        Args:
+            outcome: the end of the ask, with its reply.
+        """
         show(*output.of_turn(outcome.reply, outcome.record))
 
 
@@ -68,7 +72,7 @@ class Live(View):
     """View of a reply in a page while it streams, by updates of one display.
 
     Args:
-        ask: whose reply it is.
+        ask: the ask of the reply.
         drawing: the kernel's drawing loop.
         alone: whether the running cell holds nothing but this ask; then a failed ask can
             take its waiting mark away.
@@ -85,11 +89,19 @@ class Live(View):
         """Lets the cell end, of a question in the background; ``None`` of any other."""
 
     def waiting(self, holder: str) -> None:
-        """Show which ask this one waits for."""
+        """Show which ask this one waits for.
+
+        Args:
+            holder: name of the cell or panel whose ask it waits for.
+        """
         self._show(self._mark(f"Waiting for the reply to {holder} to end."))
 
     def began(self, notes: Sequence[str]) -> None:
-        """Show the waiting mark, and what came as it is drawn."""
+        """Show the waiting mark, and the reply as it is drawn.
+
+        Args:
+            notes: lines on the request.
+        """
         self._notes = _notes(notes)
         self._show(frame(self._notes + self._mark("Waiting for the reply.")))
         self._drawing.join(self._hear)
@@ -101,12 +113,20 @@ class Live(View):
             self.release()
 
     def explain(self, error: BaseException) -> None:
-        """Show why there is no reply, where the cell itself has ended and cannot fail."""
+        """Show why there is no reply, if the cell itself has ended and cannot fail.
+
+        Args:
+            error: the reason.
+        """
         words = " ".join(filter(None, failure(error)))
         self._show(f"<p>{escape(words)}</p>", words)
 
     def ended(self, outcome: Outcome) -> None:
-        """Show the last state."""
+        """Show the last state.
+
+        Args:
+            outcome: the end of the ask, with its reply.
+        """
         self._drawing.draw(self._ask)
         self._drawing.leave(self._hear)
         self._place.show(*output.of_turn(outcome.reply, outcome.record))
@@ -120,7 +140,7 @@ class Live(View):
             self._show("")
 
     def _mark(self, words: str) -> str:
-        """Return the waiting mark in the box of the reply, by which a page knows whose it is."""
+        """Return the waiting mark in the box of the reply, by which a page recognizes it."""
         mark = f'<p class="chatmagic-waiting" style="{QUIET} margin: 0;">… {escape(words)}</p>'
         return live_box(mark, "auto", live_mark(self._ask.live))
 
@@ -129,7 +149,7 @@ class Live(View):
         self._place.show(data, {})
 
     def _hear(self, event: Event | Drawn) -> None:
-        """Show what came, in the drawing loop's thread."""
+        """Show the new text, in the drawing loop's thread."""
         if isinstance(event, Drawn) and event.whole and event.ask is self._ask:
             self._show(frame(self._notes + event.html))
 
@@ -138,7 +158,7 @@ class Printed(TextView):
     """View that prints a reply as it comes, for a terminal or a console.
 
     Args:
-        in_page: whether it is a page that shows what is printed, and finds links in it.
+        in_page: whether a page shows the printed text, and finds links in it.
         piped: whether it is printed into a pipe or a file, which gets no waiting mark.
         once: whether it is printed when it has ended, as with ``stream = off``.
     """
@@ -153,11 +173,19 @@ class Printed(TextView):
         self._printed = ""
 
     def waiting(self, holder: str) -> None:
-        """Show which ask this one waits for."""
+        """Show which ask this one waits for.
+
+        Args:
+            holder: name of the cell or panel whose ask it waits for.
+        """
         self.write(f"(waiting for the reply to {holder} to end)\n")
 
     def began(self, notes: Sequence[str]) -> None:
-        """Print the notes on the question."""
+        """Print the notes on the question.
+
+        Args:
+            notes: lines on the request.
+        """
         for note in notes:
             self.write(f"({note})\n")
         if not self._piped:
@@ -165,7 +193,11 @@ class Printed(TextView):
             self.write(WAITING)
 
     def fragment(self, text: str) -> None:
-        """Print a fragment, the first one over the waiting mark."""
+        """Print a fragment, the first one over the waiting mark.
+
+        Args:
+            text: the fragment of the reply.
+        """
         if not self._once:
             self._unmark()
             self.take(text)
@@ -180,14 +212,22 @@ class Printed(TextView):
             self.write(f"\r{' ' * len(WAITING)}\r")
 
     def ended(self, outcome: Outcome) -> None:
-        """Print the lines under a reply, and the reply itself where nothing of it was printed."""
+        """Print the lines under a reply, and the reply itself if no part of it was printed.
+
+        Args:
+            outcome: the end of the ask, with its reply.
+        """
         self._unmark()
         super().ended(outcome)
         below = "\n".join(f"({line})" for line in self.lines(outcome))
         self.write(self.safe(f"\n\n{below}\n" if below else "\n"))
 
     def safe(self, text: str) -> str:
-        """Return a fragment of untrusted text to print; a link in it may come in pieces."""
+        """Return a fragment of untrusted text to print; a link in it may come in pieces.
+
+        Args:
+            text: the fragment of the reply.
+        """
         shown = super().safe(text)
         safe = unlinked(shown, self._printed) if self._in_page else shown
         self._printed = (self._printed + shown)[-50:]

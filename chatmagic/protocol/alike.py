@@ -1,7 +1,7 @@
 """Chunks that are alike: most lines of a stream differ in the content of their chunk alone.
 
-What stands before and behind the content is compared as text, which costs much less than to
-parse it: with any other string in that place, the JSON holds the same but for that string.
+The text before and after the content is compared as text, which costs much less than parsing: with
+any other string in that place, the JSON holds the same except for that string.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CONTENT: Final = re.compile(rf'{_NAME}\s*:\s*"((?:[^"\\]|\\.)*+)"')
 
 
 class Alike:
-    """Lines that are like one ``data`` line, but for the content of its chunk.
+    """Lines that equal one ``data`` line except for the content of its chunk.
 
     Args:
         before: the line up to the content, with its opening quotation mark.
@@ -51,7 +51,7 @@ class Alike:
 
 
 def alike(line: str, value: Any) -> Alike | None:
-    """Return the lines that are like one; ``None`` where the place of its content is not sure.
+    """Return the lines that are like one; ``None`` if the place of its content is uncertain.
 
     Args:
         line: a ``data`` line.

@@ -18,7 +18,7 @@ AUTH_WAYS: Final[tuple[Auth, ...]] = ("bearer", "x-api-key", "query", "none")
 SECRET_LENGTH: Final = 8
 """A key that is shorter than this is no secret."""
 REMOVED: Final = "[key removed]"
-"""What stands where a key stood."""
+"""Text in place of a key."""
 
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 # Names of headers and query parameters, by their words: X-API-Key, access_token, AuthToken, sig.
@@ -81,7 +81,7 @@ class Secret:
         """Return the key that ``value`` is; ``None`` if it cannot be one.
 
         Args:
-            value: what should be a key.
+            value: a possible key.
         """
         try:
             return cls(value)  # type: ignore[arg-type] # that is looked at there
@@ -89,7 +89,7 @@ class Secret:
             return None
 
     def reveal(self) -> str:
-        """Return the key itself; to be called only where it is put on the wire."""
+        """Return the key itself; to be called only by the code that writes the request."""
         return self._value
 
     @property
@@ -114,10 +114,10 @@ class Secret:
     def redact(self, text: str) -> str:
         """Return ``text`` with every occurrence of the key taken out, in any of its writings.
 
-        So is what may be the beginning of one, where the text was cut in the middle of it.
+        A text that may be the beginning of a key, cut in the middle, is also replaced.
 
         Args:
-            text: what is to be shown.
+            text: the text to show.
         """
         # A letter or two would be found in every word.
         edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
@@ -132,13 +132,13 @@ class Secret:
         return text[:-part] + REMOVED if part else text
 
     def _in_base64(self) -> set[str]:
-        """Return what base64 makes of the key, whatever stands around it."""
+        """Return the base64 of the key, for any text around it."""
         data = self._value.encode()
         if len(data) < SECRET_LENGTH:
             return set()
         forms: set[str] = set()
         for before in range(3):
-            # The letters of base64 at either end hold bits of what stands there.
+            # The letters of base64 at either end hold bits of the text around it.
             whole = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
             inner = whole[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
             forms |= {inner, inner.translate(_URL_SAFE)}
@@ -169,7 +169,7 @@ def redacted(text: str, keys: Iterable[Secret]) -> str:
     """Return ``text`` with every occurrence of these keys taken out (:meth:`Secret.redact`).
 
     Args:
-        text: what is to be shown.
+        text: the text to show.
         keys: the keys that are known.
     """
     for key in keys:
@@ -191,7 +191,7 @@ def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
     """Refuse to send texts that hold a key, or to log them.
 
     Args:
-        texts: what would be sent.
+        texts: the texts to send.
         keys: the keys that are known.
 
     Raises:

@@ -1,8 +1,8 @@
 """Facts of an answer's headers: credits, requests left, date and wait; their figures in words.
 
-What is absent or malformed is unknown, never 0, and never an exception. A figure is
-"as of" the time its response was written: other keys of the account draw on the same
-credits (facts 9, 10), so it may have moved since.
+An absent or malformed value is unknown, never 0, and never an exception. A figure is "as of" the
+time its response was written: other keys of the account draw on the same credits (facts 9, 10), so
+it may have changed since.
 
 Requests left are no fact of the interface; ``x-ratelimit-limit-requests`` and its sisters are
 read, as OpenAI and many compatible servers send them.
@@ -33,7 +33,7 @@ HEADERS: Final = (
     "x-ratelimit-remaining",
     "x-ratelimit-reset",
 )
-"""Headers of a reply's facts, which a cassette keeps; others tell of the moment alone."""
+"""Headers of a reply's facts, which a cassette keeps; other headers matter only at the moment."""
 
 _Value = TypeVar("_Value")
 _HIGHEST: Final = 10**15
@@ -53,7 +53,7 @@ _PART: Final = rf"(?a){_AMOUNT}(ms|[dhms])"
 
 
 def reply_facts(headers: Headers, now: datetime) -> dict[str, Any]:
-    """Return the facts of a reply that its headers tell, by their names in ``models.ReplyFacts``.
+    """Return the facts of a reply in its headers, by their names in ``models.ReplyFacts``.
 
     Args:
         headers: as for :func:`from_headers`.
@@ -67,12 +67,12 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
 
     Args:
         headers: names, in any case, and values; a name may occur several times.
-        now: the time, aware; counts where the response has no valid ``Date``.
+        now: the time, aware; counts if the response has no valid ``Date``.
         body: an error's body, whose figures count before those of the headers; only the
             rate-limit error has some (fact 9).
 
     Returns:
-        What is known; ``None`` if that is nothing.
+        The known figures; ``None`` if there are none.
     """
     written = date(headers)
     seen_at = written or now.astimezone(UTC)
@@ -94,8 +94,8 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     resets_at = resets_at or _header(headers, "x-ratelimit-reset", reset)
     if (limit, remaining, used, resets_at) == (None, None, None, None):
         return None
-    # A reset in the past says nothing of the next one. Without a Date only the clock here
-    # could tell, which may be wrong, and of which no reply's line may depend within a year.
+    # A reset in the past says nothing of the next one. Without a Date only the clock here could
+    # decide, which may be wrong, and no reply's line may depend on it within a year.
     if resets_at is not None and resets_at < (seen_at if written else seen_at - _YEAR):
         return Credits(limit, remaining, used, None, seen_at, lapsed_at=resets_at)
     return Credits(limit, remaining, used, resets_at, seen_at)
@@ -115,7 +115,7 @@ def retry_after(headers: Headers, now: datetime) -> datetime | None:
 
     Args:
         headers: as for :func:`from_headers`.
-        now: the time the response came, aware, from which the wait is counted.
+        now: the time of the response's arrival, aware, from which the wait is counted.
 
     Returns:
         The time, seconds rounded up; ``None`` if nothing sensible is asked for: no
@@ -177,7 +177,7 @@ def reset_words(credits: Credits | None) -> str:
 
 
 def left_words(credits: Credits | None) -> str:
-    """Return how many credits are left, without the time of the reset.
+    """Return the number of credits left, without the time of the reset.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
@@ -267,10 +267,10 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
 
     Args:
         headers: names, in any case, and values; a name may occur several times.
-        now: the time, aware; counts where the response has no valid ``Date``.
+        now: the time, aware; counts if the response has no valid ``Date``.
 
     Returns:
-        What is known; ``None`` where not how many are left.
+        The known figures; ``None`` if the credits left are unknown.
     """
     seen_at = date(headers) or now.astimezone(UTC)
     limit, remaining = (
@@ -284,7 +284,7 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
 
 
 def request_words(window: RequestLimit) -> str:
-    """Return how many requests are left, without the time of the window's end.
+    """Return the number of requests left, without the time of the window's end.
 
     Args:
         window: the figures of a response.
@@ -295,7 +295,7 @@ def request_words(window: RequestLimit) -> str:
 
 
 def request_line(window: RequestLimit, now: datetime) -> str:
-    """Return how many requests are left and until when, in UTC.
+    """Return the number of requests left and the time of the window's end, in UTC.
 
     Args:
         window: the figures of a response.

@@ -1,7 +1,7 @@
 """Secrets that a text may hold: values of environment variables, and known shapes of keys.
 
-Pure: the environment comes in as a mapping. What is found is named and never repeated. The API
-key of the service itself has a check of its own (:func:`chatmagic.protocol.auth.refuse_keys`).
+Pure: the environment is passed as a mapping. A secret that is found is named and never repeated.
+The API key of the service has a check of its own (:func:`chatmagic.protocol.auth.refuse_keys`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SHORTEST: Final = 12
-"""How many characters the value of a variable has at least that counts as a secret."""
+"""Smallest number of characters of a variable's value that counts as a secret."""
 
 KEY_SHAPES: Final = (
     (
@@ -39,12 +39,12 @@ KEY_SHAPES: Final = (
 )
 """Keys that are known by their look: a name, and patterns of the beginning and of the rest."""
 
-# A beginning counts where no word goes before it: so a text is read once, whatever it holds. The
-# group at the end of each tells which it was.
+# A beginning counts if no word precedes it, so each text is read once. The group at the end of each
+# shows which one it was.
 _SHAPES: Final = re.compile(
     "(?a)" + "|".join(rf"{begin}(?<![\w-]{begin}){rest}()" for _, begin, rest in KEY_SHAPES)
 )
-# What manuals, and models, write where a key is to stand.
+# Placeholders for a key in manuals and in the text of models.
 _PLACEHOLDER: Final = r"(?i)example|x{4}|your|0{8}|12345678"
 
 _SECRET_PARTS: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD")
@@ -68,7 +68,11 @@ class SecretVariable:
     value: str = field(repr=False)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds the value, as it is or as JSON, Python or a table has it."""
+        """Return whether a text holds the value, as it is or as JSON, Python or a table has it.
+
+        Args:
+            text: the text to search.
+        """
         forms = (
             self.value,
             json.dumps(self.value)[1:-1],
@@ -79,7 +83,11 @@ class SecretVariable:
 
 
 def secret_variables(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:
-    """Return the variables whose values are secrets, by their names and their look."""
+    """Return the variables whose values are secrets, by their names and their look.
+
+    Args:
+        environ: the environment.
+    """
     return tuple(
         SecretVariable(name, value.strip())
         for name, value in environ.items()
@@ -88,7 +96,7 @@ def secret_variables(environ: Mapping[str, str]) -> tuple[SecretVariable, ...]:
 
 
 def secret_in(text: str, variables: Iterable[SecretVariable] = ()) -> str | None:
-    """Return the name of a secret that a text holds, in words; ``None`` where it holds none.
+    """Return the name of a secret in a text, in words; ``None`` if there is none.
 
     Args:
         text: any text.
@@ -102,7 +110,11 @@ def secret_in(text: str, variables: Iterable[SecretVariable] = ()) -> str | None
 
 
 def key_shapes_in(text: str) -> list[str]:
-    """Return the names of the keys that a text seems to hold, each once, in order."""
+    """Return the names of the keys that a text seems to hold, each once, in order.
+
+    Args:
+        text: the text to search.
+    """
     shapes = (
         KEY_SHAPES[(match.lastindex or 1) - 1][0]
         for match in _SHAPES.finditer(text)
@@ -112,7 +124,7 @@ def key_shapes_in(text: str) -> list[str]:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Return whether a variable is a secret: by a part of its name, and by what its value is."""
+    """Return whether a variable is a secret: by a part of its name, and by its value."""
     name = name.upper()
     if not any(part in name for part in _SECRET_PARTS):
         return False

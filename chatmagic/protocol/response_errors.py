@@ -1,9 +1,9 @@
-"""Errors of responses that hold no reply: what happened, and what the caller can do.
+"""Errors of responses without a reply: the event, and the advice.
 
-Pure: the status, the headers and the beginning of the body come in, an error goes out. The
-rate-limit error is known by its body, because its status is not shown (fact 9); the others by
-their status (fact 8). Whatever the body is, there is one clear line with a short excerpt of it,
-safe and without the key.
+Pure: the input is the status, the headers and the beginning of the body; the output is an error.
+The rate-limit error is known by its body, because its status is not shown (fact 9); the others by
+their status (fact 8). For any body there is one clear line with a short excerpt of it, safe and
+without the key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from chatmagic.protocol.wire import ErrorBody
 from chatmagic.text import one_line
 
 BODY_BYTES: Final = 65_536
-"""How much of a body is read for its error."""
+"""Largest size of a body that is read for its error."""
 ADDRESS_HINT: Final = "Is the base address right? %chat shows it."
 
 _LONGEST_PATH: Final = 60
@@ -58,8 +58,8 @@ class _Rule(NamedTuple):
 
     Args:
         error: the class of the error.
-        what: what happened, as the beginning of its line.
-        hint: what to do; ``None`` where the answer's figures say it.
+        what: the event, as the beginning of its line.
+        hint: the advice; ``None`` if the answer's figures give it.
     """
 
     error: type[ChatError]
@@ -112,7 +112,7 @@ _TOO_LONG_BY_WORDS: Final = {400, 422}
 # How servers answer plain words on a port of TLS.
 _HTTPS: Final = r"(?i)\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS"
 _ABOUT_THE_KEY: Final = r"(?i)key|token|auth|credential"
-# How servers say that a conversation is longer than what the model reads at once.
+# Phrases of servers for a conversation that is longer than the model's context.
 _TOO_LONG_WORDS: Final = (
     r"(?i)context[ _-]?(?:length|window|size|limit|overflow)"
     r"|(?:maximum|max) (?:model|prompt|input|sequence) length"
@@ -132,8 +132,8 @@ class Answer:
         status: the HTTP status.
         headers: the response's headers.
         now: the time here, aware, for a response that has no ``Date``.
-        key: the key that was used, to be taken out of what is shown.
-        base_url: the address that was asked, to tell a redirect of its own from another's.
+        key: the key of the request, which is removed from messages.
+        base_url: the address of the request, to distinguish a redirect of its own from another's.
     """
 
     status: int
@@ -174,7 +174,7 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
 
 
 def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> ChatError:
-    """Return the error for one that stands where a reply was promised.
+    """Return the error for an error in place of a reply.
 
     Args:
         answer: the response, whose status promised a reply.
@@ -259,7 +259,7 @@ def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
 
 
 def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
-    """Return the error for a redirect, which names where it points without path and user."""
+    """Return the error for a redirect, which names its target without path and user."""
     where = header(answer.headers, "location")
     followed = "was not followed, so the key was sent nowhere else."
     try:
@@ -299,7 +299,7 @@ _CHARSET: Final = (
     r"(?i)charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
     r"|shift_jis|euc-(?:jp|kr))\b"
 )
-# None of these looks at a letter twice, whatever a page is made of.
+# None of these reads a letter twice, in any page.
 _TITLE: Final = r"(?i)<title[^<>]*>([^<]*)"
 _UNSEEN: Final = r"(?is)<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)"
 _TAG: Final = r"<[^<>]*>"
@@ -308,8 +308,8 @@ _TAG: Final = r"<[^<>]*>"
 def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
     """Return a body that is no stream as text.
 
-    JSON is UTF-8, whatever its header claims; what is not is read as the header says, and
-    UTF-16 and UTF-32 are known by how they begin.
+    JSON is UTF-8, even if its header claims otherwise. A body that is not UTF-8 is read as the
+    header says. UTF-16 and UTF-32 are known by their first bytes.
 
     Args:
         body: unpacked bytes, whole or cut off.
@@ -339,19 +339,19 @@ def safe_excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
     """Return the beginning of untrusted text on one line, without the key.
 
     Args:
-        text: whatever was said.
-        key: what to take out of it.
+        text: any text.
+        key: the key to remove from it.
         limit: the most characters to give.
     """
     return one_line(text if key is None else key.redact(text), limit)
 
 
 def quoted_error(error: ErrorBody, text: str, key: Secret | None) -> str:
-    """Return what a response says, quoted, as the middle of a sentence.
+    """Return the message of a response, quoted, as the middle of a sentence.
 
     Args:
-        error: the error that its body tells, if that has words.
-        text: its body, of which the title or the beginning is shown where it tells no error.
+        error: the error in its body, if that has words.
+        text: its body, of which the title or the beginning is shown if it holds no error.
         key: as for :func:`safe_excerpt`.
     """
     words = [word for word in (error.error, error.message) if word]

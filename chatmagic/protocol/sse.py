@@ -1,11 +1,11 @@
 """Server-Sent Events: bytes to events, events to bytes, and which bodies are a stream.
 
-Two readings of a stream are honoured at once. The interface says that each event is a
-line (fact 6); the SSE standard says that an event ends at a blank line and may be spread
-over several ``data`` lines. So a ``data`` line that is JSON by itself is an event when
-its line ends, and lines that are JSON only together are one at the blank line.
+The parser accepts two readings of a stream at once. The interface says that each event is a line
+(fact 6); the SSE standard says that an event ends at a blank line and may be spread over several
+``data`` lines. So a ``data`` line that is JSON by itself is an event when its line ends, and lines
+that are JSON only together are one at the blank line.
 
-Nothing here reads or waits, and nothing here raises on what a server sent.
+Nothing here reads or waits, and no text from a server raises an exception here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Payload(NamedTuple):
 
     Args:
         value: the parsed JSON; never ``None``.
-        event: the event's name, where the stream gave one before the data.
+        event: the event's name, if the stream gave one before the data.
     """
 
     value: Any
@@ -49,7 +49,7 @@ class Malformed(NamedTuple):
 
     Args:
         text: how it begins, :data:`EXCERPT` characters at most.
-        event: the event's name, where the stream gave one before the data.
+        event: the event's name, if the stream gave one before the data.
     """
 
     text: str
@@ -57,16 +57,16 @@ class Malformed(NamedTuple):
 
 
 Event: TypeAlias = Payload | Malformed | str
-"""A text is a chunk that holds what the event before it holds, but for this content and a name.
+"""A text is a chunk that equals the event before it, except for its content and a name.
 
-The name of a chunk's event tells nothing (:meth:`ErrorBody.in_reply` reads what the chunk holds).
+The name of a chunk's event is ignored (:meth:`ErrorBody.in_reply` reads the chunk).
 """
 
 MOST_UNUSED: Final = 8
-"""How many lines are expected to be followed by lines like them, where none ever is."""
+"""Number of lines after which similar lines are no longer expected."""
 
 _NOT_JSON: Final = object()
-"""What stands for a text that does not parse, since ``None`` is JSON too."""
+"""Value for a text that does not parse, because ``None`` is JSON, too."""
 
 
 class Decoder:
@@ -76,8 +76,8 @@ class Decoder:
     piece that completes it. The work is linear in the number of bytes.
 
     Attributes:
-        done: whether the end came that the interface promises, the line ``data: [DONE]``
-            (fact 7); nothing is delivered after it.
+        done: whether the promised end arrived, the line ``data: [DONE]`` (fact 7); nothing is
+            delivered after it.
     """
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class Decoder:
     def _read_data(self, text: str, events: list[Event], line: str) -> None:
         value = _parse(text)
         if value is _NOT_JSON or self._pending:
-            # What follows on the line cannot matter: the line's end may not have come yet.
+            # The rest of the line cannot matter: the line's end may not have arrived yet.
             if text.lstrip().startswith(wire.DONE):
                 self._deliver_done(events)
                 return
@@ -187,7 +187,7 @@ class Decoder:
                     self._pending.append(text.removeprefix(" "))
                 self._event = None
                 return
-            # The stream has no blank lines: what was waiting was an event of its own.
+            # The stream has no blank lines: the waiting text was an event of its own.
             self._deliver_pending(events)
         if value is not None:
             events.append(Payload(value, self._event))
@@ -235,7 +235,7 @@ def encode_done() -> bytes:
 
 
 def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
-    """Return what a body is: by how it begins, and only then by what its header claims.
+    """Return the kind of a body: by its beginning, and only then by its header.
 
     Args:
         content_type: the ``Content-Type`` header, if there is one.
@@ -243,8 +243,8 @@ def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> 
         ended: whether that is all of it.
 
     Returns:
-        The kind, or ``None`` as long as more bytes are needed to tell (never when
-        ``ended``). ``empty`` is a body that ended with nothing but white space.
+        The kind, or ``None`` while more bytes are needed (never when ``ended``). ``empty`` is a
+        body of nothing but white space.
     """
     start = head.removeprefix(_BOM).lstrip(_WHITE)
     if start.startswith((b"{", b"[")):

@@ -1,6 +1,6 @@
 """Thoughts of a model that stand in front of its reply, in the same text.
 
-Models that think write ``<think>…</think>`` there, where their server does not take it out.
+Models that think write ``<think>…</think>`` there, unless their server removes it.
 """
 
 from __future__ import annotations
@@ -54,6 +54,6 @@ class ThoughtSplitter:
         return thoughts, text if self._mark else begin
 
     def rest(self) -> tuple[str, str]:
-        """Return the thoughts, and the text of the reply, that waited where no more comes."""
+        """Return the thoughts, and the text of the reply, that waited for more text."""
         held, self._held = self._held, ""
         return (held, "") if self._mark == CLOSE else ("", held if self._mark else held.strip())

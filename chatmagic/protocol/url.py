@@ -1,8 +1,8 @@
-"""Base URLs: where requests go, which origin a key belongs to, what is unwise about one.
+"""Base URLs: the address of requests, the origin of a key, and warnings about a URL.
 
-What is connected to is written anew from the parts that were compared, so that no other
-reader of a URL can come to another host than the one the key was given for. A host that two
-readers might take for different ones (letters beyond ASCII, escapes, odd characters) is refused.
+The address of a connection is built from the compared parts, so that no other reader of a URL can
+reach another host than the one the key was given for. A host that two readers might read
+differently (letters beyond ASCII, escapes, odd characters) is refused.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from chatmagic.protocol.wire import PATH
 from chatmagic.text import one_line
 
 EMULATOR: Final = "emulator"
-"""What stands for the address of the emulator in this process."""
+"""Text in place of the address of the emulator in this process."""
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 _NEVER: Final = frozenset("\\\x7f" + "".join(map(chr, range(ord(" ")))))
-"""What no address holds; neither does one hold white space."""
+"""Characters that no address holds; white space is not allowed either."""
 _DIGITS: Final = "0123456789"
 _NAME: Final = frozenset("abcdefghijklmnopqrstuvwxyz_-." + _DIGITS)
 _SHOWN: Final = 300
@@ -40,7 +40,7 @@ def request_url(base_url: str) -> str:
         base_url: the service's address, whose path may end in a slash.
 
     Raises:
-        InputError: it is not an http or https address, or holds what no base URL holds.
+        InputError: it is not an http or https address, or holds a forbidden part.
     """
     parts = _split(base_url)
     path = parts.path.rstrip("/")
@@ -66,7 +66,7 @@ def models_url(base_url: str) -> str:
 
 
 def shown_url(base_url: str) -> str:
-    """Return the address that requests are posted to, for a message: what may be a key is left out.
+    """Return the address of requests for a message, without a possible key.
 
     Args:
         base_url: as for :func:`request_url`.
@@ -96,10 +96,10 @@ def origin(url: str) -> str:
 
 
 def origin_or_none(url: str) -> str | None:
-    """Return the origin of an address; ``None`` for what is no address.
+    """Return the origin of an address; ``None`` for a text that is no address.
 
     Args:
-        url: what may be an address.
+        url: a possible address.
     """
     try:
         return origin(url)
@@ -126,11 +126,11 @@ def is_loopback(url: str) -> bool:
 
 
 def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str, ...]]:
-    """Return an address without a user name and a password, and what is unwise about it.
+    """Return an address without a user name and a password, and a warning about it.
 
     Args:
         url: the address.
-        name: what it is called in an error.
+        name: its name in an error.
 
     Returns:
         The address, otherwise as it was given; and warnings, a line each, without the password.
@@ -156,14 +156,14 @@ def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str
 _BARE_HOST: Final = (
     r"(?=.{4,60}\Z)(?:[a-z][a-z0-9-]{0,20}\.){1,4}[a-z]{2,10}(?::\d{1,5})?(?:/v\d{1,2})?/?"
 )
-"""Pattern of a host without its scheme; what is longer might be a key."""
+"""Pattern of a host without its scheme; a longer text might be a key."""
 
 
 def _split(url: str, name: str = "The base address") -> SplitResult:
     """Return the parts of an address; no error repeats it, for it may hold a secret."""
     word = url.strip()
     try:
-        # Two readers of a URL must not differ about its host: what they differ on is refused.
+        # Two readers of a URL must not differ about its host, so an ambiguous host is refused.
         is_odd = len(word.split()) > 1 or not _NEVER.isdisjoint(word)
         parts = urlsplit("" if is_odd else word)
         good = parts.scheme in DEFAULT_PORTS and parts.port != 0 and _is_a_host(parts)
@@ -204,7 +204,7 @@ def _may_have_query(parts: SplitResult) -> bool:
 
 
 def _is_a_host(parts: SplitResult) -> bool:
-    """Return whether what stands for the host is nothing but a host, and at most a port."""
+    """Return whether a text is only a host, with at most a port."""
     host = _host(parts)
     rest = parts.netloc.rpartition("@")[2].lower()
     if rest.startswith("["):

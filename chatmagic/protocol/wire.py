@@ -24,13 +24,13 @@ EMULATOR_SERVER: Final = "chatmagic-emulator"
 
 OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"})
 NOT_IN_DIGEST: Final = frozenset({"model", "stream_options", "response_format"})
-"""Fields that a request's digest leaves out: which model answers, what it tells beside, and the
-form of the reply, which words in the prompt ask for, too.
+"""Fields that a request's digest leaves out: the model, requests for extra facts, and the form of
+the reply, for which words in the prompt ask, too.
 """
 
 DONE: Final = "[DONE]"
 MOST_PIECES: Final = 64
-"""How many fragments of a text are kept one by one, until they are joined."""
+"""Number of fragments of a text that are kept one by one, until they are joined."""
 LONGEST_REASON: Final = 100
 """The most characters of a finish reason that are kept."""
 
@@ -92,7 +92,7 @@ class Request:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the body as it is sent: four fields at most, and what ``extra`` adds."""
+        """Return the body as it is sent: at most four fields, and the fields of ``extra``."""
         body: dict[str, Any] = {
             "messages": [
                 {"role": message.role, "content": message.content} for message in self.messages
@@ -151,8 +151,8 @@ class Chunk(BodyFacts):
     def from_json(cls, value: object) -> Self:
         """Read a chunk or a reply; everything missing or of another type is left out.
 
-        Of several choices the one with index 0 counts, or the first without an index; what is
-        of others alone adds nothing.
+        Of several choices the one with index 0 counts, or the first without an index; texts of the
+        others are ignored.
 
         Args:
             value: parsed JSON.
@@ -220,7 +220,7 @@ def _part(part: object) -> str:
 
 
 def first_choice(choices: object) -> Mapping[str, Any]:
-    """Return the choice with index 0 or without one; an empty one where there is none.
+    """Return the choice with index 0 or without one; an empty one if there is none.
 
     Args:
         choices: JSON of a reply's or a chunk's ``choices``.
@@ -239,13 +239,13 @@ _OF_A_CHOICE: Final = ("error", "usage", "finish_reason", "index", "message")
 
 
 def plain_content(value: Mapping[str, Any], model: str | None) -> str:
-    """Return the content of a chunk that tells nothing new beside it; empty for any other.
+    """Return the content of a chunk without any other news; empty for any other.
 
     Most chunks are such; to read one in full takes twice the time.
 
     Args:
         value: the chunk's JSON.
-        model: the model's name as far as it was told.
+        model: the model's name so far.
     """
     choices = value.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -328,11 +328,11 @@ class ErrorBody:
 
     @classmethod
     def in_reply(cls, value: object) -> Self | None:
-        """Read an error that stands where a reply was promised; ``None`` is no error.
+        """Read an error in place of a reply; ``None`` for no error.
 
-        Only its ``error`` field tells it, or that of its choice, or the figures of the
-        rate-limit error: any other field of a reply or a chunk is not shown, and may be
-        called anything.
+        An error is known only by its ``error`` field, or that of its choice, or the figures of the
+        rate-limit error: any other field of a reply or a chunk is not shown, and may be called
+        anything.
 
         Args:
             value: parsed JSON.
@@ -351,7 +351,7 @@ class ErrorBody:
 
     @property
     def is_rate_limit(self) -> bool:
-        """Whether this is the documented rate-limit error, which only its body tells (fact 9)."""
+        """Whether this is the documented rate-limit error, known only by its body (fact 9)."""
         return self.limit is not None and self.used is not None
 
     def to_json(self) -> dict[str, Any]:
@@ -383,7 +383,7 @@ def _words(value: object, depth: int = 3) -> str | None:
 
 
 def _as_written(value: object) -> str:
-    """Return what stands for an error and has no words of its own."""
+    """Return the text of an error that has no words of its own."""
     try:
         return "error" if isinstance(value, bool) else json.dumps(value)
     except RecursionError:
@@ -392,13 +392,13 @@ def _as_written(value: object) -> str:
 
 # Raw control characters inside a string are let through: the text matters, not the letter.
 JSON_DECODER: Final = json.JSONDecoder(strict=False)
-"""Reads a value where it stands; raises :exc:`ValueError` and :exc:`RecursionError`."""
+"""Reads a value at its place; raises :exc:`ValueError` and :exc:`RecursionError`."""
 
 _LONGEST_WORD: Final = len("-Infinity")
 
 
 def is_cut(error: Exception) -> bool:
-    """Return whether JSON could not be read because it ends too early, as far as can be told.
+    """Return whether JSON could not be read because it ends too early, as far as this is known.
 
     Args:
         error: the error of :data:`JSON_DECODER`.
@@ -435,7 +435,7 @@ class ReplyBuilder:
 
     @property
     def facts(self) -> BodyFacts:
-        """What has come beside the text; of each fact the latest value counts."""
+        """The facts beside the text so far; the latest value of each counts."""
         # These come in fragments, as the text does.
         texts = {"refusal": "".join(self._refusal), "reasoning": "".join(self._thoughts).strip()}
         return BodyFacts(**{**self._facts, **{name: text or None for name, text in texts.items()}})
@@ -447,7 +447,7 @@ class ReplyBuilder:
 
     @property
     def model(self) -> str | None:
-        """The model's name as far as it was told."""
+        """The model's name so far."""
         return self._facts.get("model")
 
     @property
@@ -464,8 +464,7 @@ class ReplyBuilder:
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in.
 
-        Some servers end a stream with a message that says all of it again: of that, only what
-        is new is added.
+        Some servers end a stream with a message that repeats all of it; only its new text is added.
 
         Args:
             chunk: the next chunk.
@@ -489,7 +488,7 @@ class ReplyBuilder:
         return self._put_together(chunk.content)
 
     def append(self, content: str) -> str:
-        """Take in a delta that tells, but for its content, what the chunk before it told.
+        """Take in a delta that equals the one before it, except for its content.
 
         Args:
             content: its content, which is not empty.
@@ -501,7 +500,7 @@ class ReplyBuilder:
         return self._put_together(content)
 
     def _put_together(self, content: str) -> str:
-        """Add the text, but for half of a surrogate pair at its end."""
+        """Add the text, without half of a surrogate pair at its end."""
         if content.isascii() and not self._held:
             return self._keep(content)
         text = self._held + content
@@ -511,7 +510,7 @@ class ReplyBuilder:
         return self._keep(without_lone_surrogates(text))
 
     def rest(self) -> str:
-        """Return what was waiting for its other half, where no more comes."""
+        """Return the held half of a pair, if no more text arrives."""
         text, self._held = self._held, ""
         text = self._keep(without_lone_surrogates(text))
         thoughts, held = self._splitter.rest()
@@ -551,8 +550,8 @@ class ReplyBuilder:
 
         Args:
             state: how the reply ended, or that it has not.
-            origin: where the response came from.
-            header_facts: what its headers told, by the names of a reply's facts.
+            origin: source of the response.
+            header_facts: the facts in its headers, by the names of a reply's facts.
         """
         facts = {**shared_fields(self.facts, BodyFacts), **header_facts}
         return Reply(text=self.text, state=state, origin=origin, **facts)

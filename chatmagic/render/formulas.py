@@ -61,7 +61,7 @@ _AT_MOST: Final = (
 def typeset_form(tex: str) -> str:
     r"""Return a formula as a page may typeset it, without negative spaces; empty if it may not.
 
-    What is returned stays in its own place, and is quick to typeset.
+    The result stays in its own place, and is quick to typeset.
 
     Args:
         tex: the formula without its delimiters.

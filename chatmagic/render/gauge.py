@@ -31,7 +31,7 @@ _COLOURS: Final = {
 
 
 def line_words(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
-    """Return the line under a reply: the credits and the tokens, as far as told, and the settings.
+    """Return the line under a reply: the known credits and tokens, and the settings.
 
     Args:
         credits: the credits that the reply's own response named; ``None`` for none.
@@ -44,7 +44,7 @@ def line_words(credits: Credits | None, usage: Usage | None, settings: str = "")
 
 
 def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") -> str:
-    """Return :func:`line_words` as HTML, with a small bar; empty where nothing is told.
+    """Return :func:`line_words` as HTML, with a small bar; empty without figures.
 
     Args:
         credits: as for :func:`line_words`.

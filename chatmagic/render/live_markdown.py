@@ -5,7 +5,7 @@ the total time is linear in the reply's length. The HTML differs in a few ways f
 :func:`chatmagic.render.markdown.to_html`, which replaces it when the reply is complete:
 
 - a link or a footnote whose definition comes later is shown as text;
-- a block that grows beyond :data:`LONGEST` characters is cut, and goes on as a new block;
+- a block that grows beyond :data:`LONGEST` characters is cut, and continues as a new block;
 - a part that is nested too deeply is plain text, but not the whole reply;
 - the part above the reply's first word is read from the left.
 """
@@ -34,14 +34,14 @@ _CERTAIN: Final = 32  # characters of a line after which it cannot become a list
 _GAP: Final = re.compile(r"\n[ \t]*\n[ \t]*\S")
 _HELD: Final = re.compile("[\r\ud800-\udbff]\\Z")
 _LISTS: Final = frozenset(["bullet_list_open", "ordered_list_open", "code_block"])
-"""Blocks that may go on after an empty line."""
+"""Blocks that may continue after an empty line."""
 
 
 class BlockChange(NamedTuple):
     """Change of the blocks on the screen.
 
     Args:
-        keep: how many of the first blocks stay.
+        keep: number of the first blocks that stay.
         blocks: the blocks that follow them now.
     """
 
@@ -174,7 +174,7 @@ class LiveMarkdown:
 
 
 class LiveText(LiveMarkdown):
-    """Text under way, shown as it came."""
+    """Text under way, shown as it arrived."""
 
     def _render(self, text: str, _: EnvType) -> tuple[list[str], int]:
         return [_plain(text.removesuffix("\n"))], 0
@@ -210,14 +210,14 @@ def _cut(text: str) -> tuple[int, str] | None:
         is_whole = line < len(lines) - 1 or (
             block[0].type == "paragraph_open" and len(lines[line]) >= _CERTAIN
         )
-        # No formula, paragraph or table goes on after an empty line, whatever follows.
+        # No formula, paragraph or table continues after an empty line.
         if not lines[line - 1].strip(" \t") and (is_whole or before[0].type not in _LISTS):
             return _offset(lines, line), ""
     return _cut_inside(lines, blocks, begins) if is_long else None
 
 
 def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) -> tuple[int, str]:
-    """Return what :func:`_cut` does, for a long text without a certain end of a block."""
+    """Return the result of :func:`_cut`, for a long text without a certain end of a block."""
     begin, again = 0, ""
     if len(begins) > 1:
         return _offset(lines, begins[-1]), ""

@@ -63,11 +63,11 @@ _BLOCKS: Final = dict.fromkeys(
     """.split(),  # noqa: SIM905 - as above
     1,
 ) | {"code_block": 4, "fence": 4}
-"""How much a block counts: a page takes four times as long for a box of code."""
+"""Weight of a block: a page takes four times as long for a box of code."""
 
 
 def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
-    """Return a reply as an HTML fragment that cannot act, whatever the reply is.
+    """Return any reply as an HTML fragment that cannot act.
 
     The same text gives the same HTML. Unfinished Markdown (an open fence, half a table, half a
     link) is shown as far as it goes.
@@ -126,7 +126,7 @@ def environment(*, live: bool, breaks: bool = False) -> EnvType:
 
 
 def as_text(text: str, why: str = "") -> str:
-    """Return a reply as plain text, in a box of its own where it is long.
+    """Return a reply as plain text, in a box of its own if it is long.
 
     Args:
         text: the reply.

@@ -1,4 +1,4 @@
-r"""Markdown of a model's reply to tokens: what a reply may hold, how much, and in which direction.
+r"""Markdown of a model's reply to tokens: the allowed elements, limits, and text direction.
 
 A reply is CommonMark with tables, strikethrough, task lists and footnotes. It is not a page, so
 three things differ: HTML is text; a footnote is a superscript, not a link; and a line under a
@@ -182,7 +182,7 @@ def _tasks(state: StateCore) -> None:
 
 
 OUTLINE: Final = parser(RendererHTML)
-"""Parser of a reply's blocks alone, without what is inside a line."""
+"""Parser of a reply's blocks only, without the inside of a line."""
 OUTLINE.core.ruler.enableOnly(["normalize", "block"])
 
 

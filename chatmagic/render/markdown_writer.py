@@ -48,7 +48,7 @@ _SIDES: Final = {"left": ":--", "center": ":-:", "right": "--:"}
 
 
 def to_markdown(text: str) -> str:
-    """Return a reply as Markdown that cannot act, whatever the reply is.
+    """Return any reply as Markdown that cannot act.
 
     Args:
         text: the reply.

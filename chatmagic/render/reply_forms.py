@@ -17,7 +17,7 @@ _FENCE: Final = "`" * 80
 
 
 def to_html(text: str, format: str) -> str:
-    """Return a reply as an HTML fragment that cannot act, whatever the reply is.
+    """Return any reply as an HTML fragment that cannot act.
 
     Args:
         text: the reply.
@@ -37,7 +37,7 @@ def live_reply(format: str, opening: str = "") -> LiveMarkdown:
 
     Args:
         format: as for :func:`to_html`.
-        opening: the opening line of the block of code in which the reply goes on; empty for none.
+        opening: the opening line of the code block in which the reply continues; empty for none.
     """
     if format == "text":
         return LiveText()
@@ -46,7 +46,7 @@ def live_reply(format: str, opening: str = "") -> LiveMarkdown:
 
 
 def to_markdown(text: str, format: str) -> str:
-    """Return a reply as Markdown that cannot act, whatever the reply is.
+    """Return any reply as Markdown that cannot act.
 
     Args:
         text: the reply.
@@ -103,7 +103,7 @@ MOST_TREE: Final = 200_000
 MOST_VALUES: Final = 2_000
 """The most values of a tree: a page takes about 0.4 ms to lay one out."""
 OPEN_LEVELS: Final = 3
-"""How many levels of the tree are unfolded at first."""
+"""Number of levels of the tree that are unfolded at first."""
 MOST_OPEN: Final = 200
 """The most items of a list or an object that is unfolded at first."""
 
@@ -112,7 +112,7 @@ _WORDS: Final = 'style="overflow-wrap: anywhere;"'
 
 
 def json_tree(value: Any) -> str:
-    """Return a JSON value as an HTML fragment that cannot act, whatever its texts are.
+    """Return a JSON value, with any texts, as an HTML fragment that cannot act.
 
     Args:
         value: the value, nested at most :data:`chatmagic._json_reply.DEEPEST` deep.

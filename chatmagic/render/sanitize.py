@@ -76,7 +76,7 @@ _CODE_COLOUR: Final = (
 )
 CODE_BOX: Final = f"{BOX} padding: 0.4em 0.8em; {_CODE_COLOUR}"
 CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
-"""The box of a part of a block of code that goes on in the next box."""
+"""The box of a part of a code block that continues in the next box."""
 # The colours are defined once a reply, and only if it has coloured code.
 COLOURED: Final = CLIP + "".join(
     f" --cm-{name}: var(--jp-mirror-editor-{name}-color, color-mix(in srgb, {mixed}));"
@@ -152,7 +152,7 @@ _MOST_MARKS: Final = 200  # characters of a line that is combining marks for the
 
 
 def is_cut(text: str) -> bool:
-    """Return whether the lines of a text are cut where a page would be busy with them for long.
+    """Return whether the lines of a text are cut because a page would be busy with them for long.
 
     Args:
         text: the whole text; one that is ASCII is quick.

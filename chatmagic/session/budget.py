@@ -1,8 +1,8 @@
-"""Budgets: how many credits or turns one kernel may use. Pure.
+"""Budgets: limits on the credits or turns of one kernel. Pure.
 
-A budget guards against accidents, such as a loop that does not end. It reserves before a
-request is sent, and what was reserved is settled when it has ended: where each request takes
-the same, a budget is never passed.
+A budget guards against accidents, such as a loop that does not end. It reserves an amount before a
+request is sent, and settles it when the request has ended. If each request takes the same, a budget
+is never exceeded.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Budget:
     """Budget of one kernel.
 
     Args:
-        most: how much may be used.
-        unit: of what.
-        setting: what set it, such as ``CHATMAGIC_BUDGET``.
+        most: the limit.
+        unit: unit of the amount.
+        setting: source of the setting, such as ``CHATMAGIC_BUDGET``.
     """
 
     most: int
@@ -42,14 +42,14 @@ class Budget:
 
         Args:
             text: as it was set.
-            setting: what set it.
+            setting: source of the setting.
 
         Raises:
             InputError: it is none.
         """
         match = re.fullmatch(_FORM, text.strip())
         if match is None:
-            # What was set is not repeated: it might be a key.
+            # The value is not repeated: it might be a key.
             raise InputError(
                 f'{setting} is "50" (credits) or "20 turns"; it is something else. Nothing was '
                 "sent."
@@ -62,12 +62,12 @@ class Budget:
         return counted(self.most, self.unit.removesuffix("s"))
 
     def reserve(self, used: int, dearest: int | None) -> int:
-        """Return how much to reserve for one request.
+        """Return the amount to reserve for one request.
 
         Args:
-            used: how much of the budget is used or reserved.
-            dearest: the estimate of what the request takes in credits; ``None`` is unknown,
-                which reserves the rest, so that no second request begins meanwhile.
+            used: amount of the budget that is used or reserved.
+            dearest: the estimated cost of the request in credits; ``None`` if unknown, which
+                reserves the rest, so that no second request begins meanwhile.
 
         Raises:
             BudgetError: it does not go into the budget.
@@ -88,7 +88,7 @@ class Budget:
         )
 
     def refuse_unknown_costs(self) -> None:
-        """Refuse a budget in credits, as answers do not tell the cost of a request.
+        """Refuse a budget in credits, because answers do not show the cost of a request.
 
         Raises:
             BudgetError: it is in credits.
@@ -104,7 +104,7 @@ class Budget:
         """Return a line where 80 % of it, or more, are used; ``None`` otherwise.
 
         Args:
-            used: how much of the budget is used or reserved.
+            used: amount of the budget that is used or reserved.
         """
         if used < NOTICE * self.most:
             return None

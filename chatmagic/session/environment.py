@@ -1,4 +1,4 @@
-"""Environments of a session, which are the places where it runs, and the clients that it makes."""
+"""Environments of a session: the places where it runs, and the clients that it makes."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from chatmagic.text import one_line
 
 
 class Environment:
-    """Surroundings of a session: read anew at each ask, so that what is set in between counts.
+    """Surroundings of a session: read again at each ask, so that changes take effect.
 
     These are those of a plain Python process: its variables, and nothing else. A kernel has
     :class:`chatmagic.jupyter.kernel.Kernel`.
     """
 
     def service(self) -> ServiceSetup:
-        """Return where and how to ask; called only where no cassette answers.
+        """Return the endpoint and its settings; called only if no cassette answers.
 
         Raises:
-            ChatError: no address is known, or what is set cannot be used.
+            ChatError: no address is known, or a setting cannot be used.
         """
         endpoint = config.resolve_for_client()
         model, usage = config.model_of_environment(), endpoint.stream_usage
@@ -59,7 +59,7 @@ class Environment:
         """Return the cassette that is chosen; ``None`` for none.
 
         Raises:
-            InputError: what is set does not go together.
+            InputError: the settings contradict each other.
         """
         return resolve(os.environ)
 
@@ -72,7 +72,7 @@ class Environment:
         return None, None
 
     def layout(self, owner: str | None) -> Layout | None:
-        """Return the order of the cells on the page of a cell; ``None`` where no page reports it.
+        """Return the order of the cells on the page of a cell; ``None`` if no page reports it.
 
         Args:
             owner: the hash of the cell; ``None`` takes the page that reported last.
@@ -95,7 +95,7 @@ class Environment:
         )
 
     def is_watched(self) -> bool:
-        """Return whether a person sees what is printed, as it is printed."""
+        """Return whether a person sees printed text while it is printed."""
         return sys.stderr is not None and sys.stderr.isatty()
 
     def budget(self) -> str | None:
@@ -103,7 +103,11 @@ class Environment:
         return None
 
     def notify(self, line: str) -> None:
-        """Show a line to the user, beside the reply."""
+        """Show a line to the user, beside the reply.
+
+        Args:
+            line: the line of text.
+        """
         warnings.warn(line, stacklevel=2)
 
     def start_emulator(self) -> tuple[str, Secret]:
@@ -128,7 +132,7 @@ class ConfiguredEnvironment(Environment):
         self.chosen: str | None = None
         """The address that ``%chat_connect``, or an option of a command, chose."""
         self.chosen_by = "%chat_connect"
-        """What chose it, in words."""
+        """Source of the choice, in words."""
         self.typed: dict[str, Secret] = {}
         """The keys that were typed here, by origin."""
         self._emulator: Any = None
@@ -152,7 +156,7 @@ class ConfiguredEnvironment(Environment):
         return self.is_watched()
 
     def notify(self, line: str) -> None:
-        """Print a line where it fails no cell.
+        """Print a line in a way that fails no cell.
 
         Args:
             line: the line.
@@ -160,7 +164,7 @@ class ConfiguredEnvironment(Environment):
         print(line, file=sys.stderr)  # noqa: T201 - it is meant for a person
 
     def service(self) -> ServiceSetup:
-        """Return where and how the session asks, as things are set now.
+        """Return the endpoint of the session and its present settings.
 
         Raises:
             ChatError: nothing is connected, or a setting cannot be used.
@@ -210,7 +214,7 @@ class ConfiguredEnvironment(Environment):
         return self._emulator_at
 
     def replaying(self) -> str | None:
-        """Return why nothing is sent from here, as a clause; ``None`` where it is.
+        """Return why nothing is sent from here, as a clause; ``None`` if requests are sent.
 
         Raises:
             InputError: the settings contradict each other.
@@ -272,7 +276,7 @@ class ConfiguredEnvironment(Environment):
         )
 
     def model(self) -> str | None:
-        """Return the model that requests name; ``None`` where none was set for this address."""
+        """Return the model that requests name; ``None`` if none was set for this address."""
         named = self.extra_body().get("model")
         return None if named is None else str(named)
 
@@ -295,7 +299,7 @@ class ConfiguredEnvironment(Environment):
         )
 
     def known_keys(self) -> tuple[Secret, ...]:
-        """Return the keys that are known, for whichever address."""
+        """Return the known keys of all addresses."""
         try:
             return self.endpoint().known_keys
         except ChatError:
@@ -304,8 +308,8 @@ class ConfiguredEnvironment(Environment):
     def of_this_address(self, name: str) -> Any:
         """Return a setting, if it belongs to the address that is asked now; else ``None``.
 
-        What a file sets belongs to the file's address, or to the environment's. What was set
-        before there was an address belongs to the first one.
+        The settings of a file belong to the file's address, or to the environment's. Settings from
+        before there was an address belong to the first one.
 
         Args:
             name: the setting's.
@@ -385,11 +389,11 @@ def setup_for(
 
     Args:
         source: the service, the emulator or the cassette.
-        environment: says where the service and the emulator are.
+        environment: the source of the service and the emulator.
         cassette: the cassette that is chosen; ``None`` for none.
 
     Raises:
-        ChatError: what is set cannot be used.
+        ChatError: a setting cannot be used.
     """
     if source == "service" or cassette is None:
         return environment.service()
@@ -430,14 +434,14 @@ class ClientPool:
         return CreditTracker() if self.latest is None else self.latest.credit_tracker
 
     def client(self, source: AnswerSource, setup: Callable[[], ServiceSetup]) -> Client:
-        """Return the client for an ask: the one that is kept, where its setup still holds.
+        """Return the client for an ask: the kept one, if its setup is still the same.
 
         Args:
             source: the service, the emulator or the cassette.
-            setup: returns where and how to ask; not called for the client that was given.
+            setup: returns the endpoint and its settings; not called for a given client.
 
         Raises:
-            ChatError: what is set cannot be used.
+            ChatError: a setting cannot be used.
         """
         if source == "service" and self.given is not None:
             self.latest = self.given

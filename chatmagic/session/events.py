@@ -29,17 +29,18 @@ EMPTY: Final = "The prompt is empty. Nothing was sent."
 
 @dataclass(frozen=True, slots=True)
 class Ask(RequestFacts):
-    """One question, with its parameters and where it was asked.
+    """One question, with its parameters and its place.
 
     Args:
         keep_values: whether the record keeps the values themselves, for all to see.
         allow_secrets: whether it is sent although it holds a secret.
-        fit: whether it is sent once more, without the oldest turns, where the service says that
-            the conversation is too long.
+        fit: whether it is sent once more, without the oldest turns, if the service says that the
+            conversation is too long.
         order: hashes of the page's cells from top to bottom; ``None`` is as the session's
             pages report them, if they do.
-        part: the turn whose reply it continues, where ``again`` stands; ``None`` asks anew.
-        notes: lines on what went into the prompt, to show while the reply is awaited.
+        part: the turn whose reply it continues, in place of ``again``; ``None`` asks again from the
+            start.
+        notes: lines on the values in the prompt, to show while the reply is awaited.
         background: the page's name of its cell where that ends when the request is sent, empty
             where it is not known; ``None`` for a cell that waits for the reply.
         live: its name in pages, which no other ask has, of any kernel.
@@ -95,8 +96,8 @@ class Ask(RequestFacts):
 
         Args:
             conversation: the conversation.
-            order: hashes of the page's cells from top to bottom, where the page tells them.
-            last: carry only so many turns, the newest; ``None`` is all of them.
+            order: hashes of the page's cells from top to bottom, if the page reports them.
+            last: largest number of turns to carry, the newest; ``None`` for all.
         """
         if self.again is not None:
             return conversation.window_of(self.again, last=last)
@@ -123,7 +124,7 @@ class Outcome:
     Args:
         reply: the reply, whole or in part.
         record: its facts, as an output keeps them.
-        whole: the reply that it continues, with it; ``None`` where it is the whole.
+        whole: the reply that it continues, with the new part; ``None`` if it continues none.
     """
 
     reply: Reply
@@ -144,7 +145,7 @@ class Began:
         ask: the question.
         notes: lines to show while the reply is awaited.
         turns: those of the conversation.
-        halt: stops the ask from another thread; what came of it is kept, marked.
+        halt: stops the ask from another thread; the text so far is kept, marked.
         thread: name of the conversation's thread that the turn will be in.
     """
 
@@ -157,7 +158,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Event: a fragment of the reply under way came."""
+    """Event: a fragment of the reply under way arrived."""
 
     ask: Ask
     text: str
@@ -165,7 +166,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """Event: a fragment of the reasoning came, before the reply."""
+    """Event: a fragment of the reasoning arrived, before the reply."""
 
     ask: Ask
     text: str
@@ -210,23 +211,35 @@ class View:
     """Display of one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
-        """Another ask is under way; this one waits for it."""
+        """Another ask is under way; this one waits for it.
+
+        Args:
+            holder: name of the cell or panel whose ask it waits for.
+        """
 
     def began(self, notes: Sequence[str]) -> None:
         """The request is about to be sent.
 
         Args:
-            notes: lines on what is particular about this ask.
+            notes: lines on special facts of this ask.
         """
 
     def sent(self) -> None:
         """Nothing stands in the way of the request any more; now it goes to the network."""
 
     def fragment(self, text: str) -> None:
-        """A fragment came."""
+        """A fragment arrived.
+
+        Args:
+            text: the fragment of the reply.
+        """
 
     def ended(self, outcome: Outcome) -> None:
-        """There is a reply, whole or in part."""
+        """There is a reply, whole or in part.
+
+        Args:
+            outcome: the end of the ask, with its reply.
+        """
 
     def failed(self) -> None:
         """There is none; the conversation is as it was."""
@@ -240,7 +253,11 @@ class Listener(View):
         self._on_fragment = on_fragment
 
     def fragment(self, text: str) -> None:
-        """Hand a fragment on."""
+        """Hand a fragment on.
+
+        Args:
+            text: the fragment of the reply.
+        """
         if self._on_fragment is not None:
             self._on_fragment(text)
 
@@ -251,7 +268,7 @@ class TextView(View):
     def __init__(self) -> None:
         """Write nothing yet."""
         self._count = 0
-        """How many characters of the reply were taken."""
+        """Number of characters of the reply that were taken."""
 
     def write(self, text: str) -> None:
         """Write a text to standard output.
@@ -280,11 +297,19 @@ class TextView(View):
             self.write(self.safe(text))
 
     def fragment(self, text: str) -> None:
-        """Write a fragment."""
+        """Write a fragment.
+
+        Args:
+            text: the fragment of the reply.
+        """
         self.take(text)
 
     def ended(self, outcome: Outcome) -> None:
-        """Write what was not written of the reply: after an interrupt more may have come."""
+        """Write the rest of the reply: after an interrupt more may have arrived.
+
+        Args:
+            outcome: the end of the ask, with its reply.
+        """
         self.take(outcome.reply.text[self._count :])
 
     def lines(self, outcome: Outcome) -> list[str]:

@@ -41,7 +41,7 @@ def asked_for(
 
     Args:
         question: the options of the question.
-        form: the schema itself, where it was given.
+        form: the schema itself, if it was given.
         above: the turns above it, of which a question for JSON takes the nearest schema.
         sent: those that its request carries.
         named: returns the value of a name of the namespace.
@@ -132,7 +132,7 @@ def schema_of(value: object, name: str) -> Schema:
         raise InputError(_NO_PYDANTIC.format(one_line(name))) from None
     except Exception as error:  # noqa: BLE001 - the user's own classes may raise anything
         log_swallowed(error)
-        reason = problem(error).partition(". ")[0]  # what follows is the library's own advice
+        reason = problem(error).partition(". ")[0]  # the library's own advice follows
         raise InputError(
             f"{one_line(name)} is no schema that can be used: {reason}. Nothing was sent.",
             hint=_HINT,
@@ -140,7 +140,11 @@ def schema_of(value: object, name: str) -> Schema:
 
 
 def name_of(value: object) -> str:
-    """Return the name of a schema that was given as an object."""
+    """Return the name of a schema that was given as an object.
+
+    Args:
+        value: the schema.
+    """
     named = value.get("title") if isinstance(value, Mapping) else getattr(value, "__name__", None)
     return one_line(named) if isinstance(named, str) and named.strip() else "Reply"
 
@@ -176,7 +180,7 @@ def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
     kind.check_schema(document)
     if elsewhere := re.search(r'"\$ref": "([^#"][^"]*)"', text):
         raise ValueError(f"it refers to {one_line(elsewhere[1])}, which it does not hold")
-    # A registry of our own, as the library's fetches what a schema refers to.
+    # A registry of our own, as the library's fetches the references of a schema.
     validator = kind(document, registry=Registry())
 
     def read(item: Any) -> Any:

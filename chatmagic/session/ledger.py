@@ -6,10 +6,10 @@ All sessions of a process share one, ``session.ledger``. Each request is sent wi
     with ledger.sending(reservation, lambda: stream.reply):  # BudgetError: nothing was sent
         …                                                    # send, read the reply to its end
 
-Any thread may call it. ``begin`` refuses where used + reserved + estimate is more than the
-budget. While no answer has told a cost yet, the first request reserves all that is left, so a
-second one is refused until the first has ended.
-What a cassette answers is not begun here; what the emulator answers is, and counts nothing.
+Any thread may call it. ``begin`` refuses if used + reserved + estimate exceeds the budget. While no
+answer has shown a cost yet, the first request reserves the whole rest, so a second one is refused
+until the first has ended. A reply from a cassette is not begun here. A reply of the emulator is,
+and does not count.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ Sure = Literal["alone", "several", "unknown"]
 EMULATOR: Final = "emulator"
 SETTING: Final = "%config ChatMagics.budget"
 KEPT: Final = 100_000
-"""How many rows are kept at most, the latest."""
+"""Largest number of kept rows, the latest."""
 LATELY: Final = 10
-"""How many of the last requests an estimate goes by."""
+"""Number of the last requests that an estimate uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,21 +65,21 @@ class LedgerRow:
         number: its number among the kernel's requests, from 1.
         time: when it was begun, aware, in UTC.
         service: origin of the service, or ``emulator``.
-        entry: where it was asked: ``cell``, ``panel``, ``python``, ``map`` or ``doctor``;
+        entry: place of the question: ``cell``, ``panel``, ``python``, ``map`` or ``doctor``;
             ``models`` is no question, but a list of models.
         cell: hash of the cell, as the turn's record has it; ``None`` without one.
         request: digest of the request, as the turn's record has it.
         reply: digest of the reply's text, as the turn's record has it; ``None`` without one.
-        prompt_tokens: tokens of the request; ``None`` where they were not told.
+        prompt_tokens: tokens of the request; ``None`` if unknown.
         completion_tokens: tokens of the reply.
         total_tokens: both, as the service counts them.
         before: credits left by the answer before; ``None`` is unknown.
         after: credits left by this answer.
-        took: by how many they fell, which others who share the quota may have a part in.
-        each: what one such request takes: ``took``, or the mean where several were under way.
-        sure: ``alone`` where no other request of this kernel had a part in ``took``,
-            ``several`` where others had, ``unknown`` where the answers do not tell it.
-        error: name of the error that ended it; ``None`` where the reply is complete.
+        took: the fall of the credits, in which others who share the quota may have a part.
+        each: cost of one such request: ``took``, or the mean of several under way.
+        sure: ``alone`` if no other request of this kernel had a part in ``took``, ``several`` if
+            others had, ``unknown`` if the answers do not show it.
+        error: name of the error that ended it; ``None`` if the reply is complete.
     """
 
     number: int
@@ -105,13 +105,13 @@ class Reservation:
     """One request that is asked within the budgets.
 
     Args:
-        endpoint: where it goes.
-        entry: where it was asked.
+        endpoint: endpoint of the request.
+        entry: place of the question.
         cell: hash of the cell; ``None`` without one.
         request: digest of the request.
         time: when it was made.
         amount: the credits that are reserved.
-        row: its row of the ledger, once it has ended; ``None`` where it was not sent.
+        row: its row of the ledger, once it has ended; ``None`` if it was not sent.
     """
 
     endpoint: Endpoint
@@ -134,7 +134,7 @@ class Reservation:
 
     @property
     def took(self) -> int | None:
-        """The credits that it took, where no other request of this kernel had a part in that."""
+        """Its cost in credits, if no other request of this kernel had a part in that."""
         return self.row.took if self.row is not None and self.row.sure == "alone" else None
 
     def was_sent(self, problem: BaseException | None) -> bool:
@@ -173,16 +173,16 @@ class Meter:
     Answers overtake one another: until the reset the lowest figure is the latest.
 
     Args:
-        latest: the latest figures of each account, by what tells it from others.
-        batch: how many requests were begun since none was under way.
-        fallen: by how much the figure fell since then.
-        figures: how many answers since then told it.
-        answers: how many replies came.
-        falls: by how much the figures fell in all.
-        unknown: how many requests there are whose cost no figure tells.
-        awaited: how many there are whose cost the next figure tells.
+        latest: the latest figures of each account, by the account's identity.
+        batch: number of requests that were begun since none was under way.
+        fallen: the fall of the figure since then.
+        figures: number of answers since then with a figure.
+        answers: number of replies.
+        falls: total fall of the figures.
+        unknown: number of requests whose cost no figure shows.
+        awaited: number of requests whose cost the next figure shows.
         is_emulator: whether an emulator answers, which takes no credits of anybody.
-        costs: credits that each of the last ten requests took whose cost is known, oldest first.
+        costs: known costs of the last ten requests in credits, oldest first.
     """
 
     latest: dict[object, Figures] = field(default_factory=dict)
@@ -198,7 +198,7 @@ class Meter:
 
     @property
     def credits(self) -> Credits | None:
-        """The latest figures of the account that told some last; ``None`` before the first."""
+        """The latest figures of the account that last had some; ``None`` before the first."""
         latest = max(tuple(self.latest.values()), key=lambda each: each.came_at, default=None)
         return None if latest is None else latest.credits
 
@@ -214,27 +214,27 @@ class Meter:
         return 0 if self.is_emulator else self.falls + estimated
 
     def about(self, requests: int) -> int | None:
-        """Return about how many credits requests take, by the mean; ``None`` is unknown.
+        """Return the approximate cost of requests in credits, by the mean; ``None`` if unknown.
 
         Args:
-            requests: how many they are.
+            requests: number of requests.
         """
         return math.ceil(requests * mean(self.costs)) if self.costs else None
 
     def turns_left(self, remaining: int) -> int | None:
-        """Return about how many more such requests the credits allow, by the mean.
+        """Return the approximate number of such requests that the credits allow, by the mean.
 
         Args:
             remaining: the credits that are left.
 
         Returns:
-            ``None`` where no cost is known, and where all were 0.
+            ``None`` if no cost is known, and if all were 0.
         """
         return int(remaining / mean(self.costs)) if any(self.costs) else None
 
     @property
     def tells_no_cost(self) -> bool:
-        """Whether the answers so far do not tell the cost of a request."""
+        """Whether the answers so far do not show the cost of a request."""
         return self.answers >= (3 if self.latest else 1) and not self.costs
 
     def begin(self, *, alone: bool) -> None:
@@ -253,7 +253,7 @@ class Meter:
         Args:
             row: the request.
             seen: its answer's figures; ``None`` for none.
-            account: what tells its account from others.
+            account: identity of its account.
         """
         after = None if seen is None else seen.credits.remaining
         last = self.latest.get(account)
@@ -277,7 +277,7 @@ class Meter:
         row = replace(row, before=before, after=after, took=took, sure="several")
         if is_alone and awaited:
             return row
-        # Rounded up: what has ended has taken no more than the whole fall.
+        # Rounded up: the ended requests have taken no more than the whole fall.
         each = took if is_alone else -(-self.fallen // self.figures)
         row = replace(row, each=each, sure="alone" if is_alone else "several")
         if row.entry != "models":  # no question
@@ -300,7 +300,7 @@ class Ledger:
         self.rows: deque[LedgerRow] = deque(maxlen=KEPT)
         """A row for each request that has ended."""
         self.token_rate: float | None = None
-        """Tokens a character of the latest request whose service told them; ``None`` before it."""
+        """Tokens for each character of the latest request with known tokens; ``None`` before it."""
         self._count = 0
         self._meters: dict[str, Meter] = {}
         self._turns = 0
@@ -315,11 +315,11 @@ class Ledger:
         return iter(tuple(self.rows))
 
     def __len__(self) -> int:
-        """Return how many rows are kept."""
+        """Return the number of kept rows."""
         return len(self.rows)
 
     def __repr__(self) -> str:
-        """Return how many rows it has, which may be many."""
+        """Return the number of rows, which may be large."""
         return f"<Ledger of {counted(len(self), 'request')}>"
 
     def to_dataframe(self) -> Any:
@@ -366,10 +366,10 @@ class Ledger:
         return [Budget.parse(text, setting) for text, setting in texts if text]
 
     def used(self, budget: Budget) -> int:
-        """Return how much of a budget this kernel has used and reserved.
+        """Return the amount of a budget that this kernel has used and reserved.
 
         Args:
-            budget: says of what: credits or turns.
+            budget: the budget, for its unit: credits or turns.
         """
         held = [each for each in self.under_way if each.counts]
         if budget.unit == "turns":
@@ -378,7 +378,7 @@ class Ledger:
         return ended + sum(each.amount for each in held)
 
     def budget_words(self) -> list[str]:
-        """Return how much of each budget is used, a line each.
+        """Return the used amount of each budget, a line each.
 
         Raises:
             InputError: a budget cannot be read.
@@ -396,7 +396,7 @@ class Ledger:
     def tell(self) -> None:
         """Show the notices that no cell has shown; in the main thread, where cells run.
 
-        What another thread prints would stand in the output of whichever cell runs.
+        Printed text of another thread would stand in the output of the running cell.
         """
         if threading.current_thread() is threading.main_thread():
             for notice in self.news():
@@ -462,7 +462,7 @@ class Ledger:
 
         Args:
             reservation: the request; ``None`` for one that a cassette answers.
-            reply: returns the reply as far as it came.
+            reply: returns the reply so far.
 
         Raises:
             BudgetError: it does not go into a budget; nothing was sent.
@@ -489,7 +489,7 @@ class Ledger:
 
         Args:
             reservation: the request; ``None``, or one that has ended, does nothing.
-            reply: the reply as far as it came.
+            reply: the reply so far.
             problem: error that ended it early; of a request that was not sent nothing is kept.
         """
         with self._lock:
@@ -507,7 +507,7 @@ class Ledger:
         """Return a reply with the credits that it took.
 
         Args:
-            reservation: its request; ``None`` where none was sent.
+            reservation: its request; ``None`` if none was sent.
             reply: the reply; one that is not whole is ended by its problem.
         """
         if reply.state == "complete":
@@ -515,7 +515,7 @@ class Ledger:
         return replace(reply, took=None if reservation is None else reservation.took)
 
     def note_tokens(self, request: Request, reply: Reply) -> None:
-        """Note the tokens that a service counted for a request, where its answer told them.
+        """Note the tokens that a service counted for a request, if its answer has them.
 
         Args:
             request: the request.
@@ -549,7 +549,8 @@ class Ledger:
             error=None if problem is None else type(problem).__name__,
         )
         is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
-        # What was refused, and what is no question, took nothing where its answer tells none.
+        # Requests that were refused, and requests without a question, took nothing if their answer
+        # shows no figure.
         if seen is not None or (is_question and not is_refused):
             figures = None if seen is None else Figures(seen, datetime.now(UTC))
             row = meter.end(row, figures, reservation.endpoint.account)
@@ -570,6 +571,6 @@ def service_of(endpoint: Endpoint) -> str:
     """Return the name of a service in the ledger.
 
     Args:
-        endpoint: where it is asked.
+        endpoint: endpoint of the request.
     """
     return EMULATOR if endpoint.is_emulator else endpoint.origin

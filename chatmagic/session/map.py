@@ -56,7 +56,7 @@ MOST_WORKERS: Final = 32
 NAP: Final = 0.1
 """Seconds between two looks at whether something has changed."""
 MOST_FAILURES: Final = 10
-"""How many rows in succession may fail before the others are left unasked."""
+"""Number of failed rows in succession that ends the map."""
 
 _ENDING: Final = (AuthenticationError, BudgetError, ConnectError, NotRecordedError)
 """Errors that the other rows would have, too; of the row nothing was sent."""
@@ -66,7 +66,7 @@ class RowAsker:
     """Requests of a job's rows, each made of one template and sent through the ledger.
 
     Args:
-        environment: says where it is asked.
+        environment: the source of the endpoint.
         ledger: counts the requests.
         clients: the session's.
         ask: the template as its prompt, and the options of each question.
@@ -139,7 +139,7 @@ class RowAsker:
         return digest([self._ask.prompt, [v.text for v in self._front], self._ask.parameters])
 
     def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, str | None]:
-        """Return a row's request, and why it is not to be sent; ``None`` where it is.
+        """Return a row's request, and the reason not to send it; ``None`` if there is none.
 
         Args:
             number: the row's place, from 0.
@@ -158,7 +158,7 @@ class RowAsker:
         return request, self._problem(number, prompt, missing)
 
     def _problem(self, number: int, prompt: str, missing: str | None) -> str | None:
-        """Return why a row's prompt is not to be sent; ``None`` where it is."""
+        """Return the reason not to send a row's prompt; ``None`` if there is none."""
         if missing is not None:
             return (
                 f"Row {number:,} has no value for {{{{ {one_line(missing)} }}}}, so it is not "
@@ -211,7 +211,7 @@ class RowAsker:
 
     @property
     def address(self) -> str | None:
-        """The address that is part of each row's key; ``None`` where nothing is sent."""
+        """The address that is part of each row's key; ``None`` if nothing is sent."""
         endpoint = self._client.endpoint
         if self.replayed is not None:
             return None
@@ -233,7 +233,7 @@ class RowAsker:
 
     @property
     def credits(self) -> Credits | None:
-        """The latest figures of the credits, by whichever request told them."""
+        """The latest figures of the credits, from any request."""
         figures = self.ledger.figures(self._client.endpoint)
         return None if figures is None else figures.credits
 
@@ -243,13 +243,13 @@ Task = tuple[RowReply, Request]
 
 
 class Job:
-    """Map that is under way, which is its handle where it runs beside the notebook.
+    """Map under way, which is also its handle in the background.
 
     Args:
         asker: makes and sends the requests.
         rows: all rows.
         file: keeps the reply to each, or its error.
-        workers: how many requests are under way at most.
+        workers: largest number of requests under way.
         waits: whether a limit is waited for that lasts longer than a minute.
         keeps: whether the keys of all rows are kept for the result; otherwise the file has a
             line of this call for each row, also for one that another call had answered.
@@ -274,13 +274,13 @@ class Job:
         self.path = file.path
         """The job's file."""
         self.answered = self.failed = self.lost = 0
-        """How many rows this run answered, how many failed, and how many replies it lost."""
+        """Number of answered rows, of failed rows, and of lost replies in this run."""
         self.waiting = ""
-        """Until when no request goes, in words; empty where they go."""
+        """Time until which no request is sent, in words; empty if requests are sent."""
         self.keys: list[str] = []
         """The keys of the rows that were read, in their order."""
         self.tasks: list[Task] | None = None
-        """The rows to ask; ``None`` where they are read as they are needed."""
+        """The rows to ask; ``None`` if they are read as they are needed."""
         self.error: BaseException | None = None
         """The error that ended it before its last row."""
         self.is_stopped = False
@@ -301,7 +301,7 @@ class Job:
 
     @property
     def total(self) -> int | None:
-        """How many rows it asks; ``None`` is unknown."""
+        """Number of rows that it asks; ``None`` if unknown."""
         return None if self.tasks is None else len(self.tasks)
 
     @property
@@ -318,7 +318,7 @@ class Job:
         """Run beside the caller.
 
         Raises:
-            KeyboardInterrupt: an interrupt came as it was started; no row is asked.
+            KeyboardInterrupt: an interrupt arrived as it was started; no row is asked.
         """
         try:
             self._worker.start()
@@ -327,14 +327,14 @@ class Job:
             raise
 
     def run(self, *, is_watched: bool) -> Any:
-        """Run, wait for the end with a bar where a person watches, and return the result.
+        """Run, wait for the end with a bar if a person watches, and return the result.
 
-        The rows are read in this thread. After an interrupt the rows under way are waited for;
-        after a second one they are cut off, and stored as far as they came; after a third one
+        The rows are read in this thread. After an interrupt the rows under way are waited for.
+        After a second one they are cut off, and the text so far is stored. After a third one
         nothing is waited for.
 
         Args:
-            is_watched: whether a person sees what is printed.
+            is_watched: whether a person sees printed text.
 
         Raises:
             ChatError: the error that ended it before the last row.
@@ -350,11 +350,11 @@ class Job:
         return self.result()
 
     def result(self) -> Any:
-        """Wait for the end, and return the map's result; say how many rows failed.
+        """Wait for the end, and return the map's result; report the number of failed rows.
 
         Raises:
             ChatError: the error that ended it before the last row.
-            ChatInterrupted: it was stopped, or the wait was, and it goes on.
+            ChatInterrupted: the map was stopped; or only the wait was, and the map goes on.
         """
         try:
             while self.is_running:
@@ -376,7 +376,7 @@ class Job:
         return with_replies(source, replies, parsed=asker.is_parsed, fields=asker.fields)
 
     def stop(self) -> None:
-        """Begin no more rows; those under way go on to their end."""
+        """Begin no more rows; those under way continue to their end."""
         self.is_stopped = True
         self._given.put(None)
 
@@ -448,7 +448,7 @@ class Job:
     def _work(self, worker: Worker[None]) -> None:
         """Ask all rows, and wait for the last one; then close the file.
 
-        Where a thread waits for the worker, that one reads the rows.
+        If a thread waits for the worker, that thread reads the rows.
         """
         # Rows under way end before the interpreter exits.
         threads = [
@@ -534,7 +534,7 @@ class Job:
     def _ask(self, client: Client, line: RowReply, request: Request) -> None:
         """Send one row's request, and store its reply or its error.
 
-        It is sent once; a second time only where it was refused for a limit that is waited for.
+        It is sent once; a second time only if it was refused for a limit that is waited for.
         """
         was_refused = False
         while self._may_send():
@@ -542,7 +542,7 @@ class Job:
             reply, problem = self._send(client, request)
             is_limited = isinstance(problem, RateLimitError) and reply is None
             if isinstance(problem, BudgetError) and (self._sending or self._sent > before):
-                # Until it is known what a request takes, one alone may reserve all that is left.
+                # Until the cost of a request is known, one alone may reserve the whole rest.
                 time.sleep(NAP)
             elif is_limited and not was_refused and self._is_waited_for(problem):
                 was_refused = True
@@ -585,11 +585,11 @@ class Job:
     def _send(
         self, client: Client, request: Request
     ) -> tuple[Reply | None, ChatError | ChatInterrupted | None]:
-        """Return the reply as far as it came, and the error that ended it early."""
+        """Return the reply so far, and the error that ended it early."""
         halt, is_asked = Halt(), True
         self._halts.add(halt)
         if self._is_cut:
-            # That came before this halt was known.
+            # It was set before this halt was known.
             halt.stop()
         try:
             return self.asker.ask(client, request, halt), None
@@ -715,7 +715,7 @@ def run(
 
 
 def notify(environment: Environment, line: str) -> None:
-    """Show a line to the user, which loses no reply where a warning is an error.
+    """Show a line to the user; if warnings are errors, no reply is lost.
 
     Args:
         environment: shows it.

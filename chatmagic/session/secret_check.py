@@ -28,9 +28,9 @@ _HINTS: Final = {
 class SecretCheck:
     """Check of each message for secrets, before the request that is the first to carry it.
 
-    A message that went to an address is not looked at again when a later request carries it
-    there, also where it was allowed. Another address, or another secret in the environment,
-    and all are looked at again.
+    A message that was sent to an address is not checked again when a later request carries it
+    there, even if it was allowed. For another address, or another secret in the environment, all
+    messages are checked again.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class SecretCheck:
             asked: the ask.
             above: the turns that its request carries.
             request: the request.
-            endpoint: where it goes.
+            endpoint: endpoint of the request.
             is_sent: whether the request is sent then, so that its messages have passed.
 
         Raises:
@@ -73,7 +73,7 @@ class SecretCheck:
         new = [text for text in carried if hash(text) not in self._passed]
         for text in () if ask.allow_secrets else (ask.prompt, fields, *new):
             if (secret := secret_in(text, variables)) is not None:
-                # What must not go at all is said first.
+                # A text that may never be sent is reported first.
                 refuse_keys([request.encode().decode()], endpoint.known_keys)
                 place = "extra_body" if text is fields else _place(text, ask, above, variables)
                 raise InputError(
@@ -85,7 +85,11 @@ class SecretCheck:
             self._passed.update(map(hash, [*carried, ask.prompt]))
 
     def allow(self, text: str) -> None:
-        """Let the reply to an ask that was allowed go along: it may repeat the secret."""
+        """Let the reply to an ask that was allowed go along: it may repeat the secret.
+
+        Args:
+            text: text of the reply.
+        """
         self._passed.add(hash(text))
 
 
@@ -108,7 +112,7 @@ def _place(text: str, ask: Ask, above: Window, variables: Iterable[SecretVariabl
 
 
 def _value_place(value: Value, variables: Iterable[SecretVariable]) -> str:
-    """Return the place of a value; what was typed between the braces may hold the secret, too."""
+    """Return the place of a value; the text between the braces may hold the secret, too."""
     if secret_in(value.name, variables):
         return "The value of an expression"
     name = one_line(value.as_typed)

@@ -112,7 +112,7 @@ if TYPE_CHECKING:
 def _in_worker(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
     """Return a method that asks, as one that is awaited while other tasks go on.
 
-    A task that is cancelled stops the reply; what came of it is kept.
+    Cancelling the task stops the reply; the text so far is kept.
 
     Args:
         ask: the method; its option ``halt`` stops it.
@@ -136,7 +136,7 @@ class Session:
 
     Args:
         client: the client that asks; ``None`` makes one as the environment says at each ask.
-        environment: where the session runs; ``None`` is plain Python.
+        environment: the surroundings of the session; ``None`` is plain Python.
     """
 
     ledger = Ledger()
@@ -150,22 +150,23 @@ class Session:
         self.conversation = Conversation()
         self.cassette = ActiveCassette()
         self.environment = environment or Environment()
-        """Where the session runs; another one counts from the next ask on."""
+        """The surroundings of the session; a change counts from the next ask on."""
         self.clients = ClientPool(client)
         self.took: int | None = None
-        """About how many credits the latest turn took; ``None`` is unknown."""
+        """Approximate cost of the latest turn in credits; ``None`` if unknown."""
         self.followers: tuple[Callable[[Event], object], ...] = ()
         """The functions that are called with each event."""
         self.lock = AskLock()
         self.state_lock = threading.RLock()
-        """Held for a moment where an ask reads or changes what others under way share; in
-        workers alone, as an interrupt could leave it taken."""
+        """Held briefly while an ask reads or changes state that other asks share. Only workers hold
+        it, because an interrupt could leave it locked."""
         self.secret_check = SecretCheck()
 
     def threads_of(self, ask: Ask) -> list[str]:
         """Return the name of the thread that a question is asked in, then those that share turns.
 
-        What is asked in these, a question carries, or would carry, so they are not asked at once.
+        A question carries, or would carry, the turns of these threads, so they are not asked at
+        once.
 
         Args:
             ask: the question.
@@ -185,7 +186,7 @@ class Session:
         return [name, *others]
 
     def layout_of(self, ask: Ask) -> Layout | None:
-        """Return the order of the cells that an ask goes by; ``None`` where it brings its own.
+        """Return the order of the cells for an ask; ``None`` if it brings its own.
 
         Args:
             ask: the ask.
@@ -224,7 +225,7 @@ class Session:
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """Where the latest ask went, and with which key; ``None`` before the first."""
+        """The endpoint of the latest ask, with its key; ``None`` before the first."""
         client = self.clients.latest
         return None if client is None else client.endpoint
 
@@ -256,23 +257,23 @@ class Session:
             model: name of the model that is asked; ``None`` is the one that is set.
             stream: whether the reply is asked for as a stream.
             history: whether the conversation is sent along and the turn kept.
-            last: how many of the newest turns are sent along at most.
-            thread: name of the thread that it is asked in; ``None`` is that of its place.
+            last: largest number of turns to carry, the newest.
+            thread: name of its thread; ``None`` for the thread of its place.
             hide: whether later requests leave the turn out.
             format: form of the reply: ``markdown``, ``text``, ``code`` or ``json``; of JSON,
                 :attr:`Reply.parsed` has the value.
-            schema: what the JSON has to be: a pydantic model, a dataclass, a TypedDict or a
-                JSON schema; :attr:`Reply.parsed` is the instance.
+            schema: the schema of the JSON: a pydantic model, a dataclass, a TypedDict or a JSON
+                schema; :attr:`Reply.parsed` is the instance.
             allow_secrets: whether it is sent although it holds a secret.
-            fit: whether it is sent once more, without the oldest turns, where the service says
-                that the conversation is too long.
+            fit: whether it is sent once more, without the oldest turns, if the service says that
+                the conversation is too long.
             on_fragment: called with each fragment as it comes.
             halt: stops it from another thread.
 
         Raises:
-            InputError: the prompt is empty, an argument cannot be sent, or what is sent
-                holds a secret.
-            ReplyFormatError: the reply came whole, and is no such JSON; its turn is kept.
+            InputError: the prompt is empty, an argument cannot be sent, or the request holds a
+                secret.
+            ReplyFormatError: the whole reply arrived, but is no such JSON; its turn is kept.
             ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
                 reply the turn is kept, marked; without one the conversation is as before.
             ChatInterrupted: a person stopped it; the same holds.
@@ -303,7 +304,7 @@ class Session:
         """Return the conversation in the service's form, as a next question would carry it.
 
         Args:
-            thread: name of the thread; ``None`` is that of the place where the cell stands.
+            thread: name of the thread; ``None`` for the thread of the cell's place.
 
         Returns:
             One ``{"role": …, "content": …}`` for each message, oldest first.
@@ -346,7 +347,7 @@ class Session:
             template: the prompt; ``{{ it }}`` gives way to the row, ``{{ name }}`` to a column.
             rows: a DataFrame, a list or another iterable of texts or mappings, a collection of
                 Dask's or polars', or its parts.
-            workers: how many requests are under way at most, up to 32.
+            workers: largest number of requests under way, up to 32.
             max_tokens: as for :meth:`ask`.
             temperature: as for :meth:`ask`.
             model: as for :meth:`ask`.
@@ -363,14 +364,13 @@ class Session:
 
         Returns:
             The DataFrame with the columns ``reply``, ``value`` (of JSON; or the fields of the
-            schema) and ``error``; for other
-            rows a list; with ``keep=False`` the path of the file; with ``block=False`` a handle,
-            whose ``result()`` has the same.
+            schema) and ``error``; for other rows a list; with ``keep=False`` the path of the file;
+            with ``block=False`` a handle, whose ``result()`` returns the same.
 
         Raises:
             InputError: something cannot be sent, or the map was not agreed to.
-            ChatError: what would end the other rows, too, such as credits that are used up; what
-                came is in the file.
+            ChatError: an error that would end the other rows, too, such as used-up credits; the
+                finished rows are in the file.
             ChatInterrupted: a person stopped it; the same holds.
         """
         ask = Ask(
@@ -419,8 +419,8 @@ class Session:
         """Call a function with each event of this session from now on.
 
         Args:
-            follower: called in the thread that asks, a worker: to be quick, and to leave what
-                it does to a thread of its own. What it raises is left out.
+            follower: called in the asking thread, a worker: it must be quick, and leave work to a
+                thread of its own. Its exceptions are ignored.
 
         Returns:
             A function that ends it.
@@ -433,7 +433,7 @@ class Session:
         return leave
 
     def tell(self, event: Event) -> None:
-        """Call the followers with an event; what one raises is left out.
+        """Call the followers with an event; their exceptions are ignored.
 
         Args:
             event: the event.
@@ -456,7 +456,7 @@ class Session:
         return change
 
     def steer(self, item: Steering) -> Change | None:
-        """Put a steering of the questions below into its place; asks under way go on without it.
+        """Put a steering of the questions below into its place; asks under way continue without it.
 
         Args:
             item: instructions, the start of a thread, or a hiding, with its place.
@@ -484,15 +484,15 @@ class Session:
         """Put in the cassette that is chosen now, while no ask is under way.
 
         Args:
-            again: take out the one that is in, also where the same is chosen; otherwise only
-                what it could not save before is saved.
+            again: remove the present one, even if the same is chosen; otherwise only its unsaved
+                exchanges are saved.
             off: only take out the one that is in.
 
         Returns:
-            A line on the end of the one that is out; ``None`` where none is.
+            A line on the cassette that is taken out; ``None`` if there is none.
 
         Raises:
-            ChatError: what is chosen cannot be used.
+            ChatError: the choice cannot be used.
         """
         choose = self.environment.cassette
         change = partial(self.cassette.change, choose, again=again, off=off)
@@ -520,7 +520,7 @@ class Session:
         """Ask the service for its models, while no ask is under way; the ledger counts it.
 
         Returns:
-            The list, and how many credits it took; ``None`` is unknown.
+            The list, and its cost in credits; ``None`` if unknown.
 
         Raises:
             ChatError: there is no list, or nothing may be sent.
@@ -566,8 +566,8 @@ NOTHING: Final = Window()
 class AskRun:
     """One ask under way: each step fills in the fields that the next ones need.
 
-    The steps run in a worker (:mod:`chatmagic.session.worker`), so no interrupt strikes in them;
-    the thread that asked waits, calls the view, and at the end the user's schema.
+    The steps run in a worker (:mod:`chatmagic.session.worker`), so no interrupt strikes in them.
+    The thread that asked waits, calls the view, and at the end the user's schema.
 
     Args:
         session: the parts that it shares with the other asks of the session.
@@ -585,20 +585,20 @@ class AskRun:
         self.cassette: CassetteConfig | None = None
         """The cassette that is chosen; ``None`` for none."""
         self.service: ServiceSetup | None = None
-        """Where and how the service is asked; ``None`` until that is needed."""
+        """The endpoint of the service; ``None`` until it is needed."""
         self.order: tuple[str, ...] | None = None
         """Hashes of the page's cells from top to bottom, which the ask goes by."""
         self.window = NOTHING
         """The turns that the request carries."""
         self.left_out = 0
-        """How many of the oldest turns it does not carry as they made it too long."""
+        """Number of the oldest turns that it leaves out because they made it too long."""
         self.request: Request
         self.digest = ""
         self.lookup: Lookup | None = None
         """The answer that the cassette has to the request, and its notes."""
         self.stream: ReplyStream
         self.reservation: Reservation | None = None
-        """Its request in the ledger; ``None`` where the cassette answers it."""
+        """Its request in the ledger; ``None`` if the cassette answers it."""
         self.problem: BaseException | None = None
         """The error that ended the reply early."""
         self.outcome: Outcome | None = None
@@ -606,6 +606,9 @@ class AskRun:
 
     def run(self, view: View) -> Outcome:
         """Do the ask in a worker, and return its outcome; an interrupt stops it.
+
+        Args:
+            view: the view that shows the ask.
 
         Raises:
             ChatError: see :meth:`chatmagic.session.session.Session.ask`.
@@ -688,7 +691,7 @@ class AskRun:
         self.ask.refuse_empty()
         self.cassette = setup = session.environment.cassette()
         endpoint: Endpoint | None = None
-        # A replay needs no service; where one is set, its key is not shown either.
+        # A replay needs no service; if one is set, its key is not shown either.
         try:
             endpoint = self._endpoint()
         except ChatError as error:
@@ -698,7 +701,7 @@ class AskRun:
         conversation = copy(session.conversation)
         self._compose(conversation)
         self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
-        # What a cassette answers needs neither; whether it holds the reply is not looked up.
+        # An answer from a cassette needs neither; whether it holds the reply is not looked up.
         if endpoint is not None and (setup is None or setup.mode == "refresh"):
             to = Reservation(endpoint, self.ask.entry, self.ask.owner, self.digest)
             session.ledger.refuse(to)
@@ -789,7 +792,7 @@ class AskRun:
         self._name_form(self.service if given is None else given.setup)
 
     def _name_form(self, setup: ServiceSetup | None) -> None:
-        """Name the form of the reply in the request, where its service is known to take that."""
+        """Name the form of the reply in the request, if its service accepts that."""
         if setup is not None and self.session.clients.names_form(setup):
             form = forms.response_format(self.ask.format, self.ask.form)
             self.request = replace(self.request, extra={**form, **self.request.extra})
@@ -808,7 +811,7 @@ class AskRun:
         self.lookup = cassette.look_up(query, lambda: self._endpoint().is_emulator)
 
     def _what_is_sent(self) -> list[str]:
-        """Return notes on the request, where it carries more or less than the turns above."""
+        """Return notes on the request, if it does not carry exactly the turns above."""
         ask, window, lookup = self.ask, self.window, self.lookup
         carried, total, panel = len(window.turns), window.total, window.from_panel
         notes = [] if lookup is None else [*lookup.notes]
@@ -833,7 +836,7 @@ class AskRun:
         return [*notes, *ask.notes, *merged]
 
     def _endpoint(self) -> Endpoint:
-        """Return where the service is asked, where that is what answers."""
+        """Return the endpoint of the service, if the service answers."""
         if self.session.clients.given is not None:
             return self.session.clients.given.endpoint
         self.service = self.service or self.session.environment.service()
@@ -1023,11 +1026,11 @@ class Preview:
     Args:
         request: the request.
         parts: its parts with their sizes.
-        endpoint: where it would go; ``None`` in a replay where no service is set.
+        endpoint: endpoint of the request; ``None`` in a replay without a service.
         cassette: the cassette that is chosen; ``None`` for none.
         extra_headers: names of the headers beside the connection's own.
-        rate: the tokens a character, for an estimate; ``None`` where none were told yet.
-        notes: what the question would say of the request, a line each.
+        rate: the tokens for each character, for an estimate; ``None`` if unknown.
+        notes: the question's notes on the request, a line each.
     """
 
     request: Request
@@ -1040,7 +1043,11 @@ class Preview:
 
 
 def interrupted(reply: Reply | None) -> ChatInterrupted:
-    """Return the error for an ask that a person stopped, with the part that came."""
+    """Return the error for an ask that a person stopped, with the partial reply.
+
+    Args:
+        reply: the part that arrived; ``None`` without one.
+    """
     if reply is None or not reply.text:
         return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
     words = len(reply.text.split())
@@ -1053,7 +1060,11 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
 
 
 def set_aside_note(change: Change | None) -> list[str]:
-    """Return a note that turns were set aside before this one was asked."""
+    """Return a note that turns were set aside before this one was asked.
+
+    Args:
+        change: the change; ``None`` if there was none.
+    """
     if change is None:
         return []
     turns = [counted(len(change.went), "turn")] if change.went else []

@@ -1,8 +1,8 @@
 """Work in a thread of its own while its caller waits, and the lock by which asks go in order.
 
-Python raises an interrupt in the main thread alone. So what sends, receives and keeps runs in a
-worker, where it is done whole; the thread that called only waits, shows what it is handed, and
-passes an interrupt on as a stop.
+Python raises an interrupt only in the main thread. So a worker sends, receives and keeps the reply,
+and finishes this work. The calling thread only waits, shows the events, and passes an interrupt on
+as a stop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _T = TypeVar("_T")
 NAP: Final = 0.1
 """Seconds between two looks of a waiting thread at whether it was interrupted."""
 MOST_INTERRUPTS: Final = 3
-"""After so many the end is not waited for; the worker ends by itself and keeps what came."""
+"""Number of interrupts after which the caller does not wait; the worker ends by itself and keeps
+the text so far."""
 
 
 class Worker(Generic[_T]):
@@ -33,7 +34,7 @@ class Worker(Generic[_T]):
 
     Args:
         work: the work, done in a copy of the caller's context; it takes the worker.
-        stop: stops it, where the thread that waits is interrupted; again at each interrupt.
+        stop: stops it if the waiting thread is interrupted; again at each interrupt.
         daemon: whether the interpreter exits without waiting for it.
     """
 
@@ -63,7 +64,7 @@ class Worker(Generic[_T]):
         self._thread.start()
 
     def cancel(self) -> None:
-        """Stop the work; where it is not begun, it never will be."""
+        """Stop the work; if it has not begun, it never will."""
         self._is_deaf = True
         self._stop()
         if self._begun.acquire(blocking=False):
@@ -75,11 +76,19 @@ class Worker(Generic[_T]):
         return self._is_started and not self._is_over
 
     def tell(self, call: Callable[[], object]) -> None:
-        """Have the thread that waits call something; called in the worker."""
+        """Have the thread that waits call something; called in the worker.
+
+        Args:
+            call: function without arguments.
+        """
         self._calls.put(call)
 
     def tell_first(self, call: Callable[[], object]) -> None:
-        """Have the thread that waits call something, and go on when it has; or at an interrupt."""
+        """Call a function in the waiting thread, and continue after it; or at an interrupt.
+
+        Args:
+            call: function without arguments.
+        """
         done = threading.Event()
 
         def called() -> None:
@@ -91,7 +100,7 @@ class Worker(Generic[_T]):
             pass
 
     def wait(self) -> BaseException | None:
-        """Start, and wait for the end; call meanwhile the functions that the worker tells.
+        """Start, and wait for the end; meanwhile call the functions that the worker passes.
 
         Returns:
             The error that ended the wait, as a KeyboardInterrupt or the error of a call. The
@@ -160,8 +169,8 @@ class _Holding:
 class AskLock:
     """Lock of a session: one ask at a time in a thread of the conversation.
 
-    Asks of threads that carry nothing of each other are under way at once; a change of the
-    conversation has it for itself. An ask that waits is told for which.
+    Asks of threads that carry nothing of each other run at the same time; a change of the
+    conversation runs alone. An ask that waits gets the name of the other one.
     """
 
     def __init__(self) -> None:
@@ -246,7 +255,7 @@ class AskLock:
 
 
 def whole(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:
-    """Return the result of work that a worker does whole, also where an interrupt comes.
+    """Return the result of work that a worker finishes, even if an interrupt arrives.
 
     Args:
         work: the work.

@@ -71,7 +71,7 @@ _CONFIGURED: Final = r"%config (ChatMagics\.\w+(?: = (?:\{[^}]*\}|[\w\"]+))?)"
 
 
 def words_for_shell(words: str) -> str:
-    """Return a message with what a shell has in place of what a notebook has.
+    """Return a message with the shell's words in place of the notebook's.
 
     Args:
         words: the message, as a notebook shows it.
@@ -88,7 +88,7 @@ def session_in_shell(
     """Return a context with a session in a shell's environment; it closes both.
 
     Args:
-        arguments: the command's; ``connect`` and ``model`` count before what is set.
+        arguments: the command's; ``connect`` and ``model`` precede the settings.
     """
     environment = ConfiguredEnvironment(FileSettings())
     environment.choose(arguments["connect"], "--connect", arguments["model"])
@@ -97,7 +97,7 @@ def session_in_shell(
     try:
         yield session, environment
     finally:
-        # What a cassette could not save is told, and nothing is left open.
+        # A failure to save a cassette is reported, and nothing is left open.
         session.cassette.eject()
         for line in session.cassette.news():
             environment.notify(line)
@@ -107,7 +107,11 @@ def session_in_shell(
 
 
 def say(line: str) -> None:
-    """Write a line to standard error."""
+    """Write a line to standard error.
+
+    Args:
+        line: the line of text.
+    """
     print(f"({to_terminal(line)})", file=sys.stderr, flush=True)
 
 
@@ -129,7 +133,7 @@ def ask(arguments: Mapping[str, Any]) -> int:
         The exit code.
 
     Raises:
-        OSError: standard output cannot be written, or nobody reads it; what came is kept.
+        OSError: standard output cannot be written, or nobody reads it; the text so far is kept.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
@@ -213,7 +217,7 @@ def _save(path: Path, conversation: Conversation) -> None:
 
 
 def _text(words: list[str]) -> str:
-    """Return the prompt: the words, then standard input where it is named, or without words.
+    """Return the prompt: the words, then standard input if it is named, or without words.
 
     Raises:
         InputError: standard input is no text.
@@ -261,7 +265,7 @@ def _question(environment: ConfiguredEnvironment, arguments: Mapping[str, Any], 
 
 
 def _preview(session: Session, ask: Ask) -> int:
-    """Show the request on standard output, and where it would go; nothing is sent."""
+    """Show the request and its address on standard output; nothing is sent."""
     preview = session.preview(ask)
     print(to_terminal(json.dumps(preview.request.to_json(), ensure_ascii=False, indent=2)))
     where = "the cassette" if preview.endpoint is None else preview.endpoint.posted_to()
@@ -274,7 +278,7 @@ def _complain(error: ChatError | ChatInterrupted) -> None:
 
 
 def _code(error: ChatError) -> int:
-    """Return the exit code for what ended a question early."""
+    """Return the exit code for the error that ended a question early."""
     if isinstance(error, RateLimitError | BudgetError):
         return USED_UP
     if error.reply is not None and error.reply.text:
@@ -292,14 +296,22 @@ class ShellView(TextView):
     """
 
     def began(self, notes: Sequence[str]) -> None:
-        """Say what is particular about this question."""
+        """Print the notes on this question.
+
+        Args:
+            notes: lines on the request.
+        """
         for note in notes:
             say(note)
 
     def ended(self, outcome: Outcome) -> None:
-        """End the reply's last line, and say what is known of it."""
+        """End the reply's last line, and print the known facts.
+
+        Args:
+            outcome: the end of the ask, with its reply.
+        """
         super().ended(outcome)
-        # Also where nothing is added: what could not be written before is an error here.
+        # Also if nothing is added: a text that could not be written before is an error here.
         self.write("" if (outcome.reply.text or "\n").endswith("\n") else "\n")
         for line in self.lines(outcome):
             say(words_for_shell(line))
@@ -307,6 +319,9 @@ class ShellView(TextView):
 
 def examine(arguments: Mapping[str, Any]) -> int:
     """Print the block, each line as soon as it is known.
+
+    Args:
+        arguments: the command's arguments.
 
     Returns:
         The exit code: 1 where something is wrong.

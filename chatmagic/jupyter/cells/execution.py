@@ -58,7 +58,7 @@ HOSTS: Final = (
 )
 """The hosts, the more special one first."""
 _FIRST: Final = "chatmagic_notebook"
-"""The key of the kernel's first notebook in what IPython's shell keeps for extensions."""
+"""The key of the kernel's first notebook in the extensions' store of IPython's shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class Execution:
         piped: whether a terminal's output goes into a pipe or a file, where printed text cannot be
             overwritten.
         tags: the cell's tags, if the front end sends them.
-        name: the cell's identity, unhashed, as its page has it, behind its notebook's where that
-            is told; empty if it is unknown.
+        name: the cell's identity, unhashed, as its page has it, after its notebook's if known;
+            empty if it is unknown.
         may_end: whether the page is known to update the cell's display after the cell has ended.
         has_labextensions: whether the page is a Jupyter server's own, with its labextensions.
     """
@@ -98,7 +98,7 @@ class Execution:
 
 
 def running(shell: InteractiveShell) -> Execution:
-    """Return the running execution of a shell, as its kernel's execute request tells.
+    """Return the running execution of a shell, from its kernel's execute request.
 
     A page names the cell, or its host is known (:data:`HOSTS`). nbclient, nbval, nbconvert and
     papermill allow no input. A terminal has no request at all.

@@ -79,7 +79,7 @@ class CellRun:
 
     @property
     def without_output(self) -> CellRun:
-        """The run as one that goes along without its output."""
+        """The run, to be sent along without its output."""
         lost = self.lost + len(self.output)
         return replace(self, is_lasting=False, output="", lost=lost)
 
@@ -225,7 +225,7 @@ class CellNotes(Mapping[str, str]):
     def __init__(self, shell: InteractiveShell, has_run_again: Callable[[str], object]) -> None:
         """Begin with the running cell."""
         self.error: Value | None = None
-        """The last error of a cell of the user's, as it goes along; ``None`` for none."""
+        """The last error of a cell of the user's, to be sent along; ``None`` for none."""
         self.runs: dict[str, CellRun] = {}
         """The last run of each cell, in the order of their first runs."""
         self._shell = shell
@@ -265,7 +265,7 @@ class CellNotes(Mapping[str, str]):
         return A_CELL if run is None or run.number is None else f"cell [{run.number}]"
 
     def raise_interrupt(self) -> None:
-        """Raise the interrupt that came while the notes of this cell began.
+        """Raise the interrupt that arrived while the notes of this cell began.
 
         Raises:
             KeyboardInterrupt: the interrupt; IPython itself swallows one in a hook, and the cell
@@ -361,9 +361,9 @@ def is_of_a_magic(error: object) -> bool:
 # --- An error as text ---------------------------------------------------------------------------
 
 FIRST, LAST = 10, 20
-"""How many frames of a long traceback are kept at its beginning and at its end."""
+"""Number of frames of a long traceback that are kept at its beginning and at its end."""
 _MOST_ERRORS: Final = 10
-"""How many errors of a chain are kept, or of groups in one another."""
+"""Number of errors of a chain, or of nested groups, that are kept."""
 _CAUSE: Final = "The error above was the direct cause of the following one:"
 _CONTEXT: Final = "While the error above was handled, the following one was raised:"
 

@@ -35,7 +35,7 @@ _NOT_PUT_IN: Final = (
     r"(?<![\w\\{}^$])\{(?P<braced>[A-Za-z_]\w*)\}(?!\})"
     r"|(?<![\w\\$])\$(?P<dollar>[A-Za-z_]\w*)\b(?![^\n]*\$)"
 )
-"""Pattern of what puts a variable in elsewhere; a second dollar in the line makes a formula."""
+"""Pattern of a variable in another template language; a second dollar makes a formula."""
 ABOVE_LIMIT: Final = 50_000
 """The most characters of the cells that ``--above new`` or ``all`` sends, unless set."""
 _SINCE: Final = "since chatmagic was loaded. Nothing was sent."
@@ -67,7 +67,7 @@ def _ask(kernel: Kernel, given: Arguments) -> Reply | None:
 
 
 def _fix(kernel: Kernel, given: Arguments) -> Reply | None:
-    """Ask about the last error: ``%chat_fix [what I wanted]``.
+    """Ask about the last error: ``%chat_fix [your goal]``.
 
     The error, its traceback and the source of the cell that raised it are sent in front of the
     question; ``%%chat --error`` does the same with a question of your own. Without an error nothing
@@ -272,7 +272,7 @@ def _is_updated(kernel: Kernel, execution: Execution) -> bool:
 def _in_front(
     kernel: Kernel, parsed: ParsedLine, execution: Execution
 ) -> tuple[tuple[Value, ...], tuple[str, ...]]:
-    """Return the values in front of a question, and a line on what is left out of them.
+    """Return the values in front of a question, and a line on the parts left out of them.
 
     Args:
         kernel: the kernel.
@@ -324,14 +324,14 @@ def _around(kernel: Kernel, owner: str | None) -> tuple[list[CellRun], list[Cell
 def _nearest(
     kernel: Kernel, parsed: ParsedLine, execution: Execution, above: list[CellRun]
 ) -> tuple[list[CellRun], tuple[str, ...]]:
-    """Return those of the cells above that go along, and a line on what is left out of them."""
+    """Return the cells above to be sent along, and a line on the parts left out of them."""
     if parsed.above == "new":
         order = kernel.order(execution.cell)
         window = kernel.session.conversation.window(
             execution.cell, execution.id, order=order, thread=parsed.thread
         )
         asked = {turn.owner or turn.execution for turn in window.above}
-        # A question of this very execution has had what stands above.
+        # A question of this same execution has already carried the cells above.
         since = len(above) if execution.id in {turn.execution for turn in window.above} else 0
         places = (n for n, run in enumerate(above, 1) if {run.key, run.execution} & asked)
         above = above[max(since, *places, 0) :]
@@ -350,7 +350,7 @@ def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, 
     """Return cells without the oldest outputs that make them too long, and a line on these.
 
     Args:
-        runs: the cells, oldest first; where their sources are too long, the oldest are left out.
+        runs: the cells, oldest first; if their sources are too long, the oldest are left out.
         limit: the most characters of their texts.
     """
     kept, outputs = list(runs), 0
@@ -390,7 +390,7 @@ def _error(kernel: Kernel) -> Value:
 def _stop(kernel: Kernel, given: Arguments) -> None:
     """Stop a reply that comes in the background: ``%chat_stop 3`` that of cell [3].
 
-    Without a number it stops the only one. What came of it is kept, marked.
+    Without a number it stops the only one. The text so far is kept, marked.
     """
     asker = kernel.background.stop(given.words)
     print(f"The reply to {asker} was stopped; what came of it is kept, marked.")

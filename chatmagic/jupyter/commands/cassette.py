@@ -26,9 +26,10 @@ def _cassette(kernel: Kernel, given: Arguments) -> None:
     """Record the questions and replies into a file, and replay them from it.
 
     ``%chat_cassette FILE`` records a person's questions, and replays a machine's. FILE may be a
-    saved notebook, which is only replayed. ``%chat_cassette`` alone shows what is in. Recording
-    never removes: ``--prune`` lists what this kernel's cells did not ask when they ran last, and
-    ``--prune --yes`` removes that. CHATMAGIC_CASSETTE and CHATMAGIC_MODE beat all of it.
+    saved notebook, which is only replayed. ``%chat_cassette`` alone shows the cassette in use.
+    Recording removes nothing: ``--prune`` lists the exchanges that this kernel's cells did not use
+    when they last ran, and ``--prune --yes`` removes them. CHATMAGIC_CASSETTE and CHATMAGIC_MODE
+    have precedence over all of this.
     """
     if not given.line.strip():
         print("\n".join(dict.fromkeys(_status(kernel))))

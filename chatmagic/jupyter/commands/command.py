@@ -46,7 +46,7 @@ class Arguments:
         """Return the number of the turn that the words name.
 
         Args:
-            count: how many turns can be named.
+            count: number of turns that can be named.
             default: the number if there are no words; 0 for none.
 
         Raises:
@@ -175,7 +175,7 @@ def _names(part: str) -> list[str]:
 
 
 def _fits(form: str, typed: AbstractSet[str]) -> bool:
-    """Return whether a line has a form, by its flags, and :data:`_WORDS` where it has words."""
+    """Return whether a line has a form, by its flags, and :data:`_WORDS` if it has words."""
     known: set[str] = set()
     for part in form.split():
         names = {name if name.startswith("--") else _WORDS for name in _names(part)}

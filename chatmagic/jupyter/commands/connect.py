@@ -27,7 +27,7 @@ MOST_LISTED: Final = 500
 """The most models that are listed."""
 _SHOWN: Final = 200
 _PLACES: Final[Mapping[str, keys.Storage]] = {"k": "keyring", "f": "private file"}
-"""Where a key may be kept, by the answer to the question."""
+"""Places to keep a key, by the answer to the question."""
 _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
     "page": ("a page of JupyterLab, Notebook 7 or the like", "a reply is a display of its cell"),
     "text": ("a console or a terminal", "a reply is printed as it comes"),
@@ -38,8 +38,8 @@ _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
 def _connect(kernel: Kernel, given: Arguments) -> None:
     """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
 
-    Nothing is sent. A key goes only where it was given for: ``%chat_login`` asks for one. The
-    emulator runs in this kernel, needs no account, and says what it is. Servers on this machine
+    Nothing is sent. A key is sent only to its own address: ``%chat_login`` asks for one. The
+    emulator runs in this kernel, needs no account, and labels its replies. Servers on this machine
     are known by name: ``%chat_connect ollama``, ``lmstudio``, ``vllm`` and ``llama.cpp``.
     """
     if given.words:

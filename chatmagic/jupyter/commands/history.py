@@ -57,7 +57,7 @@ def _undo(kernel: Kernel, _: Arguments) -> None:
 
 
 def _redo(kernel: Kernel, _: Arguments) -> None:
-    """Do again what ``%chat_undo`` took back last."""
+    """Do the change again that ``%chat_undo`` took back last."""
     change = kernel.session.change(Conversation.redo)
     views.show_change(transcript.redone(change), record.note("redo"))
 

@@ -29,7 +29,7 @@ from chatmagic.text import UNTYPESET, counted, one_line
 
 _HEAD: Final = ("Reply", "Text", "Notes")
 _FEW: Final = 2
-"""How many requests are sent without a question before them."""
+"""Number of requests that are sent without a question before them."""
 QUEUED: Final = "Nothing was run: other cells are running or waiting to run. Run this cell alone."
 
 
@@ -56,7 +56,7 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
 
 
 def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
-    """Ask a turn's question with each of a line's settings; where these are many, after a yes.
+    """Ask a turn's question with each of a line's settings; if these are many, after a yes.
 
     Raises:
         InputError: a value is wrong, or the answer is no.
@@ -85,8 +85,8 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
 def _continue(kernel: Kernel, given: Arguments) -> Reply | None:
     """Have a reply continued that was interrupted, or that its limit of tokens ended.
 
-    ``%chat_continue`` goes on with that of the last turn above the cell, ``%chat_continue 2`` with
-    that of turn 2. What comes stands here, and joined to the turn's reply in the conversation;
+    ``%chat_continue`` continues the reply of the last turn above the cell, ``%chat_continue 2``
+    that of turn 2. The new text stands here, and is joined to the turn's reply in the conversation;
     ``%chat_undo`` takes it back. A complete reply is refused.
     """
     settle(kernel, running(kernel.shell))

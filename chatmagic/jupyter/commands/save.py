@@ -40,9 +40,9 @@ _SHOWN: Final = 200
 def _save(kernel: Kernel, given: Arguments) -> None:
     """Save the conversation, by the file's suffix, whole or not at all.
 
-    ``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it, ``FILE.md``
-    a text to read. What is not as it was written is not overwritten. Of what ``{{ }}`` put in,
-    only the expression is saved, except with ``%config ChatMagics.keep_values = True``.
+    ``%chat_save FILE.json`` keeps all of it, ``FILE.ipynb`` makes a notebook of it, ``FILE.md`` a
+    text to read. A file that was changed since it was written is not overwritten. For the values of
+    ``{{ }}`` only the expression is saved, except with ``%config ChatMagics.keep_values = True``.
     """
     path, force = path_of(given.words), FORCE in given.options
     if path.suffix.lower() not in _FORMS:
@@ -76,9 +76,9 @@ def _save(kernel: Kernel, given: Arguments) -> None:
 def _load(kernel: Kernel, given: Arguments) -> None:
     """Load a conversation in place of this one; nothing is sent, ``%chat_undo`` undoes it.
 
-    ``%chat_load FILE.json`` loads what ``%chat_save`` saved, ``%chat_load FILE.ipynb`` what the
-    outputs of a notebook tell; ``%chat_load`` alone takes this notebook, as last saved, where
-    the front end tells which it is. A turn that was changed since it was asked is left out.
+    ``%chat_load FILE.json`` loads a file of ``%chat_save``, ``%chat_load FILE.ipynb`` the outputs
+    of a notebook. ``%chat_load`` alone loads this notebook, as last saved, if the front end reports
+    its file. A turn that was changed since it was asked is left out.
     """
     here, force = this_notebook(kernel.shell.user_ns, os.environ), FORCE in given.options
     path = path_of(given.words) if given.words else here
@@ -192,7 +192,7 @@ _FORMS: Final[Mapping[str, tuple[Callable[..., str], Callable[[bytes], bool]]]] 
     ".ipynb": (_ipynb, notebook.is_untouched),
     ".md": (_markdown, _is_markdown),
 }
-"""By a file's suffix: the function that writes it, and the one that tells it is unchanged."""
+"""Functions for saving, by a file's suffix, and for checking that the file is unchanged."""
 
 
 def _name(path: Path) -> str:

@@ -29,10 +29,10 @@ _LARGEST: Final = 2**20
 def _instruct(kernel: Kernel, given: Arguments) -> None:
     """Give the questions below this cell standing instructions, up to the next such cell.
 
-    They stand below ``%%chat_instructions`` and go along in front of the first message of each
-    request, as they are typed: ``{{ }}`` is not evaluated. An empty cell ends the instructions
-    above it; ``%chat_undo`` takes back what such a cell did. ``%chat_instructions`` shows what
-    holds.
+    They stand below ``%%chat_instructions``, and are sent in front of the first message of each
+    request, as typed: ``{{ }}`` is not evaluated. An empty cell ends the instructions above it;
+    ``%chat_undo`` takes back the effect of such a cell. ``%chat_instructions`` shows the
+    instructions in force.
     """
     file = given.options.get("--from", "")
     if given.cell is None:
@@ -94,10 +94,9 @@ def _file_text(file: str) -> str:
 def _thread(kernel: Kernel, given: Arguments) -> None:
     """Begin a thread for the questions below this cell, up to the next such cell.
 
-    A request carries the turns of its thread alone; ``%chat_thread NAME`` begins a thread, or
-    goes on with it, and ``%chat_thread main`` goes back to the first one. ``%chat_thread``
-    alone lists the threads; ``%chat_undo`` takes any of it back. For one question: ``%%chat
-    --thread NAME``.
+    A request carries only the turns of its thread. ``%chat_thread NAME`` begins a thread, or
+    continues it, and ``%chat_thread main`` goes back to the first one. ``%chat_thread`` alone lists
+    the threads; ``%chat_undo`` takes any of this back. For one question: ``%%chat --thread NAME``.
     """
     if not given.words:
         kernel.wait()
@@ -168,9 +167,8 @@ def _hide(kernel: Kernel, given: Arguments) -> None:
     """Leave a turn out of the requests below this cell.
 
     ``%chat_hide 2`` hides the second turn of the thread that the cell stands in, as
-    ``%chat_history`` numbers them; ``%chat_undo`` takes that back. Nothing that was said is
-    removed. Asked again, a cell has a new turn, which is not hidden. At a question: ``%%chat
-    --hide``.
+    ``%chat_history`` numbers them; ``%chat_undo`` takes that back. Nothing is deleted. When the
+    turn's cell asks again, its new turn is not hidden. At a question: ``%%chat --hide``.
     """
     here, (owner, execution) = kernel.window(owns=True), kernel.cell()
     number = given.turn_number(here.index)

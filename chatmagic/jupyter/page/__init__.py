@@ -1,4 +1,4 @@
-"""What the kernel has in its pages: the bridge, the drawing of replies, and the panel.
+"""The kernel's parts in its pages: the bridge, the drawing of replies, and the panel.
 
-The page's half is the labextension; what it is told, and says, is in ``messages``.
+The page's part is the labextension; ``messages`` lists the messages in both directions.
 """

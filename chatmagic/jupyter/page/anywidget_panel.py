@@ -23,13 +23,17 @@ _EXPORT: Final = re.compile(
 
 
 def source(name: str) -> str:
-    """Return a file of the labextension."""
+    """Return a file of the labextension.
+
+    Args:
+        name: name of the file, in ``page``.
+    """
     folder = files("chatmagic.jupyter") / "labextensions" / "chatmagic" / "page"
     return (folder / name).read_text(encoding="utf-8")
 
 
 def script(name: str) -> str:
-    """Return a module and all that it imports, joined, each after what it imports itself.
+    """Return a module and all of its imports, joined, each after its own imports.
 
     Args:
         name: the module's file name; its default export is that of the whole.

@@ -1,12 +1,12 @@
 """The bridge between a notebook's page and the kernel: cells in their order, marks, status, paint.
 
-Its half in the page is ``page/bridge.js`` of the labextension, which reads what is no public
-interface of JupyterLab 4 and Notebook 7; where that is missing, and in other front ends, everything
-stands in the order as run. Nothing of the bridge is saved in the notebook.
+Its part in the page is ``page/bridge.js`` of the labextension, which uses private interfaces of
+JupyterLab 4 and Notebook 7. If these are missing, and in other front ends, turns stand in the order
+as run. Nothing of the bridge is saved in the notebook.
 
-A page that was loaded again while a reply came gets no update of its output any more, has maybe no
-output for it, and cannot ask while the cell runs. So every few seconds it is told all that there
-is, with the cell that shows it, and at the end the last state, unasked.
+A page that was reloaded while a reply arrived gets no updates of its output, may have no output for
+it, and cannot ask while the cell runs. So every few seconds it gets the whole reply, with the cell
+that shows it, and at the end the last state.
 
 The messages are listed in :mod:`chatmagic.jupyter.page.messages`.
 """
@@ -67,13 +67,14 @@ class ShownReply:
     Args:
         cell: the page's name of the cell; empty for none.
         replaces: whether the replies that the cell showed before go.
-        drawn: what came of it; ``None`` before its first words, and behind its last.
-        whole_due: when all of it is told again, in seconds.
-        is_told: whether all of it was told while it came, as a page may have been loaded meanwhile.
+        drawn: its latest drawing; ``None`` before its first words, and after its last.
+        whole_due: time when the whole reply is sent again, in seconds.
+        is_told: whether the whole reply was sent while it arrived, because a page may have been
+            reloaded meanwhile.
         settled: its last state, or why there is none; ``None`` while it comes.
-        owner: hash of the cell that asked, where it has ended.
+        owner: hash of the cell that asked, if it has ended.
         ended_at: when, in seconds.
-        is_seen: whether a page that was told the last state shows it.
+        is_seen: whether a page that was sent the last state shows it.
     """
 
     cell: str = ""
@@ -88,7 +89,7 @@ class ShownReply:
 
 
 class Painting:
-    """What the pages of one bridge paint; all of it runs in the drawing loop's thread.
+    """The drawings in the pages of one bridge; all of it runs in the drawing loop's thread.
 
     Args:
         send: sends all pages a message.
@@ -114,13 +115,13 @@ class Painting:
         self._keep(live, ShownReply(cell, replaces))
 
     def greet(self) -> None:
-        """Tell a page that has come all that is shown: it may lack what was sent before."""
+        """Send everything to a new page: it may lack earlier messages."""
         for shown in self._shown.values():
             if shown.drawn is not None:
                 self._tell_all(shown, shown.drawn)
 
     def tell(self, drawn: Drawn) -> None:
-        """Send what is new of a reply under way, and now and then all of it.
+        """Send the new text of a reply under way, and from time to time the whole reply.
 
         Args:
             drawn: the drawing.
@@ -136,7 +137,11 @@ class Painting:
             self._send(drawn.message)
 
     def end(self, ended: Ended) -> None:
-        """Keep how an ask has ended, for a page that lacks its last state, and tell it."""
+        """Keep the end of an ask, for a page that lacks its last state, and send it.
+
+        Args:
+            ended: the end of the ask.
+        """
         live, outcome = ended.ask.live, ended.outcome
         shown = self._shown.pop(live, None) or ShownReply()
         self._keep(live, shown)  # the newest of those that have ended
@@ -161,7 +166,7 @@ class Painting:
         """Send the last state of a reply, or why there is none, if its ask has ended.
 
         Args:
-            live: the name of its ask in pages, or whatever a page says.
+            live: the name of its ask in pages, or any value from a page.
         """
         shown = self._shown.get(str(live))
         if shown is not None and shown.settled is not None:
@@ -171,7 +176,7 @@ class Painting:
         """Send a page that has just been loaded the last states that no page may have shown.
 
         Args:
-            report: the page's. It reports again when it was told one, and is believed then.
+            report: the page's report. After an answer the page reports again, and is then believed.
         """
         now = time.monotonic()
         for live, shown in [*self._shown.items()]:
@@ -234,8 +239,8 @@ _SHOWN: Final = 40
 class Bridge:
     """The kernel's end of the bridge.
 
-    Messages of the page may come in any thread, even while a cell runs, so they are only
-    noted there; marks are worked out and sent in the drawing loop's thread.
+    Messages of the page may arrive in any thread, even while a cell runs, so they are only noted
+    there; marks are computed and sent in the drawing loop's thread.
 
     Args:
         session: the session whose conversation the marks are about.
@@ -279,7 +284,7 @@ class Bridge:
         drawing.join_in_order(self._hear)
 
     def close(self) -> None:
-        """Close the bridge; the page takes away what it has put into it."""
+        """Close the bridge; the page removes everything that it has added."""
         self._drawing.leave(self._hear)
         self._settings.unobserve(self._publish_later, "keep_output")
         comm.get_comm_manager().unregister_target(URGENT, self._heard_urgent)
@@ -311,8 +316,8 @@ class Bridge:
             owner: hash of the cell.
             digest: of the cells to put.
             cells: in their order.
-            heard: called with the page's answer, which may never come; returns what the status
-                region says.
+            heard: called with the page's answer, which may never arrive; returns the text for the
+                status region.
         """
         if (report := self._report_with(owner)) is not None:
             asked = self._asked_of(report, owner, heard)
@@ -342,7 +347,11 @@ class Bridge:
         return {"page": report.page, "key": key, "cell": report.cells[str(owner)].id}
 
     def listed_with(self, owner: str | None) -> tuple[str, ...]:
-        """Return the hashes of the cells that the page of a cell lists; none without a page."""
+        """Return the hashes of the cells that the page of a cell lists; none without a page.
+
+        Args:
+            owner: hash of the cell.
+        """
         report = self._report_with(owner)
         return () if report is None else tuple(report.cells)
 
@@ -424,7 +433,7 @@ class Bridge:
         self._drawing.put(self._publish)
 
     def _publish(self, *, opened: bool = False) -> None:
-        """Send what has changed, or all to a page that has opened; in the drawing loop's thread."""
+        """Send the changes, or everything to a new page; in the drawing loop's thread."""
         state = self._state_now()
         if opened or state != self._state:
             self._state = state
@@ -440,7 +449,7 @@ class Bridge:
             self._marked = marked
 
     def _marks(self) -> dict[str, Marks]:
-        """Return what the cells of each notebook say now."""
+        """Return the present marks of each notebook's cells."""
         conversation = copy(self._session.conversation)  # An ask may change it meanwhile.
         layout = self._session.environment.layout(None)
         causes = conversation.causes(layout)
@@ -477,7 +486,7 @@ class Bridge:
 
 
 def _in_force(cell: str, conversation: Conversation) -> str:
-    """Return which reply is in force in place of the one that a cell shows, and whose it is."""
+    """Return the reply in force in place of a cell's reply, and its asker."""
     turn = conversation.in_force(cell)
     if turn is None:
         return MARKS["taken back"]

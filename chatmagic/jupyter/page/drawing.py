@@ -1,12 +1,12 @@
 """The drawing loop of a kernel: draws the replies under way, once for every view of them.
 
-A reply under way is told as drawings: what is new of it, which a page can paint, and the whole, as
-an update of its output. Where no page has said that it paints, whole updates come at a pace that
-keeps the bytes a second bounded; where one has, the first alone.
+A reply under way is sent as drawings: its new text, which a page can paint, and the whole, as an
+update of its output. If no page has said that it paints, whole updates are sent at a pace that
+limits the bytes a second; if one has, only the first whole update is sent.
 
-No thread that asks draws: not the reading of a reply, which would have to wait, and could be
-interrupted in the middle of it. What comes goes into a queue, and one thread draws: the first word
-at once, what follows when it is due.
+No thread that asks also draws: reading a reply would have to wait, and could be interrupted in the
+middle of it. The text goes into a queue, and one thread draws: the first word at once, the
+following text when it is due.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SECONDS_BETWEEN: Final = 0.1
 PARTIAL: Final = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>'
 """Behind a reply under way, for a file that is saved meanwhile; a page that knows it hides that."""
 BYTES_A_SECOND: Final = 60_000
-"""Of whole updates, where no page paints."""
+"""For whole updates, if no page paints."""
 SECONDS_OF_THOUGHT: Final = 1.0
 """Between two drawings of how long a model has thought."""
 _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
@@ -40,13 +40,13 @@ _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a blo
 
 @dataclass(frozen=True)
 class Drawn:
-    """Event: what came of the reply under way was drawn, as safe HTML.
+    """Event: the reply so far was drawn, as safe HTML.
 
     Args:
-        ask: whose reply it is.
+        ask: the ask of the reply.
         reply: all of it, as it is until the next drawing.
         serial: the number of this drawing, from 0.
-        keep: how many blocks of the one before stay.
+        keep: number of blocks of the drawing before that stay.
         blocks: those that follow them now.
         whole: whether a whole update is due.
         last: whether it is the last one.
@@ -64,7 +64,7 @@ class Drawn:
 
     @cached_property
     def html(self) -> str:
-        """The whole reply in its box, by whose classes a page knows what it shows."""
+        """The whole reply in its box, by whose classes a page knows its content."""
         return self.reply.box(self._mark) + PARTIAL
 
     @property
@@ -78,12 +78,12 @@ class Drawn:
 
     @cached_property
     def message(self) -> Paint:
-        """What has changed, for a page to paint."""
+        """The changes for a page to paint."""
         return self._paint(self.keep, self.blocks)
 
     @property
     def anew(self) -> Paint:
-        """All that is shown, for a page that may lack what was painted before."""
+        """The whole drawing, for a page that may lack earlier ones."""
         return self._paint(0, [*self.reply.blocks])
 
     def _paint(self, keep: int, blocks: list[str]) -> Paint:
@@ -123,7 +123,11 @@ class ReplyUnderWay:
         self._whole_due = 0.0
 
     def add(self, text: str) -> None:
-        """Take what has come; white space alone is nothing to draw yet."""
+        """Take new text; white space alone is not drawn yet.
+
+        Args:
+            text: the new text.
+        """
         self._new.append(text)
         if not self._has_words and text.strip():
             self._has_words, self.due = True, None
@@ -131,18 +135,23 @@ class ReplyUnderWay:
             self.due = self._not_before
 
     def think(self, text: str, now: float) -> None:
-        """Take what has come of the reasoning, which is counted until the reply begins."""
+        """Take new reasoning, which is counted until the reply begins.
+
+        Args:
+            text: the new text.
+            now: the time, in seconds of a monotonic clock.
+        """
         self._thinks_since = self._thinks_since if self._thoughts else now
         self._thoughts += text
         if not self._has_words and self.due is None:
             self.due = self._thought_due
 
     def draw(self, now: float, *, last: bool = False, is_painted: bool = False) -> Drawn | None:
-        """Return what is new as a drawing; ``None`` where there is nothing to draw.
+        """Return the new text as a drawing; ``None`` if there is none.
 
         Args:
             now: the time, in seconds.
-            last: whether nothing more comes, which is told all the same.
+            last: whether it is the last one; it is sent in any case.
             is_painted: whether a page paints replies.
         """
         self.due = None
@@ -165,13 +174,13 @@ class ReplyUnderWay:
         return drawn
 
     def _thinking(self, now: float) -> tuple[LiveMarkdown, BlockChange]:
-        """Return how long and how much the model has thought, in the place of the reply."""
+        """Return the time and the words of the model's thoughts, in place of the reply."""
         words = counted(len(self._thoughts.split()), "word")
         reply = live_reply("markdown")
         return reply, reply.feed(f"*Thinking · {now - self._thinks_since:.0f} s · {words}*")
 
     def _fed(self, text: str) -> tuple[LiveMarkdown, BlockChange]:
-        """Render what has come; return the reply and what has changed of it."""
+        """Render the new text; return the reply and its changes."""
         part = self.ask.part
         if self._reply is None or (part is not None and self._length <= _SETTLED):
             self._begin += text
@@ -185,7 +194,11 @@ class ReplyUnderWay:
 
 
 def pause(html: str) -> float:
-    """Return the seconds to wait after a whole update, which bounds the bytes a second."""
+    """Return the seconds to wait after a whole update, which bounds the bytes a second.
+
+    Args:
+        html: the HTML of the update.
+    """
     return max(SECONDS_BETWEEN, len(html.encode()) / BYTES_A_SECOND)
 
 
@@ -195,9 +208,9 @@ Hear: TypeAlias = "Callable[[Event | Drawn], object]"
 class DrawingLoop:
     """Thread that draws the replies under way, once for all views that have joined.
 
-    The same thread tells panels, gauges and the bridge the events of the session, in order with
-    what is drawn. It starts with its first use, and belongs to no cell: what it calls has to run
-    in the context that it needs (:func:`contextvars.copy_context`).
+    The same thread sends the events of the session to panels, gauges and the bridge, in order with
+    the drawings. It starts with its first use, and belongs to no cell: its calls have to run in the
+    context that they need (:func:`contextvars.copy_context`).
     """
 
     def __init__(self) -> None:
@@ -219,7 +232,7 @@ class DrawingLoop:
             self.put(partial(self._hear, event))
 
     def join(self, listener: Hear) -> None:
-        """Tell a listener from now on.
+        """Send events to a listener from now on.
 
         Args:
             listener: called in the loop's thread with each event, and with each drawing.
@@ -229,7 +242,7 @@ class DrawingLoop:
         self._start()
 
     def join_in_order(self, listener: Hear) -> None:
-        """Tell a listener from now on, and nothing of what was put before.
+        """Send a listener all events from now on, and none of the earlier ones.
 
         Args:
             listener: as :meth:`join` takes it.
@@ -240,12 +253,16 @@ class DrawingLoop:
             self.put(partial(self.join, listener))
 
     def leave(self, listener: Hear) -> None:
-        """Tell a listener no more; waits for a drawing that is being shown."""
+        """Stop sending to a listener; waits for a drawing that is being shown.
+
+        Args:
+            listener: the listener to remove.
+        """
         with self._telling:
             self._listeners = tuple(other for other in self._listeners if other != listener)
 
     def put(self, work: Callable[[], object]) -> None:
-        """Have something done in the loop's thread, in order with what is drawn.
+        """Call a function in the loop's thread, in order with the drawings.
 
         Args:
             work: takes no arguments; an exception of it is logged.
@@ -254,7 +271,11 @@ class DrawingLoop:
         self._start()
 
     def draw(self, ask: Ask) -> None:
-        """Have what is new of a reply drawn at once: nothing more comes, but its last state."""
+        """Draw the new text of a reply at once: only its last state follows.
+
+        Args:
+            ask: the ask whose reply is drawn.
+        """
         self.put(partial(self._draw, ask.live))
 
     def painted(self) -> None:
@@ -262,7 +283,7 @@ class DrawingLoop:
         self._is_painted = True
 
     def close(self) -> None:
-        """End the thread, when it has done what was put before."""
+        """End the thread after its earlier tasks."""
         self._news.put(None)
 
     def _start(self) -> None:
@@ -309,7 +330,7 @@ class DrawingLoop:
     def _tell(self, event: Event | Drawn) -> None:
         for listener in self._listeners:
             with swallowed():
-                # A page that went away ends neither the reply nor what others are shown.
+                # A page that went away ends neither the reply nor the display of others.
                 listener(event)
 
     def _draw_due(self) -> None:
@@ -326,7 +347,7 @@ class DrawingLoop:
             reply.due = None  # until more comes, which is drawn with it
             return
         with swallowed():
-            # Of a reply that cannot be drawn all are told its events.
+            # If a reply cannot be drawn, its events are still sent to all.
             drawn = reply.draw(time.monotonic(), last=last, is_painted=self._is_painted)
             if drawn is not None:
                 with self._telling:

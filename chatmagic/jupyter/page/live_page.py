@@ -26,7 +26,7 @@ class LivePage:
         """Follow the session, to draw its replies."""
         self.drawing = DrawingLoop()
         self.bridge: Bridge | None = None
-        """What pages tell of their cells; ``None`` before the first question in one."""
+        """The pages' reports of their cells; ``None`` before the first question in a page."""
         self._shell = shell
         self._session = session
         self._settings = settings
@@ -34,17 +34,26 @@ class LivePage:
         self._unfollow = session.follow(self.drawing.hear)
 
     def panels(self, status: KernelStatus) -> Panels:
-        """Return the kernel's panels."""
+        """Return the kernel's panels.
+
+        Args:
+            status: reads the status of the kernel.
+        """
         if self._panels is None:
             from chatmagic.jupyter.page.panel import Panels  # noqa: PLC0415 - ipywidgets takes its time
 
             self._panels = Panels(self._session, status, self.drawing)
-            # Any cell may have set what they show, the environment too.
+            # Any cell may have changed their content, and so may the environment.
             self._shell.events.register("post_run_cell", self._panels.look)
         return self._panels
 
     def show_reply(self, ask: Ask, execution: Execution) -> None:
-        """Open the bridge, and tell it which cell shows the reply to an ask that begins."""
+        """Open the bridge, and note the cell that shows the reply to an ask that begins.
+
+        Args:
+            ask: the ask that begins.
+            execution: the cell's execution that shows it.
+        """
         self.open_bridge()
         if self.bridge is not None:
             self.bridge.show_reply(ask.live, execution)
@@ -61,7 +70,7 @@ class LivePage:
                 )
 
     def close(self) -> None:
-        """Close what was opened in the pages; the conversation stays."""
+        """Close everything that was opened in the pages; the conversation stays."""
         if self._panels is not None:
             self._shell.events.unregister("post_run_cell", self._panels.look)
             self._panels.close()

@@ -2,18 +2,18 @@
 
 ``page/messages.js`` of the labextension has their types for the page's code, and
 ``tests/samples/messages.json`` an example of each message, which the tests of both sides read. All
-are JSON objects with a ``kind``. What the kernel says has its types here, too; what a page says may
-be anything, and its types are in ``page/messages.js`` alone.
+are JSON objects with a ``kind``. The kernel's messages have their types here, too. A page's
+messages may be anything; their types are only in ``page/messages.js``.
 
-The bridge's go over one comm that the kernel opens, of the target :data:`TARGET`. What a page says
-over it waits behind the cells that run; a message that may not wait opens a comm of its own, of the
-target :data:`URGENT`, which does not wait where kernel and page have subshells.
+The bridge's messages go over one comm that the kernel opens, of the target :data:`TARGET`. A page's
+messages over it wait behind the running cells. A message that may not wait opens a comm of its own,
+of the target :data:`URGENT`, which does not wait if kernel and page have subshells.
 
-The panel's go over its widget's comm. How a view learns what there is: it says ``sync`` and gets a
-``snapshot``, which lists ids and versions; it says ``want`` and gets the ``entries`` that it lacks.
-The snapshot with which it opens holds the newest, and the one that every view gets after each
-change holds what is new. A message that the kernel sends to one view has its name in ``view``;
-every other is for all.
+The panel's messages go over its widget's comm. A view gets its content in this way: it sends
+``sync`` and gets a ``snapshot``, which lists ids and versions; then it sends ``want`` and gets the
+``entries`` that it lacks. The first snapshot holds the newest entries, and the snapshot that every
+view gets after each change holds the new ones. A message for one view has the view's name in
+``view``; every other message is for all.
 """
 
 # No annotations from __future__: NotRequired is not seen in strings.
@@ -26,7 +26,7 @@ PROTOCOL: Final = 3
 TARGET: Final = "chatmagic.bridge"
 URGENT: Final = "chatmagic.urgent"
 ID: Final = f"chatmagic.bridge.{PROTOCOL}."
-"""What the comm's id begins with: a page that missed its opening knows it by any message."""
+"""Beginning of the comm's id: a page that missed its opening knows it by any message."""
 
 # From the kernel to the bridge of each page.
 
@@ -35,7 +35,7 @@ class KernelState(TypedDict):
     """State of the kernel: the data of the comm's opening, and again when it has changed.
 
     ``asks`` are the asks under way: by the name of each (``live`` in every message) the cell that
-    has ended while its reply comes, or an empty string; ``keep_output`` is whether to tag cells
+    has ended while its reply arrives, or an empty string. ``keep_output`` is whether to tag cells
     with a record, for nbstripout.
 
     A cell that a message names without its notebook has the notebook's identity, and a space,
@@ -56,7 +56,7 @@ class Known(TypedDict):
 
 
 class StaleBelow(TypedDict):
-    """What a cell says of the stale ones below it, and their ids, in order."""
+    """A cell's note on the stale turns below it, and their ids, in order."""
 
     words: str
     cells: list[str]
@@ -96,7 +96,7 @@ class CodeCell(TypedDict):
 
 
 class ForPage(TypedDict):
-    """What is asked of the page of a cell alone, by the cell's id; the answer has the key."""
+    """Question to the page of one cell, by the cell's id; the answer has the key."""
 
     page: str
     key: int
@@ -119,7 +119,7 @@ class Run(ForPage):
 
 
 class Paint(TypedDict):
-    """What changed in a reply under way, for its box: the bridge's in a cell, and the panel's.
+    """Changes of a reply under way, for its box: the bridge's in a cell, and the panel's.
 
     The box has the class ``chatmagic-live-`` with the ``live`` of the ask, and one child element
     for each block. Of the blocks after paint ``serial - 1`` the first ``keep`` stay, all others
@@ -127,10 +127,10 @@ class Paint(TypedDict):
     whole reply has the class ``chatmagic-at-`` with the serial of the last paint that it holds.
     After the ``last`` paint nothing more of the ask is painted.
 
-    Every few seconds a paint is of all that is shown, for a page that was loaded meanwhile. Where a
-    cell shows the reply, it has the ``cell``: a page in which this cell has no box of the reply
-    gives it one, by the empty ``box``, in the place of the replies that the cell showed before
-    where the reply ``replaces`` them.
+    Every few seconds a paint is of the whole reply, for a page that was loaded meanwhile. If a cell
+    shows the reply, the paint has the ``cell``. A page in which this cell has no box of the reply
+    gives it one, with the empty ``box``. The box replaces the replies that the cell showed before,
+    if the reply ``replaces`` them.
     """
 
     kind: Literal["paint"]
@@ -147,9 +147,8 @@ class Paint(TypedDict):
 class Settled(TypedDict):
     """Last state of a reply, as a notebook keeps it, for the output that still shows it live.
 
-    Where there is none, and ``metadata`` holds a record that no output of the ``cell`` has, the
-    cell gets it, in the place of the replies that it showed before where the reply ``replaces``
-    them.
+    If there is none, and ``metadata`` holds a record that no output of the ``cell`` has, the cell
+    gets it. It replaces the replies that the cell showed before, if the reply ``replaces`` them.
     """
 
     kind: Literal["settled"]
@@ -166,7 +165,7 @@ ToBridge = KernelState | Known | Marks | Say | Tell | Code | Run | Paint | Settl
 
 
 class GaugeFigures(TypedDict):
-    """Figures of the gauge; times are ISO 8601, what is unknown is ``None``."""
+    """Figures of the gauge; times are ISO 8601, unknown figures are ``None``."""
 
     words: str
     level: Literal["unknown", "ok", "low", "empty"]
@@ -198,7 +197,7 @@ class Problem(TypedDict):
 
 
 class Prompt(TypedDict):
-    """A prompt: where it was asked, whether the panel owns it, as text and as safe HTML."""
+    """A prompt: its place, whether the panel owns it, its text and its safe HTML."""
 
     by: str
     mine: bool
@@ -261,7 +260,7 @@ class _OfView(TypedDict):
 
 
 class Snapshot(_OfView):
-    """Ids and versions of the newest entries in order, how many turns precede, and the state.
+    """Ids and versions of the newest entries in order, the number of turns before, and the state.
 
     The entries are those of one thread, whose name is beside the names of all.
     """
@@ -310,7 +309,7 @@ class Stopping(_OfView):
 
 
 class Notice(_OfView):
-    """Words on what was done, for the status region; why the prompt of a ``nonce`` was not sent."""
+    """Text for the status region; or the reason why the prompt of a ``nonce`` was not sent."""
 
     kind: Literal["notice"]
     words: str
@@ -347,7 +346,7 @@ class Pong(TypedDict):
 
 
 Answer = Snapshot | Entries | Offer | Stopping | Notice | Insert | Saved
-"""What the kernel sends to one view."""
+"""A message from the kernel to one view."""
 
 FromKernel = Answer | PendingMessage | Paint | Pong
 

@@ -1,13 +1,13 @@
 """The chat panel: a widget over the kernel's one conversation, and the kernel's side of it.
 
-Its code in the page is ``page/panel.js`` of the labextension. Other pages than those of a Jupyter
-server fetch a widget's code from a public registry, by its name; these have it by anywidget.
+Its code in the page is ``page/panel.js`` of the labextension. Pages of other servers fetch a
+widget's code from a public registry, by its name; anywidget brings the code to these pages.
 
-Several threads meet here. Those that ask, and those that bring a page's message (any thread
-of the kernel), only put work into the kernel's drawing loop. The loop's one thread does it and
-is the only one that sends to pages: what they get is in order, and needs no lock. What takes time
-is done by a thread of its own, the worker, so that the kernel stays free; and what a page asks for
-is done by the session, never here.
+Several threads meet here. The threads that ask, and those that bring a page's message (any thread
+of the kernel), only put work into the kernel's drawing loop. The loop's one thread does the work,
+and only it sends to pages: so messages are in order, and need no lock. A thread of its own, the
+worker, does slow work, so that the kernel stays free. The session does the work that a page asks
+for, never this module.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class PendingAsk:
     """An ask that is not over.
 
     Args:
-        ask: what is asked.
+        ask: the question to ask.
         stage: ``asked`` until the page says go, ``sending``, ``waiting`` for another ask, or
             ``began``.
-        note: what there is to say of it.
+        note: a note on it.
         after: number of the turn behind which it stands; ``None`` is the end.
         replaces: numbers of the turns that its turn will replace.
         halt: stops it; ``None`` until it is known.
-        drawn: what pages were shown of its reply.
+        drawn: the drawing of its reply in pages.
         thread: name of the thread that it is asked in; empty until it has begun.
     """
 
@@ -85,7 +85,11 @@ class PendingAsk:
         return self.ask.entry == "panel"
 
     def place(self, turns: Sequence[Turn]) -> None:
-        """Find the place of its turn among the live ones, and the turns that it replaces."""
+        """Find the place of its turn among the live ones, and the turns that it replaces.
+
+        Args:
+            turns: the live turns.
+        """
         owner, execution = self.ask.owner, self.ask.execution
         own = [turn for turn in turns if owner and turn.owner == owner]
         if own:
@@ -106,7 +110,7 @@ class PendingAsk:
 
 
 class KernelStatus(Protocol):
-    """Status of the kernel, as panels read it each time anew."""
+    """Status of the kernel, which panels read each time again."""
 
     def now(self) -> datetime:
         """Return the time by which the gauge counts."""
@@ -128,7 +132,7 @@ class Shown:
     Args:
         send: sends its views a message.
         save: brings the output that is saved beside it up to date.
-        greeted: whether a view of it has been told what there is.
+        greeted: whether a view of it has received the content.
     """
 
     send: Callable[[dict[str, Any]], object]
@@ -136,14 +140,14 @@ class Shown:
     greeted: bool = False
 
 
-# No package registry takes a name that begins so: a page without the labextension that looks for
-# the widget there, as an exported one does, finds nobody's code.
+# No package registry accepts a name that begins so. A page without the labextension, such as an
+# exported one, looks for the widget there and finds nobody's code.
 _MODULE: Final = "_chatmagic"
 WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
 class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
-    """The chat panel in a page. Its history is no trait: views ask for what they lack."""
+    """The chat panel in a page. Its history is no trait: views ask for missing entries."""
 
     _model_name = Unicode("PanelModel").tag(sync=True)
     _model_module = Unicode(_MODULE).tag(sync=True)
@@ -156,11 +160,11 @@ class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
 
 
 class Panels:
-    """The panels of one kernel: they follow its session, and it does what their pages ask for.
+    """The panels of one kernel: they follow its session, which does the work for their pages.
 
     Args:
         session: the kernel's session.
-        kernel: what else there is to know.
+        kernel: access to the other facts.
         drawing: the kernel's drawing loop, whose thread serves the pages, too.
     """
 
@@ -197,8 +201,8 @@ class Panels:
         widget = form(draft="" if before is None else before.draft)
         view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
         display({WIDGET_VIEW: view, **PANEL_ABSENT}, raw=True)
-        # An output of its own: in one bundle with the widget, a page without a kernel shows
-        # "model not found" instead. Where the widget lives, its style sheet hides this one.
+        # An output of its own: in one bundle with the widget, a page without a kernel shows "model
+        # not found" instead. If the widget is alive, its style sheet hides this one.
         handle = DisplayHandle()
         handle.display(self._saved(), raw=True)
         shown = Shown(widget.send, lambda: handle.update(self._saved(), raw=True))
@@ -207,23 +211,35 @@ class Panels:
         self.join(shown)
 
     def join(self, shown: Shown) -> None:
-        """Tell a panel from now on."""
+        """Send to a panel from now on.
+
+        Args:
+            shown: the panel to send to.
+        """
         self._shown = (*self._shown, shown)
 
     def leave(self, shown: Shown) -> None:
-        """Tell a panel no more."""
+        """Stop sending to a panel.
+
+        Args:
+            shown: the panel to remove.
+        """
         self._shown = tuple(other for other in self._shown if other is not shown)
 
     def look(self, *_: object) -> None:
-        """Publish what is in force, if it has changed; may be called in any thread."""
+        """Publish the settings in force, if they have changed; any thread may call this.
+
+        Args:
+            *_: the event, which is not needed.
+        """
         self.drawing.put(self._look)
 
     def receive(self, shown: Shown, message: object) -> None:
         """Take a page's message; may be called in any thread.
 
         Args:
-            shown: the panel to whose views the page belongs.
-            message: whatever the page sent.
+            shown: the panel of the page's view.
+            message: any value from the page.
         """
         if isinstance(message, dict):
             context = contextvars.copy_context()
@@ -275,7 +291,7 @@ class Panels:
 
         Args:
             known: versions of the entries that need not be sent; ``None``: none is sent.
-            count: how many turns it lists at least.
+            count: smallest number of turns that it lists.
         """
         entries, conversation = self.entries(), self.conversation()
         listed, earlier = entries.window(count)
@@ -284,7 +300,7 @@ class Panels:
         self._shown_state = standing, credit.credits
         new: list[messages.Entry] = []
         if known is not None:
-            with swallowed():  # views ask for what they lack
+            with swallowed():  # views ask for missing entries
                 new = entries.draw({id for id, version in listed if known.get(id) != version})
         return {
             "kind": "snapshot",
@@ -302,7 +318,7 @@ class Panels:
         }
 
     def publish(self, ended: messages.AskEnd | None = None) -> None:
-        """Tell panels what there is, with the entries that are new; save it beside them.
+        """Send panels the list of entries and the new ones; save it beside them.
 
         Args:
             ended: how an ask ended, where that is the reason.
@@ -347,16 +363,20 @@ class Panels:
                 self.publish()
 
     def show_ask(self, pending: PendingAsk) -> None:
-        """Tell every panel the stage of an ask."""
+        """Send every panel the stage of an ask.
+
+        Args:
+            pending: the ask with its stage.
+        """
         if self._is_here(pending):
             self._send_to_all({"kind": "pending", **pending.values()})
 
     def drop(self, pending: PendingAsk, words: str) -> None:
-        """Tell every panel that an ask is over before it was sent, and why.
+        """Report to every panel that an ask ended before it was sent, and why.
 
         Args:
             pending: the ask.
-            words: what is said of it in the status region.
+            words: the text for the status region.
         """
         self.pending.pop(pending.ask.live, None)
         self.publish(_ended(pending, words, answered=False))
@@ -398,7 +418,7 @@ class Panels:
     def _put_aside(
         self, pending: PendingAsk, outcome: Outcome | None, error: BaseException | None
     ) -> None:
-        """Keep what the conversation does not show of an ask that is over."""
+        """Keep the entry of a finished ask that the conversation does not show."""
         ask, turns = pending.ask, self.conversation().turns
         kept = outcome is not None and ask.history
         what, hint = (NOT_KEPT, "") if error is None else failure(error)
@@ -433,13 +453,13 @@ class Panels:
         with swallowed():  # a page that went away does not silence the others
             self.context.run(shown.send, dict(message))
 
-    # What pages ask for.
+    # Requests of pages.
 
     def _receive(
         self, shown: Shown, message: messages.FromPage, context: contextvars.Context
     ) -> None:
-        # Pages are sent to in the context in which they spoke last: ipykernel takes what they
-        # say next to the thread that sent to them, past a cell that runs.
+        # Pages get messages in the context of their last message: ipykernel passes their next one
+        # to the thread that sent to them, past a running cell.
         self.context = context
         view = message.get("view", "")
 
@@ -449,7 +469,7 @@ class Panels:
         self._try(partial(self._take, shown, message, answer), message, answer)
 
     def _try(self, work: Callable[[], object], message: messages.FromPage, answer: Send) -> None:
-        """Do what a page asks for; say what failed by the kind of its error, which quotes nothing.
+        """Do the work for a page; report a failure by the kind of its error, which quotes nothing.
 
         Args:
             work: does it.
@@ -579,7 +599,7 @@ class Panels:
         def waits(holder: str) -> None:
             self.drawing.put(partial(self._waits, pending, holder))
 
-        # Followers of the session have heard of what fails.
+        # Followers of the session already know of the failure.
         with swallowed(Exception, KeyboardInterrupt):
             self.session.run(pending.ask, _Waiting(waits), pending.halt)
 
@@ -626,7 +646,7 @@ def _ended(
 
 
 class _Waiting(View):
-    """The view of the panel's own asks: what else there is to know comes by following."""
+    """The view of the panel's own asks: everything else arrives by following."""
 
     def __init__(self, waiting: Callable[[str], object]) -> None:
         self._say = waiting

@@ -1,7 +1,7 @@
 """Content of the panel, as values of :mod:`chatmagic.jupyter.page.messages`; turns as cells.
 
-What a page puts in as HTML is made by :mod:`chatmagic.render.markdown`; everything else is
-plain text, with the characters that act made visible, and the page puts it in as text.
+:mod:`chatmagic.render.markdown` makes all HTML that a page inserts. Everything else is plain text,
+with the characters that act made visible, and the page inserts it as text.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.text import PROSE, one_line, visible
 
 PAGE: Final = 30
-"""How many turns a view shows at least, and how many more it asks for at once."""
+"""Smallest number of turns in a view, and number of turns that it requests at once."""
 
 MOST_PROMPT_DRAWN: Final = 20_000
-"""How many characters a prompt has at most that is drawn as Markdown: pages wait for it."""
+"""Largest number of characters of a prompt that is drawn as Markdown: pages wait for it."""
 
 MOST_DRAWN: Final = 128
-"""How many replies are kept as HTML: the saved transcript is made anew with each turn."""
+"""Number of replies kept as HTML: the saved transcript is made again with each turn."""
 _reply_html: Final = lru_cache(maxsize=MOST_DRAWN)(reply_forms.to_html)
 
 
 Aside: TypeAlias = tuple[int, messages.Entry]
-"""An ask that failed or was not kept, whose id is below 0, behind a turn; 0 is the top."""
+"""An ask that failed or was not kept, with an id below 0, after a turn; 0 is the top."""
 
 
 class LogEntries:
@@ -48,7 +48,7 @@ class LogEntries:
 
     Args:
         conversation: the conversation; asks may add to it meanwhile.
-        asides: in the order in which they came.
+        asides: in the order of their arrival.
     """
 
     def __init__(self, conversation: Conversation, asides: Sequence[Aside]) -> None:
@@ -60,11 +60,11 @@ class LogEntries:
         self._asides = asides
 
     def window(self, count: int = 0) -> tuple[list[tuple[int, str]], int]:
-        """Return ids and versions of the newest entries, in order, and how many turns precede.
+        """Return ids and versions of the newest entries, in order, and the number of turns before.
 
         Args:
-            count: how many turns are listed at least. Without it the window begins anew only
-                with each page, so that a view that follows asks for nothing again.
+            count: smallest number of listed turns. Without it the window starts again only with
+                each page, so that a view that follows never asks again.
         """
         numbers = [turn.number for turn in self._turns]
         first = (len(numbers) - PAGE) // PAGE * PAGE
@@ -79,7 +79,7 @@ class LogEntries:
         """Return entries, the newest page of those that are wanted and still there.
 
         Args:
-            ids: as a window lists them, or whatever a page asks for.
+            ids: ids that a window lists, or any value from a page.
         """
         wanted = [turn for turn in self._turns if turn.number in ids]
         asides = [entry for _, entry in self._asides if entry["id"] in ids]
@@ -135,7 +135,7 @@ def prompt(text: str, asker: str, entry: str) -> messages.Prompt:
     Args:
         text: the prompt as typed.
         asker: who asked it, in words.
-        entry: where it was asked, as :class:`~chatmagic.conversation.turn.Turn` has it.
+        entry: place of the question, as in :class:`~chatmagic.conversation.turn.Turn`.
     """
     mine = entry == "panel"
     by = "the panel" if mine else one_line(asker or entry, 40)
@@ -144,7 +144,11 @@ def prompt(text: str, asker: str, entry: str) -> messages.Prompt:
 
 @lru_cache(maxsize=MOST_DRAWN)
 def prompt_html(text: str) -> str:
-    """Return a prompt as safe HTML: its Markdown, line for line, and each formula as typed."""
+    """Return a prompt as safe HTML: its Markdown, line for line, and each formula as typed.
+
+    Args:
+        text: the prompt as typed.
+    """
     if len(text) > MOST_PROMPT_DRAWN:
         return f'<pre dir="auto" style="{PROSE}">{escape(visible(text))}</pre>'
     return markdown.to_html(text, live=True, breaks=True)
@@ -154,8 +158,8 @@ def credits(state: CreditTracker, took: int | None, *, now: datetime) -> message
     """Return the figures of the gauge.
 
     Args:
-        state: the latest credits, and how many requests are left.
-        took: about how many credits the last turn took; ``None`` is not known.
+        state: the latest credits, and the number of requests left.
+        took: approximate cost of the last turn in credits; ``None`` if unknown.
         now: the time by which the page counts, aware.
     """
     figures, requests = state.credits, state.requests
