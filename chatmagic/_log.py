@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections import deque
 from contextlib import suppress
 from types import TracebackType
 from typing import Final
 
 LOGGER: Final = logging.getLogger("chatmagic")
 LOGGER.addHandler(logging.NullHandler())
-
-LAST: Final[deque[str]] = deque(maxlen=5)
-"""The latest swallowed exceptions: the type and the innermost frame of chatmagic of each."""
 
 
 class swallowed(suppress):  # noqa: N801 - used as contextlib.suppress is
@@ -51,19 +47,8 @@ def log_swallowed(error: BaseException) -> None:
     Args:
         error: the exception.
     """
-    LAST.append(_brief(error))
     if LOGGER.isEnabledFor(logging.DEBUG):
         LOGGER.debug("%s", describe(error))
-
-
-def _brief(error: BaseException) -> str:
-    """Return an exception's type, and the module and line of its innermost frame of chatmagic."""
-    place = ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        module = frame.f_globals.get("__name__", "")
-        if module.startswith("chatmagic") and frame.f_code.co_filename != __file__:
-            place = f" in {module}:{line}"
-    return f"{_kind(error)}{place}"
 
 
 def describe(error: BaseException) -> str:

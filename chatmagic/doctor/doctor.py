@@ -22,7 +22,6 @@ from typing import Final, Literal
 import platformdirs
 from requests.utils import get_environ_proxies, select_proxy
 
-from chatmagic import _log
 from chatmagic._version import __version__
 from chatmagic.cassette.cassette import Cassette
 from chatmagic.client import config, keys
@@ -89,7 +88,6 @@ class Examination:
         question: the question in the ledger; ``None`` if none was asked.
         off: smallest number of seconds that this machine's clock is ahead (below 0: behind);
             ``None`` if no answer had the time.
-        errors: the errors that were set aside before the first look.
     """
 
     environment: ConfiguredEnvironment
@@ -102,7 +100,6 @@ class Examination:
     marks: Counter[Mark] = field(default_factory=Counter)
     question: Reservation | None = None
     off: timedelta | None = None
-    errors: Sequence[str] = field(default_factory=lambda: tuple(_log.LAST))
 
     @property
     def is_emulator(self) -> bool:
@@ -326,15 +323,6 @@ def cassette(examination: Examination) -> Iterator[Line]:
     yield Line("ok", "cassette", words)
 
 
-def last_errors(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the exceptions that were set aside lately, by type and surroundings.
-
-    Args:
-        examination: the environment and the settings to examine.
-    """
-    yield Line("ok", "set aside lately", "; ".join(examination.errors) or "no error")
-
-
 def answer(examination: Examination) -> Iterator[Line]:
     """Yield the lines on the one question, if it is sent.
 
@@ -447,7 +435,6 @@ LOOKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     connection,
     files,
     cassette,
-    last_errors,
     answer,
     clock,
 )

@@ -126,7 +126,7 @@ class Completions:
         if body is None and at_end.option is not None:
             return at_end.word, self._of_option(at_end.option, at_end.word)
         if body is None and not at_end.in_prompt:
-            return at_end.word, _kind("param", options.flags_starting(at_end.word))
+            return at_end.word, _starting(at_end.word, options.flags_starting(at_end.word))
         with swallowed(ValueError):
             if options.parse_line(line, self._kernel.settings.trait_values(config=True)).raw:
                 return "", []
@@ -141,14 +141,14 @@ class Completions:
         flags = {flag: option for option in command.options for flag in option.flags}
         *words, last = re.split(r"\s+", line)
         if last.startswith("-"):
-            return last, _kind("param", [flag for flag in flags if flag.startswith(last)])
+            return last, _starting(last, flags)
         option = flags.get(words[-1])
         if option is not None and option.metavar is not None:
             return last, self._of_option(option, last)
         # A file's name may have spaces, in quotes or without.
         fragment = re.sub(r"^.*(?<!\S)--\S*\s", "", line).lstrip().lstrip("\"'")
         offered = self._values(command.words, fragment)
-        return fragment, [*offered, *_kind("param", () if fragment else flags)]
+        return fragment, [*offered, *_starting("", () if fragment else flags)]
 
     def _of_option(self, option: Option, word: str) -> list[SimpleCompletion]:
         """Return the values of an option that begin with a word."""
@@ -157,30 +157,26 @@ class Completions:
 
     def _values(self, offered: Iterable[str], fragment: str) -> list[SimpleCompletion]:
         """Return the offered values that begin so: words as they are, or all of a kind."""
-        found = [self._all(word, fragment) for word in offered]
-        return [
-            completion
-            for kind, texts in found
-            for completion in _kind(kind, [text for text in texts if text.startswith(fragment)])
-        ]
+        texts = (text for word in offered for text in self._all(word, fragment))
+        return _starting(fragment, texts)
 
-    def _all(self, word: str, fragment: str) -> tuple[str, Iterable[str]]:
-        """Return all that a word stands for, and the kind that a page shows beside it."""
+    def _all(self, word: str, fragment: str) -> Iterable[str]:
+        """Return all that a word stands for."""
         conversation = self._kernel.session.conversation
         if word == "FILE":
-            return "path", _files(fragment)
+            return _files(fragment)
         if word == "NAME":
             names = self._shell.user_ns.keys() - self._shell.user_ns_hidden.keys()
-            return "instance", sorted(name for name in names if name[0] != "_")
+            return sorted(name for name in names if name[0] != "_")
         if word == "TURN":
-            return "value", map(str, range(1, len(conversation) + 1))
+            return map(str, range(1, len(conversation) + 1))
         if word == "MODEL":
             used = (turn.asked_model for turn in conversation.known_turns.values())
             listed = self._kernel.settings.listed_models
-            return "value", dict.fromkeys((*listed, *filter(None, used)))
+            return dict.fromkeys((*listed, *filter(None, used)))
         if word == "THREAD":
-            return "value", conversation.threads
-        return "value", () if word.isupper() else (word,)
+            return conversation.threads
+        return () if word.isupper() else (word,)
 
     def _in_braces(self, expression: str) -> tuple[str, list[SimpleCompletion]]:
         """Return the completions of an expression, as IPython completes it in a cell of its own."""
@@ -200,9 +196,9 @@ class Completions:
         ]
 
 
-def _kind(kind: str, texts: Iterable[str]) -> list[SimpleCompletion]:
-    """Return completions of a kind, which a page shows beside them."""
-    return [SimpleCompletion(text, type=kind) for text in texts]
+def _starting(fragment: str, texts: Iterable[str]) -> list[SimpleCompletion]:
+    """Return the texts that start so, as completions."""
+    return [SimpleCompletion(text) for text in texts if text.startswith(fragment)]
 
 
 def _files(fragment: str) -> list[str]:

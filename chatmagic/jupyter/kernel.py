@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -41,7 +42,6 @@ class Kernel(ConfiguredEnvironment):
         """The questions that cells have asked in the background."""
         self.threads_read: dict[str, str] = {}
         """The threads in which cells first ran that own no place, if no page reports an order."""
-        self._page: LivePage | None = None
         self._has_person = False
 
     @property
@@ -53,12 +53,10 @@ class Kernel(ConfiguredEnvironment):
             session.conversation.label = self.settings.notes.label
         return session
 
-    @property
+    @cached_property
     def page(self) -> LivePage:
         """The kernel's live pages."""
-        if self._page is None:
-            self._page = LivePage(self.shell, self.session, self.settings)
-        return self._page
+        return LivePage(self.shell, self.session, self.settings)
 
     # --- What a session asks for ---------------------------------------------------------------
 
@@ -142,7 +140,7 @@ class Kernel(ConfiguredEnvironment):
     @property
     def pages(self) -> Pages:
         """The latest reports of the kernel's pages; none without the bridge."""
-        bridge = None if self._page is None else self._page.bridge
+        bridge = self.page.bridge
         return Pages() if bridge is None else bridge.pages
 
     def has_run_again(self, cell: str) -> None:
@@ -169,17 +167,16 @@ class Kernel(ConfiguredEnvironment):
         Args:
             value: of the cell's last expression.
         """
-        if not isinstance(value, Reply):
-            return False
         # In the cell that loads the extension, such a line still has a value.
-        if re.search(r"(?m)^[ \t]*%?chat(?:_fix)?[ \t][^\n]*\s*\Z", cell_source(self.shell)):
-            return True
-        return self.shown is not None and (
-            self.shown[0] == running(self.shell).id and self.shown[1] is value
+        asks = r"(?m)^[ \t]*%?chat(?:_fix)?[ \t][^\n]*\s*\Z"
+        shown, reply = self.shown or (None, None)
+        return isinstance(value, Reply) and (
+            re.search(asks, cell_source(self.shell)) is not None
+            or (reply is value and shown == running(self.shell).id)
         )
 
     def close(self) -> None:
         """Close the pages, and stop the emulator."""
-        if self._page is not None:
-            self._page.close()
+        if "page" in vars(self):
+            self.page.close()
         super().close()

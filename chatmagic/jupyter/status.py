@@ -106,11 +106,9 @@ class Status:
             rows += [("Budget", line) for line in self.kernel.session.ledger.budget_words()]
         except ChatError as error:
             rows.append(("Budget", str(error)))
-        session = self.kernel.session
-        html, words = gauge.large(session.credits, session.took)
-        lines = [f"{name}: {words}" for name, words in rows]
-        table = transcript.grid((), rows, "Status")
-        return transcript.group(table + html, "Status"), "\n".join([*lines, words])
+        session, lines = self.kernel.session, "\n".join(map(": ".join, rows))
+        table = transcript.grid((), rows, "Status"), lines
+        return transcript.page(table, gauge.large(session.credits, session.took), name="Status")
 
     def service(self) -> str:
         """Return the ledger's name of the service that is asked now."""

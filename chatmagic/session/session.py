@@ -901,8 +901,8 @@ class AskRun:
         except ChatInterrupted as error:
             self.problem = interrupted(error.reply)
         except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it
-            self.problem = error
             self._note_form_refused(error)
+            self.problem = error
 
     def _note_form_refused(self, error: Exception) -> None:
         """Leave the form out of later requests to an address that refuses a request for it."""

@@ -25,7 +25,6 @@ from served import left
 from shells import KEY, alone
 
 from chatmagic import _startup
-from chatmagic._log import log_swallowed
 from chatmagic.client.client import Client
 from chatmagic.client.keys import open_store
 from chatmagic.doctor import doctor
@@ -133,13 +132,6 @@ def test_keys_and_files(
     assert line_of("files", place) == "[ok] files: 3 private files, for you alone"
     kept.chmod(0o644)
     assert line_of("files", place) == f"[ !] files: others can read {kept} (644)"
-
-
-def test_the_last_errors(place: ConfiguredEnvironment) -> None:
-    """By type and place, without a message; those of the doctor itself are not among them."""
-    log_swallowed(LookupError(KEY))
-    place.chosen = "http://127.0.0.1:9"
-    assert line_of("set aside lately", place).endswith("builtins.LookupError")
 
 
 def test_the_way_to_the_emulator(place: ConfiguredEnvironment) -> None:

@@ -286,19 +286,15 @@ def _in_front(
     if not parsed.above and parsed.tag is None:
         return error, ()
     above, below = _around(kernel, execution.cell)
-    runs = {run.key: run for run in (*above, *below)}
-    named: dict[str, str] = {}
-    notes: tuple[str, ...] = ()
-    if parsed.above:
-        nearest, notes = _nearest(kernel, parsed, execution, above)
-        runs |= {run.key: run for run in nearest}
-        named = {run.key: f"{len(nearest) - n} above" for n, run in enumerate(nearest)}
+    nearest, notes = _nearest(kernel, parsed, execution, above) if parsed.above else ([], ())
+    named = {run.key: f"{n} above" for n, run in enumerate(reversed(nearest), 1)}
     if parsed.tag is not None:
         named |= _tagged(above, below, parsed.tag)
+    # Those above go along as they were cut.
+    runs = {run.key: run for run in (*above, *below, *nearest) if run.key in named}
     cells = [
         Value.of_text(named[key], run.text, "cell", key if run.is_lasting else None)
         for key, run in runs.items()
-        if key in named
     ]
     return (*cells, *error), notes
 

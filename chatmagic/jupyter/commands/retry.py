@@ -157,26 +157,25 @@ def _pick(kernel: Kernel, turn: Turn, word: str) -> Reply:
 def _list(conversation: Conversation, number: int, turn: Turn) -> None:
     """Show the replies to a turn's question, and the settings of each."""
     replies = conversation.replies.get(turn.number, ())
-    rows = [
-        (str(count), _rendered(each), _notes(each, turn)) for count, each in enumerate(replies, 1)
-    ]
+    rows: list[transcript.Row] = []
+    for count, each in enumerate(replies, 1):
+        html = reply_forms.to_html(each.reply.text, each.format)
+        shown = f'<div class="{UNTYPESET}">{html}</div>', one_line(each.reply.text)
+        rows.append((str(count), shown, _notes(each, turn)))
     end = f"Turn {number:,}: {one_line(turn.as_typed)}"
     # No cell's number, which is another one in the next run: a comparison of notebooks reads it.
     views.show_html(*transcript.tabulated(_HEAD, rows, "Replies", end))
 
 
-def _rendered(turn: Turn) -> transcript.Shown:
-    html = reply_forms.to_html(turn.reply.text, turn.format)
-    return f'<div class="{UNTYPESET}">{html}</div>', one_line(turn.reply.text)
-
-
 def _notes(each: Turn, turn: Turn) -> str:
     """Return whether a reply of a turn is in force, its state and its settings."""
-    state = [] if each.state == "complete" else [each.state]
-    settings = gauge.settings_words(each.parameters, each.asked_model)
-    tokens = gauge.usage_words(each.reply.usage)
-    force = ["in force"] if each.number == turn.number else []
-    return "; ".join([*force, *state, *filter(None, [settings, tokens])])
+    notes = (
+        "in force" if each.number == turn.number else "",
+        "" if each.state == "complete" else each.state,
+        gauge.settings_words(each.parameters, each.asked_model),
+        gauge.usage_words(each.reply.usage),
+    )
+    return "; ".join(filter(None, notes))
 
 
 def _retry_stale(kernel: Kernel) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +32,6 @@ IN_VS_CODE: Final = "__vsc_ipynb_file__"
 IN_JUPYTER: Final = "JPY_SESSION_NAME"
 """The environment variable in which a Jupyter server names it."""
 
-_MARK: Final = re.compile(r"\n<!-- chatmagic ([0-9a-f]{64}) -->\n\Z")
 _SHOWN: Final = 200
 
 
@@ -168,16 +166,16 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
 
 
 def _markdown(conversation: Conversation, *, keep_values: bool) -> str:  # noqa: ARG001 - it holds none
-    text = conversation_json.markdown(conversation)
+    return _sealed(conversation_json.markdown(conversation))
+
+
+def _sealed(text: str) -> str:
     return f"{text}\n<!-- chatmagic {digest(text)} -->\n"
 
 
 def _is_markdown(content: bytes) -> bool:
-    with contextlib.suppress(UnicodeDecodeError):
-        text = content.decode("utf-8", "surrogatepass")
-        seal = _MARK.search(text)
-        return seal is not None and digest(text[: seal.start()]) == seal[1]
-    return False
+    text = content.decode("utf-8", "replace")
+    return text == _sealed(text.rpartition("\n<!-- chatmagic ")[0])
 
 
 def _is_archive(content: bytes) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from html import escape
 from typing import Final
 
 from chatmagic._json import exact_count
@@ -155,12 +154,11 @@ def _list(kernel: Kernel) -> None:
     for name in dict.fromkeys([*threads, here]):
         turns = threads.get(name, ())
         rows.append((name, f"{len(turns):,}", one_line(turns[-1].as_typed) if turns else ""))
+    table = transcript.table(("Thread", "Turns", "Last question"), rows, "Threads")
     end = f"This cell stands in the thread {here}."
     if here == MAIN and len(rows) == 1:
         end += " %chat_thread NAME begins another for the questions below it."
-    table = transcript.grid(("Thread", "Turns", "Last question"), rows, "Threads")
-    text = [f"{name}: turns {turns}{last and f': {last}'}" for name, turns, last in rows]
-    views.show_html(transcript.group(f"{table}<p>{escape(end)}</p>"), "\n".join([*text, end]))
+    views.show_html(*transcript.page(table, end))
 
 
 def _hide(kernel: Kernel, given: Arguments) -> None:

@@ -214,7 +214,7 @@ def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emula
     shell.page("%chat echo:a", "a")
     end = "This cell stands in the thread main. %chat_thread NAME begins another for the"
     alone = shell.page("%chat_thread", "l")
-    assert alone.texts[0].splitlines()[1:] == [f"{end} questions below it."]
+    assert alone.texts[0].splitlines()[2:] == [f"{end} questions below it."]
     assert "Thread sql" in shell.page("%chat_thread sql", "s").texts[0]
     shell.page("%%chat\necho:```python\nx\n```", "b")
     shell.page("%chat --thread main -q echo:c", "c")
@@ -226,10 +226,11 @@ def test_a_thread_has_turns_and_numbers_of_its_own(shell: Shell, emulator: Emula
     assert "1 to 1" in shell.fails("%chat_history 2").traceback[0]
     assert "cell" in shell.page("%chat_code 1", "h").texts[0]
     rows = shell.page("%chat_thread", "l").texts[0].splitlines()
-    assert rows[0] == "main: turns 2: echo:c"
-    assert rows[1].startswith("sql: turns 1: ")
-    assert rows[2] == "This cell stands in the thread main."
-    assert "the thread sql" in shell.page("%chat_thread", "m").texts[0].splitlines()[2]
+    assert rows[0] == "Thread  Turns  Last question"
+    assert rows[1] == "main    2      echo:c"
+    assert rows[2].startswith("sql     1      echo:")
+    assert rows[3] == "This cell stands in the thread main."
+    assert "the thread sql" in shell.page("%chat_thread", "m").texts[0].splitlines()[3]
     said = "Conversation: 3 turns; this cell is in the thread sql."
     assert said in shell.page("%chat", "h").texts[0]
     assert "in the thread sql" in shell.page("%chat --dry x", "h").texts[0]
