@@ -186,7 +186,7 @@ def test_a_mistaken_command_is_refused(shell: Shell, emulator: Emulator, name: s
 )
 def test_help_is_shown_and_nothing_is_sent(shell: Shell, emulator: Emulator, code: str) -> None:
     """As ``?`` shows it; so it is for any other command."""
-    assert "--max-tokens" in shell.do(code).printed or "%chat_fix [what" in shell.do(code).printed
+    assert "--max-tokens" in shell.do(code).printed or "%chat_fix [your" in shell.do(code).printed
     assert "Show the conversation." in shell.do("%chat_history --help").printed
     assert emulator.requests == []
 
