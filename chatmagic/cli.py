@@ -70,7 +70,7 @@ class _Parser(argparse.ArgumentParser):
     """Parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}.", hint=f"{self.prog} --help shows what there is.")
+        raise InputError(f"{message}.", hint=f"{self.prog} --help shows the usage.")
 
 
 def _parser() -> _Parser:
@@ -101,7 +101,7 @@ def add_ask_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "the question; - at its end, or none at all, takes standard input"
     add("words", nargs="*", metavar="PROMPT", help=text)
-    add("--continue", action="store_true", help="go on with the last conversation from a shell")
+    add("--continue", action="store_true", help="continue the last conversation from a shell")
     _add_place(parser)
     for option in OPTIONS:
         if option.in_shell:
@@ -139,7 +139,7 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
 
 def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     _add_place(parser)
-    text = "send one short question, which costs what a short question costs"
+    text = "send one short question, which takes credits"
     parser.add_argument("--ask", action="store_true", help=text)
 
 
@@ -147,7 +147,7 @@ def _add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="a notebook, a cassette, or a folder")
     add("--summary", action="store_true", help="a line for each file, and no more")
-    text = "also list what the files give away: values that were put into prompts, paths, hosts"
+    text = "also list private texts in the files: values of prompts, paths, hosts"
     add("--values", action="store_true", help=text)
     add("--json", action="store_true", help="as JSON")
 

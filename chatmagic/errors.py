@@ -14,12 +14,12 @@
         ├── ServiceError                the service, or a proxy before it, failed: ask again later
         ├── ConnectError                no connection, so nothing was sent: address, network, TLS
         │   └── NotConnectedError       no address is set
-        ├── RequestTimeoutError         a time-out of ours ran out; says which
-        ├── CutOffError                 the reply ended too early; what came is in ``reply``
+        ├── RequestTimeoutError         a timeout of ours ran out; says which
+        ├── CutOffError                 the reply ended too early; its text so far is in ``reply``
         ├── NotUnderstoodError          the answer is not the interface's: wrong address?
-        └── ReplyFormatError            the reply has not the form asked for; it is in ``reply``
+        └── ReplyFormatError            the reply lacks the requested form; it is in ``reply``
     KeyboardInterrupt
-    └── ChatInterrupted                 a person stopped the reply; what came is in ``reply``
+    └── ChatInterrupted                 a person stopped the reply; its text so far is in ``reply``
 
 Each error says in one line what happened and what to do. It carries ``status``, ``credits``,
 ``reply`` and ``retry_after`` if they are known. All errors can be pickled. They hold no exception
@@ -40,15 +40,15 @@ COST_UNKNOWN: Final = "Nothing was sent again; whether it took credits is not kn
 """Hint for an answer that broke off before the first text of a reply."""
 
 WHAT_CAME_IS_KEPT: Final = (
-    "What came is kept, marked; nothing was sent again. Ask again for a complete reply."
+    "The text so far is kept, marked; nothing was sent again. Ask again for a complete reply."
 )
 GOES_ON: Final = "%chat_continue, in a cell below, goes on with what came."
 LESS_HINT: Final = "Send less of it: --last N, or %chat_reset."
-SHORTER_HINT: Final = "Shorten the question, or what goes along with it: no turn goes along."
+SHORTER_HINT: Final = "Shorten the question, or the cells and values with it: it carries no turn."
 KEY_REFUSED: Final = "The service did not accept the key"
 NO_KEY_SENT: Final = "The service requires a key, and none was sent"
 
-HTTPS_WANTED: Final = "Connect to it with https. %chat shows what is set."
+HTTPS_WANTED: Final = "Connect to it with https. %chat shows the settings."
 """Hint for http at a port that requires TLS."""
 
 PROXY_NAMED: Final = (

@@ -148,7 +148,7 @@ class Notebook:
         self.cells.append(NotebookCell(number, chat_cell.plan_of(source), bool(outputs), others))
         if "live" in others:
             self.problems.append(
-                f"cell {number}: its reply is not complete: it was saved while it still came."
+                f"cell {number}: its reply is not complete: it was saved while it still arrived."
             )
         identity = cell.get("id")
         own = owner_of(identity) if isinstance(identity, str) and identity else None

@@ -177,7 +177,7 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
         if is_rendered is None and not saved.fault:
             unrendered.append(cell)
         if is_rendered is False:
-            found.wrong(cell, "its HTML or Markdown differs from what its reply is rendered as")
+            found.wrong(cell, "its HTML or Markdown differs from its rendered reply")
         turn, window = restored.asked.get(restored.numbers.get(saved, 0), (None, Window()))
         if turn is not None:
             is_in_order = _in_order(turn, window, restored.cells, hiding, cell)
@@ -274,7 +274,7 @@ def _judge_others(found: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
     elif "error" in others and is_gone:
         found.remark([cell.number], "it ended in an error, without a reply")
     elif is_gone and "live" not in others:
-        words = "nothing stands below it of what it asks for: not run, stripped, or cleared"
+        words = "the output of its question is missing: not run, stripped, or cleared"
         found.wrong(cell.number, words)
     if "warning" in others and is_ours:
         found.remark([cell.number], "it shows a warning, which nothing seals")
@@ -474,7 +474,7 @@ def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
     return held
 
 
-# --- What a file gives away ----------------------------------------------------------------------
+# --- Private texts of a file ---------------------------------------------------------------------
 
 _GIVEN_AWAY: Final = {
     "path {}": re.compile(
@@ -513,7 +513,7 @@ def disclosures(read: Notebook) -> list[str]:
             for words, pattern in _GIVEN_AWAY.items()
             for match in pattern.finditer(text)
         ]
-        for words in [*found, *(f"what looks like {name}" for name in key_shapes_in(text))]:
+        for words in [*found, *(f"a text that looks like {name}" for name in key_shapes_in(text))]:
             places[words].append(number)
     lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
     return lines
@@ -583,7 +583,7 @@ def _of_one(audit: Audit, *, values: bool) -> list[str]:
     lines += [f"! {one_line(line, WIDEST)}" for line in audit.problems]
     lines += audit.remarks
     if values:
-        lines.append("What the file would give away:" if audit.values else "No values, no paths.")
+        lines.append("Private texts in the file:" if audit.values else "No values, no paths.")
         lines += [f"  {one_line(line, WIDEST)}" for line in audit.values]
     return lines
 

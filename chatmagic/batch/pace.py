@@ -106,7 +106,9 @@ class Pace:
         if under_way:
             # The answers under way may have newer figures.
             left = f"{counted(credits, 'credit')} left"
-            return Pause(f"{left}, which what is under way may take.", None, is_waited_for=True)
+            return Pause(
+                f"{left}, which the requests under way may take.", None, is_waited_for=True
+            )
         return self._pause_until("No credits are left.", self._credits_until, now)
 
     def _pause_until(self, why: str, until: float | None, now: float) -> Pause:

@@ -270,7 +270,7 @@ class Cassette:
         doing = f"{_DOING[config.mode]} {name}"
         notes = [doing]
         if not is_refresh and self._matcher.is_changed_cell(query):
-            notes.append(f"what this cell asked before stays in {name} until {MAGIC} --prune")
+            notes.append(f"this cell's earlier exchange stays in {name} until {MAGIC} --prune")
         return Lookup("service", query, tuple(notes))
 
     def _replay(self, query: Query) -> Lookup:
@@ -358,12 +358,12 @@ class Cassette:
         interactions = tuple(item.recorded for item in unused)
         if len(unused) == len(self.interactions) > 0:
             raise InputError(
-                f"Nothing of {name} was used here since it was put in, so all of it would go.",
-                hint="Run the notebook from top to bottom first: what it asks is kept.",
+                f"Nothing of {name} was used here since it was chosen, so all would be removed.",
+                hint="Run the notebook from top to bottom first: its exchanges are kept.",
             )
         if sure and interactions != self._listed:
             raise InputError(
-                f"What would go from {name} was not listed as it is now.",
+                f"The exchanges to remove from {name} are not those that were listed.",
                 hint=f"{MAGIC} --prune lists it; nothing was removed.",
             )
         if sure:
@@ -388,7 +388,7 @@ class Cassette:
         except ChatError as error:
             log_swallowed(error)
             self.trouble = ChatError(
-                f"{error.message} What was recorded is kept in this kernel.",
+                f"{error.message} The recorded replies are kept in this kernel.",
                 hint=f"{MAGIC} tries again, {MAGIC} OTHER --record saves it in another file.",
             )
             raise self.trouble from None
@@ -500,7 +500,7 @@ class ActiveCassette:
             why = "" if trouble is None else f"{trouble.message} "
             news.append(
                 f"{why}{_count(len(unsaved))} could not be saved, and will be lost with this "
-                f"kernel; {MAGIC} OTHER --record saves what it can there."
+                f"kernel; {MAGIC} OTHER --record saves the others there."
             )
         return news
 

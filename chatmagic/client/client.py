@@ -344,6 +344,6 @@ def _names(text: str) -> tuple[str, ...]:
         value = None
     listed = value.get("data") if isinstance(value, dict) else None
     if not isinstance(listed, list):
-        raise NotUnderstoodError("What was answered is no list of models.", hint=_NAME_IT)
+        raise NotUnderstoodError("The answer is no list of models.", hint=_NAME_IT)
     names = (item.get("id") for item in listed if isinstance(item, dict))
     return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))

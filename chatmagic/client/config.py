@@ -50,7 +50,7 @@ def environment_setting(name: str) -> Setting:
 
 
 def first_set(settings: Iterable[Setting]) -> tuple[str, str]:
-    """Return the first value that is set, and what set it; two empty texts for none.
+    """Return the first value that is set, and its source; two empty texts for none.
 
     Args:
         settings: the one that counts first before the others.
@@ -284,7 +284,7 @@ def usable_key(key: Secret | None, name: str) -> Secret:
     if key.is_quoted:
         raise InputError(
             f"The key in {name} stands in quotation marks. Nothing was sent.",
-            hint="Leave the marks out: what read the file took them for a part of the key.",
+            hint="Leave the marks out: the reader of the file took them for a part of the key.",
         )
     return key
 

@@ -81,7 +81,7 @@ def open_socket(
                 sock.setsockopt(*option)
             _connect(sock, address, until, halt)
             sock.settimeout(seconds)
-            return sock  # noqa: TRY300 - the next address is for what failed
+            return sock  # noqa: TRY300 - the next address is for a failure
         except OSError:
             sock.close()
             if halt.reason is not None or number == len(addresses):

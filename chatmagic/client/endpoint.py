@@ -201,7 +201,7 @@ class Timeout:
                 or not 0 < seconds <= LONGEST
             ):
                 raise InputError(
-                    f"The time-out {name} is a number of seconds above 0, {LONGEST:,} at most; "
+                    f"The timeout {name} is a number of seconds above 0, {LONGEST:,} at most; "
                     "None waits for ever."
                 )
 
@@ -221,7 +221,7 @@ class Timeout:
             names = [field.name for field in fields(cls)]
             if unknown := [name for name in value if name not in names]:
                 raise InputError(
-                    f"There is no time-out {unknown[0]!r}; there are {', '.join(names)}."
+                    f"There is no timeout {unknown[0]!r}; there are {', '.join(names)}."
                 )
             return cls(**value)
         return cls() if value is None else cls(first_byte=value, silence=value)
@@ -301,7 +301,6 @@ def request_headers(extra_headers: object) -> dict[str, str]:
         if is_secret_name(name) or re.fullmatch(OWN_HEADERS, name):
             raise InputError(
                 f"extra_headers cannot set {one_line(name)}, which the connection sets.",
-                hint="A key is set by %chat_login or CHATMAGIC_API_KEY, how it is sent by "
-                "ChatMagics.auth.",
+                hint="%chat_login or CHATMAGIC_API_KEY sets a key, ChatMagics.auth how it is sent.",
             )
     return given

@@ -33,7 +33,7 @@ from chatmagic.errors import (
 from chatmagic.protocol.url import origin
 from chatmagic.text import one_line
 
-_SETTINGS: Final = "%chat shows what is set."
+_SETTINGS: Final = "%chat shows the settings."
 _KNOWN: Final = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
@@ -98,12 +98,12 @@ _CERTIFICATE_HINTS: Final[Mapping[int | None, str]] = {
 """Advice by OpenSSL's code of a certificate's fault."""
 
 _WAITED: Final[Mapping[Which, str]] = {
-    "connect": "No connection to {at} within the connect time-out of {seconds} s{end} "
+    "connect": "No connection to {at} within the connect timeout of {seconds} s{end} "
     "Nothing was sent.",
-    "first_byte": "No answer within the first-byte time-out of {seconds} s; "
+    "first_byte": "No answer within the first-byte timeout of {seconds} s; "
     "a proxy on the way may hold it back.",
-    "silence": "The reply fell silent for longer than the silence time-out of {seconds} s.",
-    "total": "The reply took longer than the total time-out of {seconds} s.",
+    "silence": "The reply fell silent for longer than the silence timeout of {seconds} s.",
+    "total": "The reply took longer than the total timeout of {seconds} s.",
 }
 
 

@@ -143,7 +143,7 @@ class Conversation:
         conversation._now = State(slots, next_number=max(asked, default=0) + 1, asked=asked)
         return conversation
 
-    # --- what it holds ---------------------------------------------------------------------------
+    # --- its content -----------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         """Return the counts only, which are the same in every run."""
@@ -327,7 +327,7 @@ class Conversation:
             self._passed = slots, place
         return place
 
-    # --- what changes it -------------------------------------------------------------------------
+    # --- its changes ------------------------------------------------------------------------------
 
     def add(self, item: Item, *, order: Sequence[str] | None = None) -> Change:
         """Put an item into its slot, where it replaces the items of older executions.

@@ -273,7 +273,7 @@ def usage(examples: Sequence[str] = ()) -> str:
         "",
         *help_lines(OPTIONS),
         "",
-        "Defaults: %config ChatMagics.temperature = 0.2, and so on. What takes a configured",
+        "Defaults: %config ChatMagics.temperature = 0.2, and so on. These take a configured",
         f"switch back for one cell: {opposites}.",
     ]
     for example in examples:
@@ -461,7 +461,7 @@ _ELSEWHERE: Final = {
         '%config ChatMagics.extra_body = {{"{}": VALUE}} sends it with each request.'
     ),
 }
-"""Options of other clients, as fields of a request are written, and what does the same here."""
+"""Options of other clients, written as fields of a request, and their counterparts here."""
 
 
 def _unknown(flag: str, settings: Mapping[str, Any]) -> InputError:

@@ -159,7 +159,7 @@ class Value:
         if read.text is not None and read != cls.of_text(
             read.expression, read.text, read.kind, read.cell
         ):
-            raise ValueError("its text is not what its digest says")
+            raise ValueError("its text does not match its digest")
         return read
 
     @property

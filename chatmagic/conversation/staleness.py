@@ -59,7 +59,7 @@ class Causes:
         cell = turn.changed_cell(self._cells)
         if cell is None:
             return None
-        return Cause(f"because {self._label(cell)}, which went along, was run again", cell)
+        return Cause(f"because {self._label(cell)}, sent along with it, was run again", cell)
 
     def by_cell(self, *, following: bool = False) -> dict[str, Cause]:
         """Return the cause for the first stale turn of each cell that has one.
@@ -97,7 +97,7 @@ class Causes:
         if not gone:
             return Cause("because the turns above it stand in another order now")
         if gone[0] not in known:
-            return Cause("because a turn went along that is not known here")
+            return Cause("because it carried a turn that is not known here")
         return self._cause(self._where(gone[0], window), known[gone[0]])
 
     def _by_new(self, turn: Turn, came: Turn, gone: list[Turn]) -> Cause:
@@ -110,7 +110,7 @@ class Causes:
         """
         old = next((each for each in gone if each.first == came.first), None)
         if old is None and (came.owner is None or came.owner not in [t.owner for t in gone]):
-            return self._cause("the turn of {} goes along now", came)
+            return self._cause("its request would now carry the turn of {}", came)
         if came.number < turn.number:
             return self._cause("{} has another reply now", came)
         if old is None:

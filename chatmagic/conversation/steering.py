@@ -283,7 +283,7 @@ class ThreadStart(Steering):
         if self.fork is None:
             return words
         if not self.fork:
-            return f"{words} It begins anew."
+            return f"{words} It begins without turns."
         first = "turn" if self.fork == 1 else f"{self.fork:,} turns"
         return f"{words} It begins with the first {first} of the thread above."
 
@@ -308,7 +308,7 @@ def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
     if start.fork is not None and own.index:
         raise InputError(
             f"The thread {start.name} has turns above this cell already. Nothing was changed.",
-            hint=f"Take another name, or go on with it: %chat_thread {start.name}.",
+            hint=f"Take another name, or continue it: %chat_thread {start.name}.",
         )
 
 

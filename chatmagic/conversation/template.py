@@ -120,7 +120,8 @@ def fill_row(text: str, row: Mapping[str, object]) -> tuple[str, str | None]:
     filled, count = re.subn(r"\{\{(.*?)\}\}", value_of, text, flags=re.DOTALL)
     if not count:
         raise InputError(
-            "The template names nothing of a row, so each would send the same. Nothing was sent.",
+            "The template uses no value of a row, so all rows would send the same. "
+            "Nothing was sent.",
             hint="{{ it }} stands for the row, {{ name }} for one of its columns.",
         )
     return filled, next(iter(missing), None)

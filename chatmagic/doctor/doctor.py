@@ -223,7 +223,7 @@ def model(examination: Examination) -> Iterator[Line]:
     if named is not None:
         yield Line("ok", "model", named)
     elif server is not None and server.needs_model:
-        words = f"none is named, and {server.name} answers only what names one"
+        words = f"none is named, and {server.name} requires one"
         yield Line("!!", "model", words, f"%chat_connect {server.name} --model NAME")
     elif examination.address is not None:
         yield Line("ok", "model", "none is named: the service chooses")
@@ -298,7 +298,7 @@ def files(examination: Examination) -> Iterator[Line]:
     }
     wrong = [f"{path} ({mode:03o})" for path, mode in modes.items() if mode & 0o077]
     if wrong:
-        todo = "chmod 600 lets you alone read it."
+        todo = "chmod 600 makes it readable only by you."
         yield Line("!", "files", f"others can read {', '.join(wrong)}", todo)
     else:
         yield Line("ok", "files", f"{counted(len(modes), 'private file')}, for you alone")
@@ -332,7 +332,7 @@ def answer(examination: Examination) -> Iterator[Line]:
     if not examination.is_asking:
         return
     if examination.marks["!!"]:
-        yield Line("?", "answer", "not asked: what is wrong above comes first")
+        yield Line("?", "answer", "not asked: correct the faults above first")
         return
     halt = Halt()
     ask = partial(_ask, examination, halt)
@@ -365,10 +365,10 @@ def _ask(examination: Examination, halt: Halt) -> list[Line]:
                     first = last
                     examination.tell(Line("ok", "first word", f"after {first:.2f} s"))
     took, credits = question.took, stream.reply.credits
-    cost = "what it took is not told" if took is None else f"it took {counted(took, 'credit')}"
+    cost = "its cost is not known" if took is None else f"it took {counted(took, 'credit')}"
     if credits is not None and credits.remaining is not None:
         cost += f", {credits.remaining:,} are left"
-    whole = Line("ok", "answer", f"a whole reply came; {cost}")
+    whole = Line("ok", "answer", f"a whole reply arrived; {cost}")
     return [whole, streaming(count, first, last)]
 
 
@@ -415,7 +415,7 @@ def clock(examination: Examination) -> Iterator[Line]:
         todo = "--ask compares it with the time of an answer."
         yield Line("?", "clock", "not compared: no question was asked", todo)
     elif off is None:
-        yield Line("?", "clock", "not compared: no answer told the service's time")
+        yield Line("?", "clock", "not compared: no answer had the service's time")
     elif abs(off) <= _TOLERANCE:
         yield Line("ok", "clock", "right within a minute, by the service's time")
     else:

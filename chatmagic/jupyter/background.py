@@ -20,7 +20,7 @@ from chatmagic.session.events import Ask, View, failure
 from chatmagic.session.session import interrupted
 from chatmagic.session.worker import NAP
 
-HINT: Final = "Run that cell again; or this one, which then goes on with what there is."
+HINT: Final = "Run that cell again; or this one, which then asks without that turn."
 
 
 @dataclass(slots=True, eq=False)

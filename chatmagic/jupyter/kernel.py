@@ -58,7 +58,7 @@ class Kernel(ConfiguredEnvironment):
         """The kernel's live pages."""
         return LivePage(self.shell, self.session, self.settings)
 
-    # --- What a session asks for ---------------------------------------------------------------
+    # --- Requests of a session ---------------------------------------------------------------
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell, and the identity of its execution.

@@ -59,8 +59,8 @@ def cost(session: Session, count: int) -> str:
     last = next(reversed(ledger.rows), None)
     credits = None if last is None else ledger.meter(last.service).about(count)
     if credits is None:
-        return "what that takes is not known yet"
-    return f"about {counted(credits, 'credit')}, by what requests took lately; {OTHERS}"
+        return "its cost is not known yet"
+    return f"about {counted(credits, 'credit')}, by the cost of recent requests; {OTHERS}"
 
 
 def _is_replayed(session: Session) -> bool:

@@ -27,9 +27,9 @@ from chatmagic.session.ledger import EMULATOR, service_of
 _OWN_LINES: Final = frozenset(["base_url", "auth", "model", "cassette", "mode", "budget"])
 """The settings that ``%chat`` alone shows in rows of their own."""
 CASSETTE_MODES: Final = {
-    "record": "what is recorded is answered from it; what is new is asked, and saved",
+    "record": "it answers recorded requests; others are sent and saved",
     "replay": "nothing is sent, no key is needed",
-    "refresh": "everything is asked again, and saved",
+    "refresh": "every request is sent again and saved",
 }
 """The modes of a cassette, and their effects."""
 SHOWN: Final = 200

@@ -259,7 +259,7 @@ def in_full(title: str, turn: Turn) -> Shown:
 def _summary(conversation: Conversation, order: str) -> str:
     count = len(conversation)
     if not count:
-        return "The conversation is empty. %chat_load takes up what the saved notebook shows."
+        return "The conversation is empty. %chat_load restores the saved notebook's conversation."
     stale = len(conversation.stale_turns())
     notes = f", {stale:,} stale (run their cells again)" if stale else ""
     return (
@@ -335,9 +335,7 @@ def dry_run(preview: Preview, credits: Credits | None) -> Shown:
     rate = preview.rate
     estimate = "Tokens: no estimate, as no reply has told its tokens yet."
     if rate is not None:
-        estimate = (
-            f"Tokens are an estimate: the last ones that were told are {rate:.2g} a character."
-        )
+        estimate = f"Tokens are an estimate: the last reported ones are {rate:.2g} a character."
     before = f"Before it: {crediting.words(credits)}."
     return _shown(lines, preview.parts, rate, [estimate, before], preview.request)
 
@@ -391,7 +389,7 @@ def _where(preview: Preview) -> list[str]:
         others = (f"{one_line(name)}: …" for name in preview.extra_headers)
         lines = [f"POST {endpoint.posted_to()}", ", ".join([key, *others])]
     if cassette is not None and cassette.mode == "record":
-        lines.append(f"What {cassette.name} holds is answered from it.")
+        lines.append(f"{cassette.name} answers the requests that it holds.")
     return lines
 
 

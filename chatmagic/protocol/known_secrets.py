@@ -106,7 +106,7 @@ def secret_in(text: str, variables: Iterable[SecretVariable] = ()) -> str | None
         if variable.is_in(text):
             return f"the value of the environment variable {variable.name}"
     names = key_shapes_in(text)
-    return f"what looks like {names[0]}" if names else None
+    return f"a text that looks like {names[0]}" if names else None
 
 
 def key_shapes_in(text: str) -> list[str]:

@@ -90,12 +90,12 @@ _RULES: Final[Mapping[int, _Rule]] = {
     401: _BAD_KEY,
     402: _LIMITED._replace(what="The service requires more credits"),
     403: _REFUSED._replace(
-        hint="Change the prompt, or look in the account at what this key may do; "
+        hint="Change the prompt, or check the key's rights in the account; "
         "%chat_login asks for another one."
     ),
     404: _Rule(
         NotUnderstoodError,
-        "What was asked for was not found",
+        "The requested resource was not found",
         "Is the base address right (%chat shows it; another path is given whole, ending in "
         "/chat/completions), and the model, if you set one?",
     ),
@@ -286,7 +286,7 @@ def _no_service(error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodErro
         return NotUnderstoodError(
             f"The answer has no content {at}.", hint=f"{_UNSENT} {ADDRESS_HINT}"
         )
-    what = "What answered is not the chat service"
+    what = "The server that answered is not the chat service"
     if error_body != ErrorBody():
         what = "The answer holds no reply"
     return NotUnderstoodError(f"{what}{quote} {at}.", hint=ADDRESS_HINT)

@@ -100,7 +100,7 @@ def large(credits: Credits | None, took: int | None) -> tuple[str, str]:
         took: the approximate cost of the last turn in credits; ``None`` is unknown.
     """
     if credits is None:
-        words = "Credits: unknown. No answer has told them yet."
+        words = "Credits: unknown. No answer has reported them yet."
         return f"{_GROUP}{escape(words)}</div>", words
     details = [] if took is None else [f"The last turn took about {took:,}."]
     details.append(f"As of {credits.seen_at:%Y-%m-%d %H:%M:%S} UTC.")

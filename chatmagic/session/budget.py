@@ -95,7 +95,7 @@ class Budget:
         """
         if self.unit == "credits":
             raise BudgetError(
-                "The answers do not tell what a request takes: they tell no credits, or such as "
+                "The cost of a request is unknown: the answers report no credits, or credits that "
                 f"cannot be compared. So a budget of {self} cannot be kept. Nothing was sent.",
                 hint=f'Set one in turns: {self.setting} = "20 turns".',
             )

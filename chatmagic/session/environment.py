@@ -143,7 +143,7 @@ class ConfiguredEnvironment(Environment):
 
         Args:
             address: the address, or the name of a server; ``None`` is the one that is set.
-            by: what chose it, in words.
+            by: source of the choice, in words.
             model: the model's name; ``None`` is the one that is set for the address.
         """
         self.chosen, self.chosen_by = address, by

@@ -19,7 +19,8 @@ from chatmagic.text import one_line
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
 TOOK_SCHEMA: Final = (
-    "The question names no schema, so the nearest above it holds; --schema object takes any JSON."
+    "The question names no schema, so the nearest one above it applies; "
+    "--schema object takes any JSON."
 )
 _SHOWN: Final = 200
 _HINT: Final = "A schema is a pydantic model, a dataclass, a TypedDict or a JSON schema (a dict)."

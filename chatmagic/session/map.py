@@ -400,7 +400,7 @@ class Job:
     def _how_far(self) -> str:
         words = f"{counted(self.answered, 'row')} answered by this run"
         words += f", {self.failed:,} failed" if self.failed else ""
-        words += f", kept in {self.path.name}: the same call goes on."
+        words += f", kept in {self.path.name}: the same call resumes."
         words += f" {counted(self.lost, 'row')} lost whose reply had come." if self.lost else ""
         return words
 
@@ -750,7 +750,7 @@ def quote(job: Job) -> str:
         size = f"{counted(characters, 'character')} of prompts"
         if rate is not None:
             size = f"About {counted(round(rate * characters), 'token')} of prompts"
-        takes = "; what they take in credits is not known before the first answers"
+        takes = "; their cost in credits is not known before the first answers"
         if cost is not None:
             takes = f" and {counted(cost, 'credit')}, as requests took lately"
         rows = counted(job.rows.count or 0, "row")

@@ -116,4 +116,4 @@ def _value_place(value: Value, variables: Iterable[SecretVariable]) -> str:
     if secret_in(value.name, variables):
         return "The value of an expression"
     name = one_line(value.as_typed)
-    return f"The value of {name}" if value.kind is None else f"What goes along ({name})"
+    return f"The value of {name}" if value.kind is None else f"The text sent along ({name})"

@@ -944,7 +944,7 @@ class AskRun:
             self.left_out += 1
         self.window = replace(self.window, last=len(turns) - self.left_out)
 
-    # --- Keeping what came -------------------------------------------------------------------
+    # --- Keeping the reply ------------------------------------------------------------------
 
     def _keep(self, reply: Reply) -> None:
         """Write the turn's record and put it into the conversation, as the last step."""
@@ -1051,7 +1051,7 @@ def interrupted(reply: Reply | None) -> ChatInterrupted:
     if reply is None or not reply.text:
         return ChatInterrupted("Interrupted before the reply began; the conversation is as it was.")
     words = len(reply.text.split())
-    after = f"Interrupted after {counted(words, 'word')}; what came is kept, marked."
+    after = f"Interrupted after {counted(words, 'word')}; the text so far is kept, marked."
     return ChatInterrupted(
         after if reply.state != "complete" else "Interrupted after the reply's end; it is kept.",
         reply=reply,

@@ -188,7 +188,7 @@ def _latest(folder: Path) -> Path:
     files = list(folder.glob("*.json"))
     if not files:
         raise InputError(
-            "There is no conversation from a shell to go on with. Nothing was sent.",
+            "There is no conversation from a shell to continue. Nothing was sent.",
             hint="Without --continue a question begins one.",
         )
     return max(files, key=lambda path: (path.stat().st_mtime_ns, path.name))

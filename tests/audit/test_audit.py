@@ -247,7 +247,7 @@ def test_a_reply_under_way_is_not_complete(tmp_path: Path, ran: Ran) -> None:
     box = frame(live_box("<p>r</p>", "auto", live_mark("1")))
     made = cell("%chat p", [output({"text/html": box, "text/plain": "r"}, {})])
     path = save(tmp_path / "n.ipynb", [page("a"), made])
-    said = "cell 2: its reply is not complete: it was saved while it still came."
+    said = "cell 2: its reply is not complete: it was saved while it still arrived."
     code, told = ran(path)
     assert (code, [line for line in told.splitlines() if line[0] == "!"]) == (1, [f"! {said}"])
     read = notebook.read_notebook(path)
@@ -260,7 +260,7 @@ def test_a_notebook_that_was_never_run_or_was_stripped_is_told(audited: Audited)
     for cells in ([load, cell("%%chat\nx")], [cell("%chat -q x"), cell("r = %chat y")]):
         code, told = audited(cells)
         assert code == 1
-        assert "nothing stands below it of what it asks for: not run, stripped, or cleared" in told
+        assert "the output of its question is missing: not run, stripped, or cleared" in told
     for cells in ([load, cell("%chat -q x")], [load], []):
         assert audited(cells)[0] == 0
 
@@ -284,7 +284,7 @@ def test_a_reply_whose_record_is_gone_is_told(audited: Audited) -> None:
 
 def test_a_cell_that_shows_nothing_of_what_it_asks_is_told(audited: Audited) -> None:
     """Whatever took the output; one that was told to show nothing, or failed, is no fault."""
-    said = "! cell 2: nothing stands below it of what it asks for: not run, stripped, or cleared."
+    said = "! cell 2: the output of its question is missing: not run, stripped, or cleared."
     asking = (
         *("%chat_fix", "%%chat_fix\nb", "%chat_retry 2", "%chat_continue", "%chat b"),
         *("%chat_undo", "%%chat_instructions\nx", "%chat_thread a", "%chat_hide 1"),
@@ -558,7 +558,7 @@ def test_values_list_what_the_file_gives_away(tmp_path: Path, ran: Ran) -> None:
     _, told = ran(path, "--values")
     assert key not in told
     assert "pass" not in told
-    assert told.split("give away:\n")[1].splitlines() == [
+    assert told.split("in the file:\n")[1].splitlines() == [
         "  cell 1: value of {{ rows }} (4 characters): all of it",
         "  cell 1: value of {{ n }} (1 character): its size and digest",
         "  cell 2: perhaps an API key: the text sets one",
@@ -567,6 +567,6 @@ def test_values_list_what_the_file_gives_away(tmp_path: Path, ran: Ran) -> None:
     ]
     token = "ghp_" + "aB3dE6gH9kL2nP5rS8tU" * 2
     _, told = ran(save(tmp_path / "k.ipynb", [text_cell(f"{token} {token}")]), "--values")
-    assert "cell 1: what looks like a GitHub token" in told
+    assert "cell 1: a text that looks like a GitHub token" in told
     assert token not in told
     assert "No values" in ran(save(tmp_path / "m.ipynb", [page()]), "--values")[1]

@@ -282,7 +282,7 @@ def test_the_emulator_answers_what_is_not_recorded(
     own = shell.page("%chat echo:mine", "b")
     assert own.records[0]["origin"] == "emulator"
     assert "not in talk.jsonl: the emulator answers" in repr(own.messages)
-    assert "answered by the emulator" in shell.do("%chat_cassette", cell="s").printed
+    assert "The emulator answers" in shell.do("%chat_cassette", cell="s").printed
     assert prompts() == ["echo:one"]
     assert len(emulator.requests) == 1
 
@@ -314,7 +314,7 @@ def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None
 def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the service, unless the environment says otherwise; and live beats the notebook."""
     shell.do(f"%chat_cassette {FILE} --record")
-    said = "No cassette is chosen here. %chat_cassette shows what is in force.\n"
+    said = "No cassette is chosen here. %chat_cassette shows the mode in force.\n"
     assert shell.do("%chat_cassette --off").printed == said
     shell.do("%chat echo:one")
     assert not Path(FILE).exists()
@@ -463,7 +463,9 @@ def test_what_could_not_be_written_is_saved_later_or_elsewhere(
     shell.do(f"%chat_cassette {FILE} --record")
     full.append(FILE)
     ran = shell.fails("%chat --no-history echo:one")
-    assert "No space left on device. What was recorded is kept in this kernel." in ran.traceback[0]
+    assert (
+        "No space left on device. The recorded replies are kept in this kernel." in ran.traceback[0]
+    )
     assert list(Path().iterdir()) == []
     told = shell.do("%chat_cassette").printed
     assert "talk.jsonl could not be written: No space left on device. " in told
@@ -523,26 +525,30 @@ def test_what_the_file_lost_is_written_again(shell: Shell, emulator: Emulator) -
 def test_pruning_keeps_what_the_cells_asked_last(shell: Shell, emulator: Emulator) -> None:
     """It lists first what would go, and removes that when it is said again with --yes."""
     shell.do(f"%chat_cassette {FILE} --record", cell="in")
-    assert "holds nothing but what" in shell.do("%chat_cassette --prune").printed
+    assert "holds only exchanges that" in shell.do("%chat_cassette --prune").printed
     for cell, prompt in (("b", "two"), ("a", "one"), ("c", "three")):
         shell.page(f"%chat --no-history echo:{prompt}", cell)
     ran = shell.page("%chat --no-history echo:uno", "a")
     assert "stays in talk.jsonl until %chat_cassette --prune" in repr(ran.messages)
-    assert "was not listed as it is now" in shell.fails("%chat_cassette --prune --yes").traceback[0]
+    assert (
+        "are not those that were listed" in shell.fails("%chat_cassette --prune --yes").traceback[0]
+    )
     listed = shell.do("%chat_cassette --prune").printed
-    assert "  echo:one (3 characters)\nThese would go from talk.jsonl" in listed
+    assert "  echo:one (3 characters)\nThis kernel's cells did not use these" in listed
     assert "Nothing was removed" in listed
     assert len(held()) == 4
     # What has changed since is listed again first.
     shell.page("%chat --no-history echo:dos", "b")
-    assert "was not listed as it is now" in shell.fails("%chat_cassette --prune --yes").traceback[0]
+    assert (
+        "are not those that were listed" in shell.fails("%chat_cassette --prune --yes").traceback[0]
+    )
     assert "echo:two" in shell.do("%chat_cassette --prune").printed
     assert (
         "Removed 2 exchanges from talk.jsonl." in shell.do("%chat_cassette --prune --yes").printed
     )
     assert prompts() == ["echo:three", "echo:uno", "echo:dos"]
     shell.do(f"%chat_cassette {FILE} --record")
-    assert "all of it would go" in shell.fails("%chat_cassette --prune").traceback[0]
+    assert "all would be removed" in shell.fails("%chat_cassette --prune").traceback[0]
     shell.do(f"%chat_cassette {FILE} --replay")
     assert "is replayed" in shell.fails("%chat_cassette --prune").traceback[0]
     shell.do("%chat_cassette --off")

@@ -202,7 +202,7 @@ def test_an_answer_that_drips_is_left() -> None:
 
     with (
         served(script, timeout={"first_byte": 0.2}) as (client, _),
-        pytest.raises(RequestTimeoutError, match=r"total time-out of 0\.2 s"),
+        pytest.raises(RequestTimeoutError, match=r"total timeout of 0\.2 s"),
     ):
         client.models()
 

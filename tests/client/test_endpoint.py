@@ -83,9 +83,9 @@ def test_a_key_that_is_there_or_not_needed_is_not_refused() -> None:
 @pytest.mark.parametrize("seconds", [0, -1, True, "5", float("nan"), float("inf"), 1e30])
 def test_a_time_out_is_a_number_above_0(seconds: float) -> None:
     """Anything else is refused in one line."""
-    with pytest.raises(InputError, match="time-out silence"):
+    with pytest.raises(InputError, match="timeout silence"):
         Timeout(silence=seconds)
-    with pytest.raises(InputError, match="time-out"):
+    with pytest.raises(InputError, match="timeout"):
         Timeout.from_value(seconds)
 
 
@@ -95,7 +95,7 @@ def test_a_plain_number_is_the_wait_for_bytes() -> None:
     assert Timeout.from_value(None) == Timeout(connect=10, first_byte=60, silence=60, total=None)
     assert Timeout.from_value(Timeout(total=1)) == Timeout(total=1)
     assert Timeout.from_value({"total": 1, "silence": None}) == Timeout(silence=None, total=1)
-    with pytest.raises(InputError, match="no time-out 'reading'; there are connect, first_byte"):
+    with pytest.raises(InputError, match="no timeout 'reading'; there are connect, first_byte"):
         Timeout.from_value({"reading": 1})
 
 

@@ -54,9 +54,9 @@ CHANGES: dict[str, Callable[[Conversation], object]] = {
         ("again", "b", "because cell [a] was run again"),
         ("again", "c", "because cell [a] was run again"),
         ("again twice", "c", "because cell [a] was run again"),
-        ("between", "c", "because the turn of cell [n] goes along now"),
+        ("between", "c", "because its request would now carry the turn of cell [n]"),
         ("deleted", "b", "because the turn of cell [a] was taken out of the conversation"),
-        ("moved", "b", "because the turn of cell [c] goes along now"),
+        ("moved", "b", "because its request would now carry the turn of cell [c]"),
         ("moved", "c", "because the turn of cell [b] stands below it now"),
         ("swapped", "c", "because the turns above it stand in another order now"),
         ("divided", "b", "because the turn of cell [a] is in another thread than this one now"),
@@ -104,7 +104,7 @@ def test_a_turn_that_is_not_known_is_a_cause() -> None:
     talk = Conversation()
     turn = ask(talk, "a", "a", "1a")
     talk.add(replace(turn, owner="b", execution="1b", carried=carrying(0, 1)))
-    assert told(talk) == {"b": "because a turn went along that is not known here"}
+    assert told(talk) == {"b": "because it carried a turn that is not known here"}
 
 
 def test_a_cell_that_went_along_is_a_cause() -> None:
@@ -116,7 +116,7 @@ def test_a_cell_that_went_along_is_a_cause() -> None:
     talk.cells = {"load": digest("2")}
     talk.label = lambda _: "cell [7]"
     cause = talk.causes().by_cell()["a"]
-    assert cause == Cause("because cell [7], which went along, was run again", "load")
+    assert cause == Cause("because cell [7], sent along with it, was run again", "load")
 
 
 def test_a_question_in_the_panel_is_no_cell() -> None:

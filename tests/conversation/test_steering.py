@@ -289,7 +289,7 @@ def test_a_fork_that_cannot_begin_is_refused(start: ThreadStart, words: str) -> 
     ("item", "source", "words"),
     [
         (SQL, "%chat_thread sql", "Thread sql for the questions below."),
-        (ThreadStart("b", 0), "%chat_thread --fork 0 b", "It begins anew."),
+        (ThreadStart("b", 0), "%chat_thread --fork 0 b", "It begins without turns."),
         (
             ThreadStart("b", 1),
             "%chat_thread --fork 1 b",

@@ -278,7 +278,10 @@ def test_a_missing_value_of_a_row(value: object) -> None:
     [
         ("{{ x }}", "{{ x }} is no name of a row. Nothing was sent. There is {{ it }}, {{ bad }};"),
         ("{{ it }} {{ it + 1 }}", "{{ it + 1 }} is no name of a row. Nothing was sent."),
-        ("it {{", "The template names nothing of a row, so each would send the same. Nothing was"),
+        (
+            "it {{",
+            "The template uses no value of a row, so all rows would send the same. Nothing was",
+        ),
         ("{{ bad }}", "{{ bad }} has no value: ZeroDivisionError. Nothing was sent."),
     ],
 )

@@ -110,7 +110,7 @@ def test_without_a_key(
         shown = "\n".join(block(place, is_asking=True))
         assert len(server.asked) == (auth == "none")
     assert words in shown
-    assert ("not asked: what is wrong above comes first" in shown) is (auth == "bearer")
+    assert ("not asked: correct the faults above first" in shown) is (auth == "bearer")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
@@ -173,7 +173,7 @@ def test_how_fragments_come(fragments: int, first: float, last: float, words: st
 @pytest.mark.parametrize(
     ("off", "words"),
     [
-        (None, "[?] not compared: no answer told the service's time"),
+        (None, "[?] not compared: no answer had the service's time"),
         (60, "[ok] right within a minute"),
         (61, "[!] about 1 minute ahead of the service's"),
         (-120, "[!] about 2 minutes behind the service's"),
@@ -220,8 +220,8 @@ def test_one_request_beside_the_conversation() -> None:
         body = server.asked[0].body
     assert body["messages"] == [{"role": "user", "content": QUESTION}]
     assert (body["max_tokens"], body["model"], body["stream"]) == (MOST_TOKENS, "small", True)
-    assert "answer: a whole reply came; what it took is not told, 9 are left" in first
-    assert "answer: a whole reply came; it took 2 credits, 7 are left" in second
+    assert "answer: a whole reply arrived; its cost is not known, 9 are left" in first
+    assert "answer: a whole reply arrived; it took 2 credits, 7 are left" in second
     assert "streaming: 9 fragments" in second
     assert second.endswith("Nothing wrong. One question was sent.")
     assert looked.off is not None

@@ -78,7 +78,7 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         known_as(tmp_path, "ollama", server.origin)
         said = bare.do("%chat_connect ollama").printed
         assert f"Connected to ollama at {server.origin} (%chat_connect), without a key." in said
-        assert "ollama answers only what names a model: %chat_connect ollama --model NAME." in said
+        assert "ollama requires a model: %chat_connect ollama --model NAME." in said
         assert server.asked == []
         listed = bare.do("%chat_connect --models").printed
         assert listed == (
@@ -86,7 +86,7 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
             "  llama3.2:latest\n"
             "  ␛[2Jdata\u2060:text/html,x\n"
             "One request was sent. Whether such a request takes credits is not documented; its "
-            "answer does not tell.\n"
+            "answer does not say.\n"
         )
         error = bare.fails("%chat hello").error
         assert isinstance(error, RequestRejectedError)
@@ -94,7 +94,7 @@ def test_ollama_by_name(bare: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert "No model was named" in error.hint
         said = bare.do("%chat_connect ollama --model llama3.2").printed
         assert "Model: llama3.2." in said
-        assert "answers only what names a model" not in said
+        assert "requires a model" not in said
         ran = bare.machine("%chat hello")
         assert ran.texts == ["Hello"]
         assert ran.records[0]["usage"] == USAGE

@@ -158,7 +158,7 @@ def test_one_is_stopped_from_another_cell(shell: Shell, emulator: Emulator, gate
         assert message.startswith("Under way in the background: cell [3], cell [4]. Nothing was")
     assert all(gate.words.acquire(timeout=PATIENCE) for _ in range(2))
     told = shell.page("%chat_stop 3", "s").printed
-    assert told == "The reply to cell [3] was stopped; what came of it is kept, marked.\n"
+    assert told == "The reply to cell [3] was stopped; the text so far is kept, marked.\n"
     while "a" not in shell.shell.user_ns:
         threading.Event().wait(0.01)
     assert "b" not in shell.shell.user_ns

@@ -115,7 +115,7 @@ def test_a_follow_up_of_another_form_says_whose_schema_it_was(shell: Shell) -> N
     assert isinstance(ran.error, ReplyFormatError)
     assert ran.error.hint == (
         "Its text was paid for and is kept as a turn: %chat_history shows it. The question names "
-        "no schema, so the nearest above it holds; --schema object takes any JSON."
+        "no schema, so the nearest one above it applies; --schema object takes any JSON."
     )
     ran = shell.fails("%%chat --schema Person\necho:[1]", person=False)
     assert isinstance(ran.error, ReplyFormatError)

@@ -48,9 +48,9 @@ def enter(session: Session, row: LedgerRow) -> None:
 @pytest.mark.parametrize(
     ("costs", "words"),
     [
-        ((), "what that takes is not known yet"),
-        ((None,), "what that takes is not known yet"),
-        ((3, 4), "about 14 credits, by what requests took lately; others may share the quota"),
+        ((), "its cost is not known yet"),
+        ((None,), "its cost is not known yet"),
+        ((3, 4), "about 14 credits, by the cost of recent requests; others may share the quota"),
     ],
 )
 def test_what_they_take_is_an_estimate(costs: tuple[int | None, ...], words: str) -> None:

@@ -180,7 +180,7 @@ def test_a_dry_run_shows_the_request_that_would_go(shell: Shell, emulator: Emula
     table = " ".join(text.split())
     for size in ("turn 1 (prompt and reply) 11 ", "{{ name }} 3 ", "the rest of the prompt 16 "):
         assert size in table
-    assert "Tokens are an estimate: the last ones that were told are " in text
+    assert "Tokens are an estimate: the last reported ones are " in text
     assert "Before it: 99 " in text
     assert KEY not in dry.everything
     shell.machine("%%chat -t 0.5 -n 9\necho:Dear {{ name }}, \\{x}\n")

@@ -36,7 +36,7 @@ test("it says how old the figures are, and what the last turn took", () => {
   assert.equal(details[0], "The last turn took about 1.");
   assert.match(details[1], /^As of .*, 3 min ago\.$/);
   assert.doesNotMatch(gaugeWords(KNOWN, NOON + 59_000).details[1], /ago/);
-  assert.deepEqual(gaugeWords(UNKNOWN, NOON).details, ["No answer has told them yet."]);
+  assert.deepEqual(gaugeWords(UNKNOWN, NOON).details, ["No answer has reported them yet."]);
 });
 
 test("requests are shown until their window ends", () => {

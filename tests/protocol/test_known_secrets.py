@@ -77,7 +77,7 @@ def test_each_shape_of_a_key_is_known() -> None:
     }
     assert [begin for _, begin, _ in KEY_SHAPES] == [*samples]
     for (name, begin, _), key in zip(KEY_SHAPES, samples.values(), strict=True):
-        assert secret_in(f"key='{key}'.") == f"what looks like {name}", begin
+        assert secret_in(f"key='{key}'.") == f"a text that looks like {name}", begin
         assert key_shapes_in(f"{key} and {key}") == [name]
         assert key_shapes_in(f"a{key}") == []
         # A character by which some beginning is searched for may stand anywhere before it.

@@ -75,7 +75,7 @@ def test_a_refusal_says_what_happened_and_what_to_do() -> None:
 def test_credits_that_nobody_tells_have_no_budget() -> None:
     """The one in turns is named, which goes on."""
     Budget.parse("20 turns", SETTING).refuse_unknown_costs()
-    with pytest.raises(BudgetError, match="they tell no credits, or such as cannot be") as caught:
+    with pytest.raises(BudgetError, match="the answers report no credits, or credits") as caught:
         Budget.parse("50", SETTING).refuse_unknown_costs()
     assert caught.value.hint == f'Set one in turns: {SETTING} = "20 turns".'
 

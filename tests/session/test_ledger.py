@@ -299,7 +299,7 @@ def test_credits_that_nobody_tells() -> None:
     """A budget in credits refuses after the first answer, one in turns goes on."""
     account = Account(kept("50"), tells=False)
     account.ask()
-    with pytest.raises(BudgetError, match="they tell no credits"):
+    with pytest.raises(BudgetError, match="the answers report no credits"):
         account.ask()
     account = Account(kept("20 turns"), tells=False)
     with pytest.raises(BudgetError):

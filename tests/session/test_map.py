@@ -273,7 +273,7 @@ def test_nobody_can_answer(
         asking.map("{{ it }}", ["a", "b"], file="rows.jsonl")
     assert str(caught.value) == (
         "A map asks before it starts, and nobody can answer here: 2 rows, 2 to ask; answers go to "
-        "rows.jsonl. 2 characters of prompts; what they take in credits is not known before the "
+        "rows.jsonl. 2 characters of prompts; their cost in credits is not known before the "
         "first answers. Nothing was sent. yes=True starts it without a question."
     )
     assert service.bodies == []
@@ -328,7 +328,7 @@ def test_rows_that_are_read_as_they_are_needed(asking: Session) -> None:
     [
         ("", ["a"], {}, "The prompt is empty. Nothing was sent."),
         (7, ["a"], {}, "The prompt is text, not int. Nothing was sent."),
-        ("Hi", ["a"], {}, "Row 0: The template names nothing of a row"),
+        ("Hi", ["a"], {}, "Row 0: The template uses no value of a row"),
         ("{{ x }}", ["a"], {}, "Row 0: {{ x }} is no name of a row. Nothing was sent."),
         ("{{ x }}", [{"x": 1}, {"y": 1}], {}, "Row 1: {{ x }} is no name of a row."),
         ("{{ it + 1 }}", ["a"], {}, "Row 0: {{ it + 1 }} is no name of a row."),
@@ -339,7 +339,7 @@ def test_rows_that_are_read_as_they_are_needed(asking: Session) -> None:
         ("{{ it }}", ["a"], {"format": "xml"}, "format is one of"),
         ("{{ it }}", ["a"], {"schema": 7}, "Reply is no schema that can be used"),
         ("{{ it }}", ["a"], {"file": "none/rows.jsonl"}, "rows.jsonl cannot be written: No such"),
-        ("glpat-abcdefghijklmnopqrst {{ it }}", ["a"], {}, "The template holds what looks like"),
+        ("glpat-abcdefghijklmnopqrst {{ it }}", ["a"], {}, "The template holds a text"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked(
@@ -444,13 +444,13 @@ def test_its_lines_join_with_the_ledger(asking: Session) -> None:
 
 
 def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
-    """It ends with what it has; after the reset the same call goes on."""
+    """It ends with what it has; after the reset the same call resumes."""
     service.credits = 3
     with pytest.raises(RateLimitError) as caught:
         asking.map("{{ it }}", list("abcdef"), yes=True, workers=1, file="rows.jsonl")
     assert str(caught.value) == (
         "No credits are left. The next row was not sent. wait=True waits for the reset. "
-        "3 rows answered by this run, kept in rows.jsonl: the same call goes on."
+        "3 rows answered by this run, kept in rows.jsonl: the same call resumes."
     )
     assert asking.credits is not None
     assert asking.credits.remaining == 0
@@ -599,7 +599,7 @@ def test_an_error_of_all_rows_ends_it(
     with pytest.raises(type(error())) as caught:
         job.run(is_watched=False) if block else job.result()
     assert str(caught.value) == (
-        f"{error().message} 2 rows answered by this run, kept in job.jsonl: the same call goes on."
+        f"{error().message} 2 rows answered by this run, kept in job.jsonl: the same call resumes."
     )
     assert rig.asking.asked == [*asked]
     assert [*rig.kept()] == [0, 1]
@@ -740,7 +740,7 @@ def test_a_stop(rig: Rig, slow: Slow) -> None:
         with pytest.raises(ChatInterrupted) as caught:
             job.result()
         assert str(caught.value) == (
-            "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call goes on."
+            "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call resumes."
         )
 
 

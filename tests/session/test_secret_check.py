@@ -55,7 +55,7 @@ def test_a_secret_in_the_prompt_stops_the_ask(session: Session, emulator: Emulat
         "cell."
     )
     error = refused(session, Ask(f"echo:{TOKEN}", entry="panel"))
-    assert str(error).startswith("The prompt holds what looks like a GitHub token.")
+    assert str(error).startswith("The prompt holds a text that looks like a GitHub token.")
     assert "%%chat --allow-secrets" in str(error)
     with pytest.raises(InputError, match="allow_secrets=True sends it"):
         session.ask(f"echo:{VALUE}")
@@ -70,7 +70,7 @@ def test_a_value_is_named_and_no_secret_in_its_name(session: Session) -> None:
             "os.environ", f"{{'DB_PASSWORD': {VALUE!r}}}"
         ): "The value of {{ os.environ }}",
         Value.of_text(f"open_db('{VALUE}')", VALUE): "The value of an expression",
-        Value.of_text("load", f"print({VALUE!r})", "cell"): "What goes along (cell load)",
+        Value.of_text("load", f"print({VALUE!r})", "cell"): "The text sent along (cell load)",
     }
     for value, place in cases.items():
         text = f"echo:{VALUE}" if value.expression == "n" else f"echo:{value.text}"

@@ -604,7 +604,7 @@ def test_a_new_setup_makes_a_new_client(session: Session, emulator: Emulator) ->
     assert [asked(), asked(extra={"model": "small"}), asked(timeout=5)] == [1, 1, 1]
     assert [received.body.get("model") for received in emulator.requests] == [None, *["small"] * 2]
     assert session.took == 1
-    with pytest.raises(InputError, match="time-out"):
+    with pytest.raises(InputError, match="timeout"):
         asked(timeout="long")
     assert asked(timeout=5, key=f"{KEY}-other") == 2
     with Emulator(replace(FIXED, credits=7)) as other:

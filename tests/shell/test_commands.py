@@ -336,7 +336,7 @@ def test_an_interrupt_keeps_what_came(tmp_path: Path, name: str) -> None:
         running.send_signal(number)
         rest, complaint = running.communicate(timeout=60)
     assert (running.returncode, rest) == (130, b"\n")
-    assert b"Interrupted after 2 words; what came is kept, marked." in complaint
+    assert b"Interrupted after 2 words; the text so far is kept, marked." in complaint
     assert b'chatmagic ask --continue "Go on." asks for the rest.' in complaint
     assert b"Traceback" not in complaint
     (file,) = (tmp_path / "chatmagic" / "shell").glob("*.json")

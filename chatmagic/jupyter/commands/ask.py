@@ -389,7 +389,7 @@ def _stop(kernel: Kernel, given: Arguments) -> None:
     Without a number it stops the only one. The text so far is kept, marked.
     """
     asker = kernel.background.stop(given.words)
-    print(f"The reply to {asker} was stopped; what came of it is kept, marked.")
+    print(f"The reply to {asker} was stopped; the text so far is kept, marked.")
 
 
 CHAT: Final = Command(

@@ -54,7 +54,7 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     chosen = "No cassette is chosen here."
     if options.file is not None:
         chosen = f"Cassette chosen here: {Path(options.file).name}."
-    lines = [f"{chosen} %chat_cassette shows what is in force."]
+    lines = [f"{chosen} %chat_cassette shows the mode in force."]
     if options.off and summary and before is not None and before.config.mode == "refresh":
         lines.append(summary)
     return "\n".join([*lines, *kernel.session.cassette.news()])
@@ -81,7 +81,7 @@ def _facts(session: Session) -> list[str]:
         return []
     lines = []
     if cassette.config.fallback:
-        lines.append("What it does not hold is answered by the emulator.")
+        lines.append("The emulator answers requests that are not recorded.")
     if cassette.config.by_order:
         lines.append("A request that differs is answered by its place.")
     held = counted(len(cassette.interactions), "exchange")
@@ -99,12 +99,12 @@ def _prune(kernel: Kernel, given: Arguments) -> str:
     prune = partial(cassette.prune, sure=is_sure)
     gone, name = kernel.session.lock.alone("a change of the cassette", prune), cassette.config.name
     if not gone:
-        return f"{name} holds nothing but what this kernel's cells asked last."
+        return f"{name} holds only exchanges that this kernel's cells used last."
     done = (
         f"Removed {counted(len(gone), 'exchange')} from {name}."
         if is_sure
-        else f"These would go from {name}, as this kernel's cells did not ask them when they ran "
-        "last. Nothing was removed: %chat_cassette --prune --yes removes them."
+        else f"This kernel's cells did not use these exchanges of {name} when they last ran. "
+        "Nothing was removed: %chat_cassette --prune --yes removes them."
     )
     return "\n".join([*map(_line, gone), done])
 
@@ -136,14 +136,14 @@ CASSETTE: Final = Command(
     "chat_cassette",
     _cassette,
     (
-        Option("--record", "answer from FILE what it holds, ask and save the rest"),
+        Option("--record", "answer recorded requests from FILE, send and save the others"),
         Option("--replay", "never send anything"),
-        Option("--refresh", "ask everything again"),
-        Option("--else emulator", "let the emulator answer what is not recorded"),
+        Option("--refresh", "send every request again"),
+        Option("--else emulator", "let the emulator answer requests that are not recorded"),
         Option("--by-order", "answer a request that differs by its place"),
-        Option("--off", "go back to asking without a cassette"),
-        Option("--prune", "list what the cells did not ask when they ran last"),
-        Option("--yes", "with --prune: remove what it listed"),
+        Option("--off", "use no cassette"),
+        Option("--prune", "list the exchanges that the cells did not use last"),
+        Option("--yes", "with --prune: remove the listed exchanges"),
     ),
     forms=(
         "[FILE] [--record|--refresh]",

@@ -30,7 +30,7 @@ _PLACES: Final[Mapping[str, keys.Storage]] = {"k": "keyring", "f": "private file
 """Places to keep a key, by the answer to the question."""
 _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
     "page": ("a page of JupyterLab, Notebook 7 or the like", "a reply is a display of its cell"),
-    "text": ("a console or a terminal", "a reply is printed as it comes"),
+    "text": ("a console or a terminal", "a reply is printed as it arrives"),
     "machine": ("no person watches", "a reply is shown once, at its end"),
 }
 
@@ -52,7 +52,7 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
             front_end = _front_end(kernel)
             Examination(kernel, kernel.session, front_end, _print, is_asking=ask).run()
     except KeyboardInterrupt:
-        raise ChatInterrupted("Interrupted; what was asked may have been sent.") from None
+        raise ChatInterrupted("Interrupted; the request may have been sent.") from None
 
 
 def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
@@ -76,8 +76,8 @@ def _connect_to(kernel: Kernel, word: str, model: str | None) -> None:
     if place.server is not None and place.server.needs_model and kernel.model() is None:
         name = place.server.name
         print(
-            f"{name} answers only what names a model: %chat_connect {name} --model NAME. "
-            "%chat_connect --models lists those that it has."
+            f"{name} requires a model: %chat_connect {name} --model NAME. "
+            "%chat_connect --models lists its models."
         )
     if count := len(kernel.session.conversation):
         turns = text.counted(count, "turn")
@@ -98,7 +98,7 @@ def _list_models(kernel: Kernel) -> None:
         print(f"  {text.unlinked(name)}")
     if len(names) > MOST_LISTED:
         print(f"  … and {len(names) - MOST_LISTED:,} more.")
-    cost = "its answer does not tell"
+    cost = "its answer does not say"
     if took is not None:
         cost = f"by its answer it took {text.counted(took, 'credit')}"
     print(f"One request was sent. Whether such a request takes credits is not documented; {cost}.")
@@ -149,7 +149,7 @@ def _hidden(question: str) -> Secret:
             hint="Set CHATMAGIC_API_KEY, or CHATMAGIC_API_KEY_FILE, before the kernel starts.",
         ) from None
     if key is None:
-        raise InputError(config.NO_KEY.format("What was typed"))
+        raise InputError(config.NO_KEY.format("The typed text"))
     return key
 
 
@@ -163,7 +163,7 @@ def _front_end(kernel: Kernel) -> Line:
     name, shows = _FRONT_ENDS[execution.audience]
     if host is not None and execution.audience != "text":
         name = host.name  # a terminal in a host is none of its pages
-    shows += ", updated as it comes" if execution.is_live else ""
+    shows += ", updated as it arrives" if execution.is_live else ""
     words, bridge = f"{name}: {shows}", kernel.page.bridge
     # The bridge opens with the first question, and knows only Jupyter's pages.
     if not execution.has_labextensions or execution.audience != "page" or bridge is None:
@@ -189,7 +189,7 @@ CONNECT: Final = Command(
     (
         Option("--model MODEL", "name the model to ask for"),
         Option("--models", "ask for the server's list of models: one request"),
-        Option("--check", "say what is set and what works, for a report; nothing is sent"),
+        Option("--check", "report the settings and check them; nothing is sent"),
         Option("--ask", "with --check, send one short question"),
     ),
     forms=(

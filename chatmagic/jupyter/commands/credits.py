@@ -63,11 +63,11 @@ def _lately(meter: Meter) -> list[str]:
     """Return the lines on the cost of the last turns, and on the number of turns left."""
     credits, costs = meter.credits, meter.costs
     if credits is None or credits.remaining is None:
-        return ["Its answers tell no credits."]
+        return ["Its answers report no credits."]
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
     left = left[0].upper() + left[1:]
     if not costs:
-        return [f"{left}. What a turn takes is known from the second answer on."]
+        return [f"{left}. The cost of a turn is known from the second answer on."]
     low, high = min(costs), max(costs)
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     last, each = ("turn", "") if len(costs) == 1 else (f"{len(costs)} turns", " each")
@@ -94,7 +94,7 @@ def _cells(row: LedgerRow) -> tuple[str, ...]:
 CREDITS: Final = Command(
     "chat_credits",
     _credits,
-    (Option("--usage", "show what its requests took, how many turns are left, the budget"),),
+    (Option("--usage", "show the cost of its requests, how many turns are left, the budget"),),
     forms=("[--usage]",),
     waits=False,
 )

@@ -68,14 +68,14 @@ def _reset(kernel: Kernel, _: Arguments) -> None:
     gone = len(change.went) if change is not None else 0
     aside = f" {counted(gone, 'turn')} set aside; %chat_undo takes that back." if gone else ""
     held = kernel.session.conversation.instructions
-    stay = "" if held is None else " The instructions hold on."
+    stay = "" if held is None else " The instructions still apply."
     views.show_change(f"A new conversation begins.{aside}{stay}", record.note("reset"))
 
 
 HISTORY: Final = Command(
     "chat_history",
     _history,
-    (Option("--request", "show what went with a turn: %chat_history 2 --request"),),
+    (Option("--request", "show the request of a turn: %chat_history 2 --request"),),
     forms=("[all|TURN|M-N|WORD]", "TURN --request"),
 )
 UNDO: Final = Command("chat_undo", _undo)

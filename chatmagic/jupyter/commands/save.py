@@ -82,7 +82,7 @@ def _load(kernel: Kernel, given: Arguments) -> None:
     path = path_of(given.words) if given.words else here
     if path is None:
         raise given.command.refusal(
-            "This front end does not tell which notebook this is, or it was renamed since.",
+            "This front end does not report the notebook's file, or it was renamed since.",
             "Save it, and give its name: %chat_load NOTEBOOK.ipynb.",
         )
     suffix = path.suffix.lower()
@@ -200,7 +200,7 @@ def _name(path: Path) -> str:
 SAVE: Final = Command(
     "chat_save",
     _save,
-    (Option(FORCE, "overwrite the file, whatever it is"),),
+    (Option(FORCE, "overwrite any file"),),
     forms=("FILE [--force]",),
 )
 LOAD: Final = Command(

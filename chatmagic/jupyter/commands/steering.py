@@ -66,7 +66,7 @@ def _show(kernel: Kernel) -> None:
     """Print the instructions that apply to a question in the running cell."""
     held = kernel.window().instructions
     if held is None:
-        print("No instructions hold here.")
+        print("No instructions apply here.")
         return
     print(f"Questions here are sent {instructions_note(held)}:\n\n{to_terminal(held.text or '')}")
 
@@ -204,6 +204,6 @@ THREAD: Final = Command(
 HIDE: Final = Command(
     "chat_hide",
     _hide,
-    (Option("--show", "let it go along again"),),
+    (Option("--show", "show it again"),),
     forms=("[--show] TURN",),
 )

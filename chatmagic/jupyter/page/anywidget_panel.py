@@ -56,4 +56,4 @@ class AnywidgetPanel(AnyWidget):
 
     _esm = script("panel.js")
     _css = source("style.css")
-    draft = Unicode("", help="What is typed and not sent.").tag(sync=True)
+    draft = Unicode("", help="The typed text that was not sent.").tag(sync=True)

@@ -211,15 +211,16 @@ class Painting:
 MARKS: Final[Mapping[str, str]] = {
     "stale": "Stale, {}. Run the cell again to renew it.",
     "taken back": "Not in the conversation any more: this reply was taken back, by an undo, a "
-    "reset or a load, or its question's own cell has run again. Run the cell again to ask anew.",
+    "reset or a load, or its question's own cell has run again. Run the cell again for a new "
+    "reply.",
     "instructions taken back": "Not in force any more: these instructions were taken back, by an "
-    "undo or a load. Run the cell again to give them anew.",
+    "undo or a load. Run the cell again to set them.",
     "thread taken back": "Not in force any more: this thread was taken back, by an undo or a load. "
-    "Run the cell again to begin it anew.",
-    "replaced": "{} to this question is in force, asked by {}; what this cell shows is "
-    "kept. %chat_retry --list tells them all, and --pick puts one back.",
+    "Run the cell again to begin it.",
+    "replaced": "{} to this question is in force, asked by {}; its own reply is "
+    "kept. %chat_retry --list lists all replies, and --pick puts one back.",
     "hiding taken back": "Not in force any more: this was taken back, by an undo or a load. "
-    "Run the cell again to hide or show the turn anew.",
+    "Run the cell again to hide or show the turn.",
 }
 """The mark of a cell in the page; of a stale one with its cause."""
 
@@ -228,7 +229,7 @@ COPIED: Final = (
 )
 OLDER: Final = (
     "Not in the conversation: this output is older than the kernel. Save the notebook, and "
-    "%chat_load takes up what it shows, without asking; or run the cell again."
+    "%chat_load restores its turn without asking; or run the cell again."
 )
 STARTED: Final = "Reply started."
 ANSWERS: Final = frozenset(["coded", "started"])

@@ -156,7 +156,7 @@ class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
     _view_module = Unicode(_MODULE).tag(sync=True)
     _view_module_version = Unicode("*").tag(sync=True)
     protocol = Int(messages.PROTOCOL, help="The form of the messages.").tag(sync=True)
-    draft = Unicode("", help="What is typed and not sent.").tag(sync=True)
+    draft = Unicode("", help="The typed text that was not sent.").tag(sync=True)
 
 
 class Panels:

@@ -290,7 +290,7 @@ def test_a_secret_in_an_output_or_a_traceback_fails_the_cell(
         for code in (f"{name} {rest}", f"{name} --dry {rest}"):
             ran = shell.fails(code)
             assert ran.traceback[0] == (
-                f"InputError: What goes along ({place}) holds the value of the environment "
+                f"InputError: The text sent along ({place}) holds the value of the environment "
                 "variable DB_PASSWORD. Nothing was sent."
             )
             assert "tr0ub4dor" not in ran.everything

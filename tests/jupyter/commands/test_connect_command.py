@@ -229,7 +229,7 @@ def test_a_kernel(shell: Shell, emulator: Emulator) -> None:
     """Nothing is sent but the one question, where it is asked for; it is no turn."""
     said = shell.do("%chat_connect --check").printed
     assert line(said, "front end") == (
-        "[ok] front end: a console or a terminal: a reply is printed as it comes"
+        "[ok] front end: a console or a terminal: a reply is printed as it arrives"
     )
     assert "CHATMAGIC_API_KEY" in line(said, "key")
     assert emulator.requests == []
@@ -247,7 +247,7 @@ def test_a_page_that_does_not_answer(shell: Shell, cell: str) -> None:
     """Fault 9: no page has answered the bridge; elsewhere than in Jupyter's none is expected to."""
     said = line(shell.do("%chat_connect --check", cell=cell).printed, "front end")
     assert said.startswith("[ok]")
-    assert said.endswith("a reply is a display of its cell, updated as it comes")
+    assert said.endswith("a reply is a display of its cell, updated as it arrives")
     shell.do("%%chat\necho:a", cell=cell)
     said = line(shell.do("%chat_connect --check", cell=cell).printed, "front end")
     assert ("no page has answered" in said) == (cell == "a")
@@ -271,7 +271,7 @@ def test_an_interrupt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends the command with one line, and no page of frames."""
     monkeypatch.setattr(Examination, "run", Mock(side_effect=KeyboardInterrupt))
     ran = shell.fails("%chat_connect --check")
-    assert ran.traceback == ["ChatInterrupted: Interrupted; what was asked may have been sent."]
+    assert ran.traceback == ["ChatInterrupted: Interrupted; the request may have been sent."]
 
 
 def test_tab_knows_each_server_by_its_name() -> None:

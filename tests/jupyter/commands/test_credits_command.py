@@ -29,7 +29,7 @@ from chatmagic.session.ledger import Ledger, LedgerRow, Reservation
 def test_credits(shell: Shell, emulator: Emulator) -> None:
     """Unknown is unknown; then what is left, what the last turn took, as of when."""
     unknown = shell.do("%chat_credits")
-    assert unknown.texts == ["Credits: unknown. No answer has told them yet."]
+    assert unknown.texts == ["Credits: unknown. No answer has reported them yet."]
     emulator.settings = replace(FIXED, credits=10, cost=3)
     shell.machine("%chat echo:a")
     known = shell.do("%chat_credits")

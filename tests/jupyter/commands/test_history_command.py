@@ -35,7 +35,7 @@ def test_history(shell: Shell) -> None:
     """One line a turn, one turn in full, everything, and one clear line for anything else."""
     for code in ("%chat_history", "%chat_history all"):
         assert shell.do(code).texts == [
-            "The conversation is empty. %chat_load takes up what the saved notebook shows."
+            "The conversation is empty. %chat_load restores the saved notebook's conversation."
         ]
     assert "and there is none" in shell.fails("%chat_history 1").traceback[0]
     assert shell.do("%chat_history word").texts == ["0 of 0 turns hold “word”."]

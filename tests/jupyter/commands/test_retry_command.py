@@ -106,7 +106,7 @@ def test_settings_are_compared(
     monkeypatch.setattr("builtins.input", answer)
     assert "Nothing was sent." in shell.fails("%chat_retry -t 0 -t 1 -m A -m B 1").traceback[0]
     shell.page("%chat_retry -t 0 -t {hot} -m A --model=B 1", "s")
-    quote = "about 4 credits, by what requests took lately; others may share the quota."
+    quote = "about 4 credits, by the cost of recent requests; others may share the quota."
     assert asked_for == [f"4 requests: {quote}\nAsk? [y/N] "] * 2
     assert models(emulator)[4:] == ["A", "B", "A", "B"]
     listed = shell.page("%chat_retry --list 1", "l").texts[0]
@@ -152,8 +152,8 @@ def test_what_is_sent_again_is_what_was_sent(
 
 
 NAMES = (
-    "2 turns are stale: about 2 credits, by what requests took lately; others may share the quota. "
-    "Run these cells, in this order: cell [3], cell [4]. Nothing was sent."
+    "2 turns are stale: about 2 credits, by the cost of recent requests; others may share the "
+    "quota. Run these cells, in this order: cell [3], cell [4]. Nothing was sent."
 )
 
 
@@ -202,7 +202,7 @@ def test_cells_that_have_not_run_in_this_kernel_go_by_their_questions(shell: She
         conversation.add(turn)
     assert shell.page("%chat_retry --stale", "r").texts == [
         (
-            "2 turns are stale: what that takes is not known yet. Run these cells, in this order: "
+            "2 turns are stale: its cost is not known yet. Run these cells, in this order: "
             "the cell of “two”, the cell of “three”. Nothing was sent."
         )
     ]

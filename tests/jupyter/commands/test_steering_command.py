@@ -97,7 +97,7 @@ def test_what_is_shown_of_them(shell: Shell) -> None:
     assert shown == "Questions here are sent with instructions of 9 characters:\n\nBe terse.\n"
     ended = shell.page("%%chat_instructions\n \n", "i")
     assert ended.texts == ["No instructions for the questions below."]
-    assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
+    assert shell.do("%chat_instructions").printed == "No instructions apply here.\n"
     assert "Instructions" not in shell.do("%chat").texts[0]
     assert "stale" in shell.do("%chat_history").texts[0]
 
@@ -114,7 +114,7 @@ def test_a_reset_leaves_what_holds(shell: Shell, emulator: Emulator) -> None:
     """And says so."""
     shell.page(TERSE, "i")
     shell.page("%chat echo:a", "a")
-    assert shell.do("%chat_reset").texts[0].endswith(" The instructions hold on.")
+    assert shell.do("%chat_reset").texts[0].endswith(" The instructions still apply.")
     shell.page("%chat echo:b", "b")
     assert asked(emulator)[-1] == ["Be terse.\n\necho:b"]
 
@@ -172,7 +172,7 @@ def test_a_key_in_a_file_is_in_no_output(shell: Shell, monkeypatch: pytest.Monke
         f"InputError: rules.md holds the value of the environment variable DB_PASSWORD. {UNCHANGED}"
     )
     assert "tr0ub4dor" not in ran.everything
-    assert shell.do("%chat_instructions").printed == "No instructions hold here.\n"
+    assert shell.do("%chat_instructions").printed == "No instructions apply here.\n"
 
 
 def test_a_comment_for_a_tool_is_refused(shell: Shell) -> None:

@@ -34,7 +34,7 @@ from chatmagic.session.current import current_session
 from chatmagic.session.events import Ask, Began, Ended, Event, Fragment, Outcome, View
 
 PATIENCE = 60.0
-BY_LATELY = f"by what requests took lately; {OTHERS}."
+BY_LATELY = f"by the cost of recent requests; {OTHERS}."
 TAKEN_BACK = module.MARKS["taken back"]
 
 
@@ -194,7 +194,7 @@ def test_stale_cells_are_told_to_the_page(front: Front) -> None:
     front.is_marked({})
     front.say("acb")
     below = stale("the turn of cell [3] stands below it now")
-    above = stale("the turn of cell [4] goes along now")
+    above = stale("its request would now carry the turn of cell [4]")
     front.is_marked({"b": above, "c": below})
     assert prompts() == ["a", "b", "c"]
     front.say("abc")
@@ -234,7 +234,7 @@ def test_a_page_is_to_run_the_stale_cells(
     front.sent.clear()
     ran = front.shell.fails("%chat_retry --stale", cell="r")
     assert str(ran.error) == "The stale cells were not run. Nothing was sent."
-    quote = f"2 turns are stale: about 2 credits, by what requests took lately; {OTHERS}."
+    quote = f"2 turns are stale: about 2 credits, by the cost of recent requests; {OTHERS}."
     assert quotes == [f"{quote}\nRun their cells again? [y/N] "]
     assert [message for message in front.sent if message["kind"] == "run"] == []
     ran = front.shell.page("%chat_retry --stale", "r")

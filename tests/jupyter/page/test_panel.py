@@ -182,7 +182,7 @@ def test_stop_ends_the_panels_reply_and_keeps_what_came(
     over = page.until("snapshot", live=key)
     wait_for(gone)
     assert over["ended"]["words"] == (
-        "Interrupted after 3 words; what came is kept, marked. "
+        "Interrupted after 3 words; the text so far is kept, marked. "
         "%chat_continue, in a cell below, goes on with what came."
     )
     assert (over["ended"]["fine"], over["ended"]["prompt"]) == (False, None)

@@ -20,7 +20,7 @@ export function isForFrontEnd(event) {
 const DRAFT_MS = 400;
 const KEYS = "Enter sends · Shift+Enter new line · Esc stops";
 const EDITING =
-  "Editing a past prompt: the new reply takes the old one's place. Escape leaves it.";
+  "Editing a past prompt: the new reply replaces the old one. Escape leaves it.";
 
 /** What is typed and not sent: the next view finds it, also where the kernel is gone. */
 class Draft {

@@ -51,7 +51,7 @@ function panelClasses({ DOMWidgetModel, DOMWidgetView }) {
 export function plugin({ INotebookTracker }, widgets) {
   return {
     id: "chatmagic:plugin",
-    description: "Order of cells, marks, replies as they come, and the chat panel.",
+    description: "Order of cells, marks, replies as they arrive, and the chat panel.",
     autoStart: true,
     requires: [INotebookTracker],
     optional: widgets ? [widgets.IJupyterWidgetRegistry] : [],

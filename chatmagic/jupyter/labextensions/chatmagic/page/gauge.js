@@ -39,7 +39,7 @@ export function gaugeWords(credits, now) {
   let reset = "reset unknown";
   if (resets > now) reset = `resets in ${spanWords(resets - now)} (${clockWords(resets, now)})`;
   else if (resets <= now) reset = "reset since; the next reply shows it";
-  const details = ["No answer has told them yet."];
+  const details = ["No answer has reported them yet."];
   if (credits.seen !== null) {
     const seen = Date.parse(credits.seen);
     const minutes = spanWords(now - seen).replace(/ \d\d s$/, "");

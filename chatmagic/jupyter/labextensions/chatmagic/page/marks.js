@@ -118,7 +118,7 @@ export function noteBelow(node, below, run) {
  */
 export function noteAsking(node, comes, stop) {
   putNote(node, ASKING, comes ? "" : undefined, () => [
-    make("span", "", "The reply comes in the background."),
+    make("span", "", "The reply arrives in the background."),
     button("stop", STOP_REPLY, stop, STOP_REPLY),
   ]);
 }

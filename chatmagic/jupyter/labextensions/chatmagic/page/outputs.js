@@ -13,7 +13,7 @@ const NOTE = /<p class="chatmagic-partial">[^]*?<\/p>/;
 const WAITING = /<p class="chatmagic-waiting"[^>]*>[^<]*<\/p>/;
 const ENDED =
   '<p class="chatmagic-partial"><em>Not complete: the kernel ended while this reply came. ' +
-  "Run the cell again to ask anew.</em></p>";
+  "Run the cell again for a new reply.</em></p>";
 const LIVE =
   /<div class="chatmagic-reply [^"]* chatmagic-live-([0-9a-f]{12})(?: chatmagic-at-(\d+))?[ "]/;
 /** The characters of an output behind which no box of a reply under way begins. */
