@@ -233,6 +233,18 @@ canonical: Final = json.JSONEncoder(
 """Writer of a JSON value's canonical form: sorted names, no spaces."""
 
 
+def json_at(value: object, *names: str) -> object:
+    """Return the value under names within names; ``None`` if there is none.
+
+    Args:
+        value: any JSON value.
+        names: the outermost first.
+    """
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
 def digest(value: object) -> str:
     """Return the SHA-256 of a JSON value's canonical form, in hexadecimal.
 

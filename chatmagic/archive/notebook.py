@@ -166,11 +166,11 @@ class Notebook:
                 self.problems.append(f"cell {cell}: its record is of an unknown kind.")
                 return
             steering = STEERING.get("thread" if kind == "deletion" else kind)
-            is_whole = is_sealed(cast("Mapping[str, Any]", value), json_at(output, "data"))
+            is_whole = is_sealed(cast("Mapping[str, Any]", value), _json.json_at(output, "data"))
             # JSON is shown in another form than it came; edited by hand, the output counts.
             is_reply = kind in {"turn", "pick"}
-            text = json_at(value, "text") if is_reply and is_whole else None
-            text = json_at(output, "data", "text/plain") if text is None else text
+            text = _json.json_at(value, "text") if is_reply and is_whole else None
+            text = _json.json_at(output, "data", "text/plain") if text is None else text
             self.outputs.append(
                 SavedOutput(
                     cell,
@@ -181,10 +181,10 @@ class Notebook:
                     steering=None if steering is None else steering.from_json(value),
                     text=text_of(text),
                     rendered={
-                        kind: text_of(json_at(output, "data", kind))
+                        kind: text_of(_json.json_at(output, "data", kind))
                         for kind in ("text/html", "text/markdown")
                     },
-                    versions=json_at(value, "versions"),
+                    versions=_json.json_at(value, "versions"),
                 )
             )
         except NewerVersionError as error:
@@ -234,7 +234,7 @@ def parse_notebook(content: bytes, path: Path) -> Notebook:
         value = json.loads(content)
     except (ValueError, RecursionError):
         value = None
-    listed = json_at(value, "cells") if json_at(value, "nbformat") == READABLE else None
+    listed = _json.json_at(value, "cells") if _json.json_at(value, "nbformat") == READABLE else None
     if not isinstance(listed, list):
         raise InputError(f"{path} is not a notebook of format {READABLE}.")
     notebook = Notebook(path)
@@ -245,16 +245,16 @@ def parse_notebook(content: bytes, path: Path) -> Notebook:
 
 def _record_of(output: object) -> object:
     """Return the value in the place of an output's record; ``None`` if there is none."""
-    return json_at(output, "metadata", "chatmagic")
+    return _json.json_at(output, "metadata", "chatmagic")
 
 
 def _other_kind(output: object) -> OtherKind:
     """Return the kind of an output without a record."""
-    html = text_of(json_at(output, "data", "text/html")) or ""
-    kind = json_at(output, "output_type")
+    html = text_of(_json.json_at(output, "data", "text/html")) or ""
+    kind = _json.json_at(output, "output_type")
     if kind == "error":
         return "error"
-    if kind == "stream" and json_at(output, "name") == "stderr":
+    if kind == "stream" and _json.json_at(output, "name") == "stderr":
         return "warning"
     # A cell's value may be a reply, too.
     if kind == "display_data" and _REPLY.match(html):
@@ -269,7 +269,7 @@ def texts_of(output: object) -> list[str]:
         output: an output of a cell, as a notebook's JSON has it.
     """
     places = (("text",), ("traceback",), ("evalue",), ("data", "text/html"), ("data", "text/plain"))
-    items = (json_at(output, *names) for names in places)
+    items = (_json.json_at(output, *names) for names in places)
     return [text for text in map(text_of, items) if text]
 
 
@@ -281,18 +281,6 @@ def text_of(value: object) -> str | None:
     """
     text = joined(value)
     return text if isinstance(text, str) else None
-
-
-def json_at(value: object, *names: str) -> object:
-    """Return the value under names within names; ``None`` if there is none.
-
-    Args:
-        value: any JSON value.
-        names: the outermost first.
-    """
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def notebook_json(
@@ -332,11 +320,11 @@ def is_untouched(content: bytes) -> bool:
     """
     try:
         value = json.loads(content)
-        mark = json_at(value, "metadata", "chatmagic", "digest")
+        mark = _json.json_at(value, "metadata", "chatmagic", "digest")
         return isinstance(mark, str) and mark == _digest(value)
     except (ValueError, RecursionError):
         return False
 
 
 def _digest(notebook: object) -> str:
-    return _json.digest(canonical(json_at(notebook, "cells")))
+    return _json.digest(canonical(_json.json_at(notebook, "cells")))

@@ -153,14 +153,6 @@ class Kernel(ConfiguredEnvironment):
         if any(value.cell == cell for turn in session.conversation for value in turn.values):
             session.tell(Changed())
 
-    def wait(self) -> None:
-        """Wait until no question in the background is under way.
-
-        Raises:
-            ChatInterrupted: an interrupt ended the wait.
-        """
-        self.background.wait()
-
     def has_shown(self, value: object) -> bool:
         """Return whether the running cell has shown this reply, or asked quietly on its last line.
 

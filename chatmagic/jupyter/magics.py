@@ -103,7 +103,7 @@ class ChatMagics(KernelSettings, Magics):
             if self.notes is not None:
                 self.notes.raise_interrupt()
             if command.waits:
-                self.kernel.wait()
+                self.kernel.background.wait()
             return command.run(self.kernel, command.parse(line, cell))
         except ChatInterrupted:
             raise
@@ -164,7 +164,7 @@ def unload(shell: InteractiveShell) -> None:
     magics = shell.magics_manager.registry.get("ChatMagics")
     if magics is None:
         return
-    magics.kernel.wait()  # its emulator and its page are closed below
+    magics.kernel.background.wait()  # its emulator and its page are closed below
     del shell.magics_manager.registry["ChatMagics"]
     input_transformers.remove(shell)
     for kind, held in shell.magics_manager.magics.items():

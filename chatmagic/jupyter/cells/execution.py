@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from chatmagic._json import json_at
 from chatmagic.conversation import record
 
 Audience = Literal["machine", "page", "text"]
@@ -191,17 +192,11 @@ def host_of(environ: Mapping[str, str]) -> Host | None:
 
 def _notebook_named(metadata: Mapping[str, object]) -> str:
     """Return the identity of the notebook that an execute request names; empty for none."""
-    told = metadata.get("chatmagic")  # by the labextension
-    notebook = told.get("notebook") if isinstance(told, dict) else None
+    notebook = json_at(metadata, "chatmagic", "notebook")  # by the labextension
     return notebook if isinstance(notebook, str) else ""
 
 
 def _cell_named(metadata: Mapping[str, object]) -> str | None:
     """Return the identity of the cell that an execute request names; ``None`` for none."""
-    for path in NAMES_OF_A_CELL:
-        value: object = metadata
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, str) and value:
-            return value
-    return None
+    names = (json_at(metadata, *path) for path in NAMES_OF_A_CELL)
+    return next((name for name in names if isinstance(name, str) and name), None)

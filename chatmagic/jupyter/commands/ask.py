@@ -178,10 +178,9 @@ def _send(
     reply: Reply | None = None
     result: object = None
     try:
-        if execution.is_live and isinstance(view, views.Live):
-            kernel.page.show_reply(ask, execution)
-        elif execution.is_live:
-            kernel.page.open_bridge()
+        bridge = kernel.page.open_bridge() if execution.is_live else None
+        if bridge is not None and isinstance(view, views.Live):
+            bridge.show_reply(ask.live, execution)
         reply = kernel.session.run(ask, view, halt).kept
         result = reply.parsed if ask.format == "json" else reply
     except (ChatError, ChatInterrupted) as error:
@@ -282,7 +281,10 @@ def _in_front(
     Raises:
         InputError: there is no such cell or error; nothing was sent.
     """
-    error = (_error(kernel),) if parsed.with_error else ()
+    noted = kernel.settings.notes
+    error = (noted.error,) if parsed.with_error and noted and noted.error else ()
+    if parsed.with_error and not error:
+        raise InputError(f"No cell has raised an error {_SINCE}")
     if not parsed.above and parsed.tag is None:
         return error, ()
     above, below = _around(kernel, execution.cell)
@@ -359,9 +361,8 @@ def _within(runs: list[CellRun], limit: int) -> tuple[list[CellRun], tuple[str, 
     gone = len(runs) - len(kept)
     parts = ((outputs, "output"), (gone, "whole cell"))
     left_out = " and ".join(counted(count, noun) for count, noun in parts if count)
-    if not left_out:
-        return kept, ()
-    return kept, (f"left out of the cells above: {left_out} (above_limit is {limit:,})",)
+    note = f"left out of the cells above: {left_out} (above_limit is {limit:,})"
+    return kept, (note,) if left_out else ()
 
 
 def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, str]:
@@ -373,14 +374,6 @@ def _tagged(above: list[CellRun], below: list[CellRun], name: str) -> dict[str, 
         f"No cell with the label or tag {one_line(name)} has run {_SINCE}",
         hint=f"Run the cell first; `#| label: {one_line(name)}` in its source names it.",
     )
-
-
-def _error(kernel: Kernel) -> Value:
-    notes = kernel.settings.notes
-    error: Value | None = None if notes is None else notes.error
-    if error is None:
-        raise InputError(f"No cell has raised an error {_SINCE}")
-    return error
 
 
 def _stop(kernel: Kernel, given: Arguments) -> None:

@@ -46,16 +46,23 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     when it is replayed.
     """
     last = kernel.settings.chosen_cassette or CassetteOptions()
-    options = _options(given, last.file)
+    off = "--off" in given.options
+    options = CassetteOptions(
+        None if off else given.words or last.file,
+        next((mode for mode in CASSETTE_MODES if f"--{mode}" in given.options), None),
+        given.options.get("--else"),
+        by_order="--by-order" in given.options,
+        off=off,
+    )
     kernel.settings.chosen_cassette = options
     kernel.settings.changed_later.clear()
     before = kernel.session.cassette.current
-    summary = kernel.session.change_cassette(off=options.off)
+    summary = kernel.session.change_cassette(off=off)
     chosen = "No cassette is chosen here."
     if options.file is not None:
         chosen = f"Cassette chosen here: {Path(options.file).name}."
     lines = [f"{chosen} %chat_cassette shows the mode in force."]
-    if options.off and summary and before is not None and before.config.mode == "refresh":
+    if off and summary and before is not None and before.config.mode == "refresh":
         lines.append(summary)
     return "\n".join([*lines, *kernel.session.cassette.news()])
 
@@ -114,22 +121,6 @@ def _line(recorded: Interaction) -> str:
     reply = recorded.text
     answer = f"error {recorded.status}" if reply is None else f"{len(reply):,} characters"
     return f"  {unlinked(one_line(recorded.prompt))} ({answer})"
-
-
-def _options(given: Arguments, before: str | None = None) -> CassetteOptions:
-    """Return the options on a line of ``%chat_cassette``.
-
-    Args:
-        given: a file, and options before or after it; the file's name may hold spaces.
-        before: the file if the line names none.
-    """
-    return CassetteOptions(
-        None if "--off" in given.options else given.words or before,
-        next((mode for mode in CASSETTE_MODES if f"--{mode}" in given.options), None),
-        given.options.get("--else"),
-        by_order="--by-order" in given.options,
-        off="--off" in given.options,
-    )
 
 
 CASSETTE: Final = Command(

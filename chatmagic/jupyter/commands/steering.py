@@ -98,13 +98,13 @@ def _thread(kernel: Kernel, given: Arguments) -> None:
     the threads; ``%chat_undo`` takes any of this back. For one question: ``%%chat --thread NAME``.
     """
     if not given.words:
-        kernel.wait()
+        kernel.background.wait()
         _list(kernel)
         return
     name = _name(kernel, given.words)
     if given.options:
         # A fork begins with the replies that come in the background.
-        kernel.wait()
+        kernel.background.wait()
     if "--delete" in given.options:
         _delete(kernel, name)
         return

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from IPython.core.interactiveshell import InteractiveShell
 
 from chatmagic._log import swallowed
-from chatmagic.jupyter.cells.execution import Execution, first_notebook
+from chatmagic.jupyter.cells.execution import first_notebook
 from chatmagic.jupyter.page.bridge import Bridge
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.jupyter.settings import KernelSettings
-from chatmagic.session.events import Ask
 from chatmagic.session.session import Session
 
 if TYPE_CHECKING:
@@ -47,19 +46,8 @@ class LivePage:
             self._shell.events.register("post_run_cell", self._panels.look)
         return self._panels
 
-    def show_reply(self, ask: Ask, execution: Execution) -> None:
-        """Open the bridge, and note the cell that shows the reply to an ask that begins.
-
-        Args:
-            ask: the ask that begins.
-            execution: the cell's execution that shows it.
-        """
-        self.open_bridge()
-        if self.bridge is not None:
-            self.bridge.show_reply(ask.live, execution)
-
-    def open_bridge(self) -> None:
-        """Open the bridge, if it is not open; without it all works in the order as run."""
+    def open_bridge(self) -> Bridge | None:
+        """Return the bridge, which is opened once; without it all works in the order as run."""
         if self.bridge is None:
             with swallowed():
                 self.bridge = Bridge(
@@ -68,15 +56,14 @@ class LivePage:
                     self._settings,
                     partial(first_notebook, self._shell),
                 )
+        return self.bridge
 
     def close(self) -> None:
         """Close everything that was opened in the pages; the conversation stays."""
         if self._panels is not None:
             self._shell.events.unregister("post_run_cell", self._panels.look)
             self._panels.close()
-            self._panels = None
         if self.bridge is not None:
             self.bridge.close()
-            self.bridge = None
         self._unfollow()
         self.drawing.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from shells import Shell
 
 from chatmagic.cassette.cassette import CassetteOptions
-from chatmagic.jupyter.commands import cassette
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,15 @@ from chatmagic.jupyter.commands import cassette
         ("--refresh", CassetteOptions("before.jsonl", "refresh")),
     ],
 )
-def test_the_line_is_read(line: str, chosen: CassetteOptions) -> None:
+def test_the_line_is_read(
+    shell: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    chosen: CassetteOptions,
+) -> None:
     """A file with spaces, options before or behind it."""
-    assert cassette._options(cassette.CASSETTE.parse(line), "before.jsonl") == chosen
+    monkeypatch.chdir(tmp_path)
+    shell.do("%chat_cassette before.jsonl")
+    shell.run(f"%chat_cassette {line}")  # a file to replay is not there
+    assert shell.kernel.settings.chosen_cassette == chosen
