@@ -379,31 +379,27 @@ class CassetteFile:
         self.path = path
         with swallowed(OSError, RuntimeError, ValueError):
             self.path = path.resolve()
-        self._stamp: tuple[int, ...] | None = None
+        self._content: bytes | None = None
         self._names: _Names = {}
-        self._is_whole = False
         self.held: tuple[Interaction, ...] = ()
         """The interactions of the file when it was last read or written."""
 
     def read_interactions(self) -> tuple[Interaction, ...]:
         """Return the interactions of the file; an empty tuple if there is no file.
 
-        A file that has not changed is not read again.
+        Content that has not changed is not parsed again.
 
         Raises:
             InputError: the file cannot be read, or is no cassette of a known version.
         """
-        stamp = self._stamp_now()
-        if stamp is None or stamp != self._stamp:
-            content = content_of(self.path)
-            whole = b"" if content is None else whole_part(content)
+        content = content_of(self.path)
+        if content != self._content:
             try:
-                text = whole.decode("utf-8-sig")
+                text = whole_part(content or b"").decode("utf-8-sig")
             except UnicodeDecodeError:
                 raise InputError(f"{self.path.name} cannot be read: it is not text.") from None
             self.held = () if content is None else from_text(text, self.path.name)
-            self._names, self._stamp = _names(self.held), stamp
-            self._is_whole = whole == content and text.endswith("\n")
+            self._names, self._content = _names(self.held), content
         return self.held
 
     def save(self, merge: Merge) -> None:
@@ -424,29 +420,25 @@ class CassetteFile:
                 new = tuple(merge(before, now))
                 if new != now:
                     self._write(now, new)
-                    self._is_whole, self.held = True, new
-                    self._stamp = self._stamp_now()
+                    self.held = new
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ChatError(f"{self.path.name} could not be written: {why}.") from None
 
     def _write(self, now: tuple[Interaction, ...], new: tuple[Interaction, ...]) -> None:
         """Write exchanges after those now in the file, or the whole file again."""
-        if self._is_whole and all(map(is_, now, new)) and len(now) < len(new):
+        old = self._content or b""
+        is_whole = old.endswith(b"\n") and whole_part(old) == old
+        if is_whole and all(map(is_, now, new)) and len(now) < len(new):
             added = new[len(now) :]
             names = self._names | _names(added)
-            append_content(self.path, _text_of(added, names).encode())
+            text = _text_of(added, names).encode()
+            append_content(self.path, text)
+            text = old + text
         else:
-            names = _names(new)
-            replace_content(self.path, to_text(new).encode())
-        self._names = names
-
-    def _stamp_now(self) -> tuple[int, ...] | None:
-        """Return the facts by which a change of the file is seen; ``None`` without a file."""
-        with swallowed(OSError, ValueError):
-            stat = self.path.stat()
-            return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
-        return None
+            names, text = _names(new), to_text(new).encode()
+            replace_content(self.path, text)
+        self._names, self._content = names, text
 
 
 # --- A notebook as a cassette ---------------------------------------------------------------------
