@@ -327,9 +327,9 @@ def difference(asked: Interaction, recorded: Interaction) -> str:
     prompt, other = _prompt(asked, recorded), recorded.prompt
     if prompt != other:
         begin = max(0, _shared(prompt, other) - BEFORE)
-        mine, its = (_excerpt(text, begin) for text in (prompt, other))
+        mine, its = (text[begin : begin + EXCERPT] for text in (prompt, other))
         return (
-            f"Message {2 * len(ours) + 1:,} (the prompt) differs: asked “{mine}”, recorded “{its}”."
+            f"Message {2 * len(ours) + 1:,} (the prompt) differs: asked {mine!r}, recorded {its!r}."
         )
     return _changed_fact(asked, recorded)
 
@@ -358,12 +358,3 @@ def _changed_fact(asked: Interaction, recorded: Interaction) -> str:
         "The prompt as typed is the same, but a value that it puts in, --no-stream, extra_body or "
         "system_role differs."
     )
-
-
-def _excerpt(text: str, begin: int) -> str:
-    """Return a part of a text on one line; unprintable characters are escapes."""
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in text[begin : begin + EXCERPT]
-    )
-    return f"{'…' if begin else ''}{shown}{'…' if begin + EXCERPT < len(text) else ''}"

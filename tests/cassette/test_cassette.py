@@ -297,10 +297,10 @@ def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None
     shell.do(f"%chat_cassette {FILE} --by-order")
     shell.do("%chat_reset")
     shell.do("value = 2")
-    differs = "asked “echo:v=2”, recorded “echo:v=1”", "Turn 1 of 1 that it carries has another"
+    quoted = "asked &#x27;echo:v=2&#x27;, recorded &#x27;echo:v=1&#x27;"
     for cell, line, text, said in (
-        ("a", "echo:v={{ value }}", "v=1", differs[0]),
-        ("b", "echo:next", "next", differs[1]),
+        ("a", "echo:v={{ value }}", "v=1", quoted),
+        ("b", "echo:next", "next", "Turn 1 of 1 that it carries has another"),
     ):
         ran = shell.page(f"%chat {line}", cell)
         assert ran.texts == [text]
@@ -447,7 +447,7 @@ def test_a_notebook_is_its_own_cassette(
     assert "A notebook does not hold turns without a reply in an output" in failed.traceback[1]
     # The last record lists the newest of the turns it carried; the others are found out.
     last = str(shell.fails("%chat echo:3", cell="z").error)
-    assert "Message 5 (the prompt) differs: asked “echo:3”, recorded “echo:four”" in last
+    assert "Message 5 (the prompt) differs: asked 'echo:3', recorded 'echo:four'" in last
     path.write_text(path.read_text("utf-8").replace('"two"', '"too"'))
     assert (
         "not as recorded and sealed"

@@ -328,7 +328,7 @@ TYPED = "v = {{ v }}"
 @pytest.mark.parametrize(
     ("now", "then", "said"),
     [
-        (asked(*MEAN, "And a mode?"), TALK, "Message 3 (the prompt) differs: asked “And a mode?”"),
+        (asked(*MEAN, "And a mode?"), TALK, "Message 3 (the prompt) differs: asked 'And a mode?'"),
         (asked(MEAN[0], "A sum.", MEDIAN), TALK, OTHER),
         (asked("A mode?", MEAN[1], MEDIAN), TALK, OTHER),
         (asked("A mode?", MEAN[1], MEDIAN), in_notebook(TALK), OTHER),
@@ -356,18 +356,18 @@ TYPED = "v = {{ v }}"
             in_notebook(asked("v = 1", typed=TYPED)),
             "The prompt as typed is the same, but a value that it puts in",
         ),
-        (asked("v = 2", typed=TYPED), asked("v = 1", typed=TYPED), f"{DIFFERS} “v = 2”, recorded"),
+        (asked("v = 2", typed=TYPED), asked("v = 1", typed=TYPED), f"{DIFFERS} 'v = 2', recorded"),
         # Another version of a library puts other spaces into a table, and little else.
         (
             asked("a  b\n1\u00a0kg\x07\u202e"),
             asked("a b\n1 kg\x08\u202d"),
-            f"{DIFFERS} “a  b\\n1\\xa0kg\\x07\\u202e”, recorded “a b\\n1 kg\\x08\\u202d”.",
+            f"{DIFFERS} 'a  b\\n1\\xa0kg\\x07\\u202e', recorded 'a b\\n1 kg\\x08\\u202d'.",
         ),
         # A few words before, some after, on one line, without what acts in a terminal.
         (
             asked(f"{BODY}one\x1b[31m\nway {BODY}"),
             asked(f"{BODY}two\nways {BODY}"),
-            f"{DIFFERS} “…re it are the same. one\\x1b[31m\\nway All the words b…”, recorded “…",
+            f"{DIFFERS} 're it are the same. one\\x1b[31m\\nway All the words b', recorded '",
         ),
     ],
 )
