@@ -81,7 +81,7 @@ sees one of the two. Only one thread at a time makes changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Final, Self
@@ -232,7 +232,10 @@ class Conversation:
     @property
     def replies(self) -> dict[int, tuple[Turn, ...]]:
         """The replies to the question of each live turn, oldest first, by its number (rule 21)."""
-        return self._now.replies()
+        by_question: dict[int, list[Turn]] = {}
+        for turn in self._now.asked.values():
+            by_question.setdefault(turn.first, []).append(turn)
+        return {turn.number: tuple(by_question[turn.first]) for turn in self._now.turns}
 
     def in_force(self, owner: str) -> Turn | None:
         """Return the live turn with a reply to the question that a cell shows, if there is one.
@@ -498,21 +501,16 @@ def _loaded(now: State, other: State) -> tuple[State, Change]:
     return now.changed("load", after)
 
 
-def _set_aside(now: State, owners: Collection[str]) -> tuple[State, Change | None]:
-    """Remove the live items of cells that are gone; without any, nothing changes."""
-    after: dict[int, tuple[Item, ...]] = {
-        slot.key: () for slot in now.slots if slot.items and slot.owner in owners
-    }
-    return now.changed("set aside", after) if after else (now, None)
-
-
 def _followed(now: State, layout: Layout) -> tuple[State, Change | None]:
     """Follow the pages: rules 13, 12 and 5, in this order."""
     now = _taken_over(now, layout)
     owners = {slot.owner for slot in now.slots if slot.owner is not None}
     for owner in (now.away - layout.gone) & owners:
         now = _brought_back(now, owner)
-    now, change = _set_aside(now, layout.gone - now.away)
+    left = layout.gone - now.away
+    change = None
+    if after := dict.fromkeys((s.key for s in now.slots if s.items and s.owner in left), ()):
+        now, change = now.changed("set aside", after)
     return replace(now, slots=arranged(now.slots, layout.order), away=layout.gone), change
 
 

@@ -139,13 +139,6 @@ class State:
             if isinstance(item, Turn) and window is not None:
                 yield item, window
 
-    def replies(self) -> dict[int, tuple[Turn, ...]]:
-        """Return the replies to the question of each live turn, by its number (rule 21)."""
-        by_question: dict[int, list[Turn]] = {}
-        for turn in self.asked.values():
-            by_question.setdefault(turn.first, []).append(turn)
-        return {turn.number: tuple(by_question[turn.first]) for turn in self.turns}
-
     def with_newest(
         self, item: Item, owner: str | None, order: Sequence[str] | None
     ) -> tuple[State, Slot]:

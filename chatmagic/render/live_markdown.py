@@ -163,8 +163,30 @@ class LiveMarkdown:
         return blocks, markdown.block_count(tokens)
 
     def _cut(self, text: str) -> tuple[int, str] | None:
-        """Return the place of a cut in a text, and the lines that the part after it repeats."""
-        return _cut(text)
+        """Return the place of a cut in a text, and the lines that the part after it repeats.
+
+        Args:
+            text: the end of the reply so far, from the beginning of a block on.
+
+        Returns:
+            The last certain end of a block, or else a place in a block that is too long; ``None``
+            without such a place.
+        """
+        is_code = text.startswith(("```", "~~~"))
+        is_long = len(text) > (_LONGEST_CODE if is_code else LONGEST)
+        if not is_long and not _GAP.search(text):
+            return None
+        lines = text.split("\n")
+        blocks = markdown_parser.top_blocks(markdown_parser.OUTLINE.parse(text))
+        begins = [block[0].map[0] if block[0].map else 0 for block in blocks]
+        for before, block, line in [*zip(blocks, blocks[1:], begins[1:], strict=False)][::-1]:
+            is_whole = line < len(lines) - 1 or (
+                block[0].type == "paragraph_open" and len(lines[line]) >= _CERTAIN
+            )
+            # No formula, paragraph or table continues after an empty line.
+            if not lines[line - 1].strip(" \t") and (is_whole or before[0].type not in _LISTS):
+                return _offset(lines, line), ""
+        return _cut_inside(lines, blocks, begins) if is_long else None
 
     def _give_up(self, why: str) -> BlockChange:
         """Show nothing more of a reply that is too large for a page, as long as it comes."""
@@ -189,35 +211,8 @@ def _plain(text: str) -> str:
     return sanitize.clean(f'<pre style="{PROSE}">{escape(visible(text), quote=False)}</pre>\n')
 
 
-def _cut(text: str) -> tuple[int, str] | None:
-    """Return the place of a cut in a text, and the lines that the part after it repeats.
-
-    Args:
-        text: the end of the reply so far, from the beginning of a block on.
-
-    Returns:
-        The last certain end of a block, or else a place in a block that is too long; ``None``
-        without such a place.
-    """
-    is_code = text.startswith(("```", "~~~"))
-    is_long = len(text) > (_LONGEST_CODE if is_code else LONGEST)
-    if not is_long and not _GAP.search(text):
-        return None
-    lines = text.split("\n")
-    blocks = markdown_parser.top_blocks(markdown_parser.OUTLINE.parse(text))
-    begins = [_first_line(block[0]) for block in blocks]
-    for before, block, line in reversed(list(zip(blocks, blocks[1:], begins[1:], strict=False))):
-        is_whole = line < len(lines) - 1 or (
-            block[0].type == "paragraph_open" and len(lines[line]) >= _CERTAIN
-        )
-        # No formula, paragraph or table continues after an empty line.
-        if not lines[line - 1].strip(" \t") and (is_whole or before[0].type not in _LISTS):
-            return _offset(lines, line), ""
-    return _cut_inside(lines, blocks, begins) if is_long else None
-
-
 def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) -> tuple[int, str]:
-    """Return the result of :func:`_cut`, for a long text without a certain end of a block."""
+    """Return the cut of a long text without a certain end of a block, and the repeated lines."""
     begin, again = 0, ""
     if len(begins) > 1:
         return _offset(lines, begins[-1]), ""
@@ -237,10 +232,6 @@ def _cut_inside(lines: list[str], blocks: list[list[Token]], begins: list[int]) 
     start = _offset(lines, begin)
     text = "\n".join(lines)
     return text.rfind(" ", start + LONGEST // 2, start + LONGEST) + 1 or start + LONGEST, again
-
-
-def _first_line(token: Token) -> int:
-    return token.map[0] if token.map else 0
 
 
 def _offset(lines: list[str], count: int) -> int:
