@@ -18,7 +18,7 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import VERSION, NewerVersionError, Record, is_sealed, sealed
 from chatmagic.conversation.request_facts import Entry
 from chatmagic.conversation.slots import pass_by
-from chatmagic.conversation.steering import STEERING, Item, ThreadStart, TurnMark
+from chatmagic.conversation.steering import STEERING, Hiding, Item, ThreadStart
 from chatmagic.conversation.turn import MAIN, Turn
 from chatmagic.conversation.window import Position, Window
 from chatmagic.text import fenced, open_fence
@@ -44,7 +44,7 @@ def dumps(conversation: Conversation, *, keep_values: bool = False) -> str:
         }
         if isinstance(item, Turn)
         else {"owner": owner, item.kind: item.facts}
-        | ({"turn": places.get(item.turn, 0)} if isinstance(item, TurnMark) else {})
+        | ({"turn": places.get(item.turn, 0)} if isinstance(item, Hiding) else {})
         for owner, held in conversation.slots
         for item in held
     ]
@@ -117,7 +117,7 @@ def markdown(conversation: Conversation) -> str:
                 continue
             if isinstance(item, ThreadStart):
                 here = item.name
-            # A mark of a turn that is not there has no source.
+            # A hiding of a turn that is not there has no source.
             parts += [item.in_words] if item.source else []
             parts += [fenced(item.text, "text")] if item.text else []
     return "\n\n".join(parts) + "\n"
@@ -157,15 +157,14 @@ def _item(value: object) -> Item:
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")
     kind = next((kind for kind in STEERING if value.get(kind) is not None), None)
-    if not isinstance(owner, str | None) or (kind is None and entry not in get_args(Entry)):
+    is_turn = entry in get_args(Entry) and isinstance(text, str)
+    if not isinstance(owner, str | None) or (kind is None and not is_turn):
         raise ValueError("a turn in it is damaged")
     if kind is not None:
         item = STEERING[kind].from_json({**value, "version": VERSION, "kind": kind})
-        if isinstance(item, TurnMark):
+        if isinstance(item, Hiding):
             item = replace(item, turn=whole_number(value.get("turn")) or 0)
         return replace(item, owner=owner, execution=owner)
-    if not isinstance(text, str):
-        raise ValueError("a reply in it is damaged")
     record = Record.from_json(value.get("record"))
     # One cell asked all its items in one execution.
-    return turn_of(record, text, owner=owner, execution=owner, entry=entry)
+    return turn_of(record, str(text), owner=owner, execution=owner, entry=entry)

@@ -18,7 +18,7 @@ from chatmagic.archive.notebook import Notebook, SavedOutput
 from chatmagic.conversation import continuation, template
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.steering import Steering, ThreadStart, TurnMark
+from chatmagic.conversation.steering import Hiding, Steering, ThreadStart
 from chatmagic.conversation.turn import NOTHING, Carried, Turn
 from chatmagic.conversation.window import Window
 from chatmagic.models import Reply, ReplyFacts
@@ -247,12 +247,12 @@ class Replay:
         return is_below + (live.parameters == turn.parameters)
 
     def steer(self, item: Steering) -> None:
-        """Add a steering item; a mark of a turn names one of the turns above.
+        """Add a steering item; a hiding names one of the turns above.
 
         Args:
             item: the item, with its owner and execution.
         """
-        if isinstance(item, TurnMark):
+        if isinstance(item, Hiding):
             item = item.among(self.conversation.window(item.owner, item.execution).above)
         self.conversation.add(item)
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from chatmagic._json import iso, shared_fields
 from chatmagic.archive import notebook, output, restore
@@ -547,12 +547,9 @@ def as_json(audits: Sequence[Audit], *, values: bool) -> str:
         audits: one for each file.
         values: whether the values that were put into prompts are shown, too.
     """
-    files = []
-    for audit in audits:
-        value: dict[str, Any] = {**asdict(audit), "in_order": audit.in_order}
-        if not values:
-            del value["values"]
-        files.append(value)
+    files = [{**asdict(audit), "in_order": audit.in_order} for audit in audits]
+    for file in files if not values else ():
+        del file["values"]
     return json.dumps(files, indent=1, default=iso)
 
 

@@ -13,7 +13,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Final, Literal, Self
 
 from chatmagic._json import (
-    digest,
     exact_count,
     exact_digest,
     fields_from_json,
@@ -81,11 +80,6 @@ class Steering(ABC):
     def facts(self) -> dict[str, Any]:
         """The facts that files keep of it."""
         return fields_to_json(self)
-
-    @property
-    def facts_digest(self) -> str:
-        """Digest of the facts that files keep of it."""
-        return digest(self.facts)
 
     @abstractmethod
     def steer(self, place: Position) -> None:
@@ -313,25 +307,28 @@ def refuse_fork(start: ThreadStart, here: Window, own: Window) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnMark(Steering):
-    """Mark of one turn, for the requests below a cell.
+class Hiding(Steering):
+    """Hiding of a turn in the slot of a cell, or its end (rule 19).
 
-    It names the turn itself: when the turn's cell asks again, the mark does not apply to the new
-    turn.
+    It names the turn itself: when the turn's cell asks again, it does not apply to the new turn.
 
     Args:
         number: the turn's number for people, which counts in the thread where the cell stands; 0 if
             the turn is not there.
         digest: digest of the turn in records.
         turn: the turn's number in its conversation; 0 if the turn is unknown.
+        show: whether requests carry the turn again.
     """
 
     number: int = json_field(exact_count, default=0, required=True)
     digest: str = json_field(exact_digest, default="", required=True)
     turn: int = 0
+    show: bool = sparse_field(switch, default=False)
+
+    kind = "hiding"
 
     def numbered(self, place: Position) -> Self:
-        """Return the same mark with the number of its turn in a place.
+        """Return the same hiding with the number of its turn in a place.
 
         Args:
             place: the place just above the item.
@@ -339,7 +336,7 @@ class TurnMark(Steering):
         return replace(self, number=place.number_of(self.turn))
 
     def renumbered(self, by: int) -> Self:
-        """Return the same mark for a conversation in which the turns have other numbers.
+        """Return the same hiding for a conversation in which the turns have other numbers.
 
         Args:
             by: number to add to each turn's number.
@@ -347,7 +344,7 @@ class TurnMark(Steering):
         return replace(self, turn=self.turn and self.turn + by)
 
     def among(self, line: Sequence[Turn]) -> Self:
-        """Return the same mark with the turn of its digest: the turn at its number, else any other.
+        """Return the same hiding of the turn of its digest: the one at its number, else any other.
 
         Args:
             line: the turns of the thread above it.
@@ -355,19 +352,6 @@ class TurnMark(Steering):
         turns = (*line[self.number - 1 : self.number], *line) if self.number else ()
         named = (turn.number for turn in turns if turn.recorded_digest == self.digest)
         return replace(self, turn=next(named, 0))
-
-
-@dataclass(frozen=True, slots=True)
-class Hiding(TurnMark):
-    """Hiding of a turn in the slot of a cell, or its end (rule 19).
-
-    Args:
-        show: whether requests carry the turn again.
-    """
-
-    show: bool = sparse_field(switch, default=False)
-
-    kind = "hiding"
 
     def steer(self, place: Position) -> None:
         """Hide the turn, or show it again.

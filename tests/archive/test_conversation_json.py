@@ -208,7 +208,7 @@ def test_whatever_stands_in_a_file_it_is_loaded_or_refused(item: Any, data: st.D
         (["turns", 0], 1, "a turn", True),
         (["turns", 0, "owner"], 1, "a turn", True),
         (["turns", 0, "entry"], [], "a turn", True),
-        (["turns", 0, "reply"], 1, "a reply", True),
+        (["turns", 0, "reply"], 1, "a turn", True),
         (["turns", 0, "record", "prompt"], "p", "not those of its prompt", True),
     ],
 )

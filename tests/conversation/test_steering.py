@@ -56,7 +56,6 @@ def test_the_record_and_back(item: Steering) -> None:
         assert STEERING[record["kind"]].from_json(record) == replace(whole, execution=None)
     if isinstance(item, Hiding):
         assert replace(item, turn=2).to_json() == item.to_json()
-    assert item.facts_digest == digest(item.to_json()[item.kind])
     assert item.to_json("deletion") == {**item.to_json(), "kind": "deletion"}
 
 

@@ -152,7 +152,7 @@ def _ipynb(conversation: Conversation, *, keep_values: bool) -> str:
     cells: list[tuple[Any, ...]] = [("chat-0", "%load_ext chatmagic", None)]
     items = [item for _, held in conversation.slots for item in held]
     for number, item in enumerate(items, 1):
-        name = item.digest if isinstance(item, Turn) else item.facts_digest
+        name = item.digest if isinstance(item, Turn) else digest(item.facts)
         id = f"chat-{number}-{name[:8]}"
         if not isinstance(item, Turn):
             cells += [(id, item.source, output.of_steering(item))] if item.source else []
