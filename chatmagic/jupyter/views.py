@@ -55,6 +55,15 @@ class Place:
         put = self._handle.display if before is None else self._handle.update
         self._context.copy().run(put, data, metadata=metadata, raw=True)
 
+    def note(self, html: str, text: str) -> None:
+        """Show something of ours that is no reply.
+
+        Args:
+            html: safe HTML.
+            text: the same in words.
+        """
+        self.show(*output.note(html, text))
+
 
 class Once(View):
     """View of a reply that has ended, drawn once: for machines, and for ``stream = off``."""
@@ -299,22 +308,6 @@ def show_change(words: str, record: dict[str, Any]) -> None:
     """
     html = f'<p class="chatmagic-said {UNTYPESET}" style="{QUIET}">{escape(words)}</p>'
     show_html(html, words, record)
-
-
-def show_until_known(html: str, text: str) -> Callable[[str, str], None]:
-    """Show something in the running cell; return a function that shows the outcome in its place.
-
-    Args:
-        html: safe HTML.
-        text: the same in words.
-    """
-    place = Place()
-
-    def put(html: str, text: str) -> None:
-        place.show(*output.note(html, text))
-
-    put(html, text)
-    return put
 
 
 def show(data: dict[str, Any], metadata: dict[str, Any]) -> None:

@@ -67,11 +67,12 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     if bridge is None or not bridge.listed_with(owner):
         _show(WITHOUT_PAGE, blocks)
         return
-    put = views.show_until_known(*_note(f"{counted(len(cells), 'cell')} for this page."))
+    place = views.Place()
+    place.note(*_note(f"{counted(len(cells), 'cell')} for this page."))
 
     def heard(answer: FromPage) -> str:
         words = _outcome(answer)
-        put(*_note(words, blocks if answer["outcome"] == "refused" else ()))
+        place.note(*_note(words, blocks if answer["outcome"] == "refused" else ()))
         return words
 
     made: list[CodeCell] = [

@@ -210,11 +210,12 @@ def _retry_stale(kernel: Kernel) -> None:
     if input(f"{quote}\nRun their cells again? [y/N] ").strip().lower() not in {"y", "yes"}:
         raise InputError("The stale cells were not run. Nothing was sent.")
     said = f"{counted(len(cells), 'cell')} for this page to run again."
-    put = views.show_until_known(*views.sentence(said))
+    place = views.Place()
+    place.note(*views.sentence(said))
 
     def heard(answer: FromPage) -> str:
         words = f"{_outcome(answer, names)}{elsewhere}"
-        put(*views.sentence(words))
+        place.note(*views.sentence(words))
         return words
 
     bridge.run_cells(execution.cell, cells, heard)
