@@ -8,7 +8,7 @@ import { notebookId } from "./notebook.js";
 
 /** As chatmagic/jupyter/page/messages.py and the package have them; a test compares them. */
 export const PROTOCOL = 3;
-export const VERSION = "0.1.0";
+export const VERSION = "0.2.0";
 const TARGET = "chatmagic.bridge";
 const URGENT = "chatmagic.urgent";
 const NAMED = Symbol.for("chatmagic.named");
