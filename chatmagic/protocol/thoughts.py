@@ -24,6 +24,13 @@ class ThoughtSplitter:
         self._mark = OPEN
         self._held = ""
 
+    @property
+    def held(self) -> tuple[str, str]:
+        """The thoughts, and the text of the reply, that wait for more, or for the end."""
+        if self._mark == CLOSE:
+            return self._held, ""
+        return "", self._held if self._mark else self._held.strip()
+
     def feed(self, text: str) -> tuple[str, str]:
         """Return the thoughts, and the text of the reply, that a fragment adds.
 
@@ -54,6 +61,7 @@ class ThoughtSplitter:
         return thoughts, text if self._mark else begin
 
     def rest(self) -> tuple[str, str]:
-        """Return the thoughts, and the text of the reply, that waited for more text."""
-        held, self._held = self._held, ""
-        return (held, "") if self._mark == CLOSE else ("", held if self._mark else held.strip())
+        """Return what :attr:`held` has, where no more comes: all of it stands now."""
+        held, self._held = self.held, ""
+        self.has_reply = True
+        return held

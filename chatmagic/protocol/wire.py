@@ -437,7 +437,8 @@ class ReplyBuilder:
     def facts(self) -> BodyFacts:
         """The facts beside the text so far; the latest value of each counts."""
         # These come in fragments, as the text does.
-        texts = {"refusal": "".join(self._refusal), "reasoning": "".join(self._thoughts).strip()}
+        thoughts = "".join([*self._thoughts, self._splitter.held[0]]).strip()
+        texts = {"refusal": "".join(self._refusal), "reasoning": thoughts}
         return BodyFacts(**{**self._facts, **{name: text or None for name, text in texts.items()}})
 
     @property
@@ -459,7 +460,7 @@ class ReplyBuilder:
     def text(self) -> str:
         """The text as far as it has come."""
         self._join()
-        return self._text
+        return self._text + self._splitter.held[1]
 
     def add(self, chunk: Chunk) -> str:
         """Take a chunk in.
@@ -514,7 +515,6 @@ class ReplyBuilder:
         text, self._held = self._held, ""
         text = self._keep(without_lone_surrogates(text))
         thoughts, held = self._splitter.rest()
-        self._splitter.has_reply = True
         self._think(thoughts)
         return text + self._keep(held)
 

@@ -74,7 +74,7 @@ def test_an_index_shows_no_link_into_nothing(wheel: zipfile.ZipFile) -> None:
     assert "[" not in "".join(re.findall(r"^\| \[.*$", shown, re.MULTILINE))
     assert "pip install 'chatmagic[lab]' && .venv/bin/chatmagic demo" in shown
     assert "pip install -e" not in shown
-    assert "| Order of the turns | which turns" in shown
+    assert "| Order of the turns | the turns" in shown
 
 
 def test_links_lead_to_the_repository_where_there_is_one() -> None:

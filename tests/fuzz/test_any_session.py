@@ -188,8 +188,8 @@ class Machine(RuleBasedStateMachine):
         stream: bool,
     ) -> None:
         """Ask; with any text the turn is kept, without it the conversation is as it was."""
-        # White space in front may come before thoughts: it is no fragment yet.
-        text = text if fate in WHOLE else text.lstrip() or "x"
+        if fate == "stopped at the first fragment":
+            text = text.lstrip() or "x"  # white space waits: thoughts may follow it
         self.asks += 1
         owner = None if entry == "panel" else owner
         execution = str(self.asks - (again and self.asks > 1))

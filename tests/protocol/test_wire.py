@@ -595,8 +595,11 @@ def test_thoughts_come_in_fragments_beside_the_text_or_in_front_of_it() -> None:
     assert told == ["Let ", "me"]
     assert (builder.text, builder.facts.reasoning) == ("Yes, all.", "Let me")
     unended = built(Chunk("<think>Hm </th"))
+    # Also where nothing more comes, and nobody asks for the rest.
+    assert (unended.text, unended.facts.reasoning) == ("", "Hm </th")
     assert unended.rest() == ""
     assert (unended.text, unended.facts.reasoning) == ("", "Hm </th")
+    assert [built(Chunk(text)).text for text in (" ", "<thi")] == [" ", "<thi"]
 
 
 def test_a_text_of_many_fragments_is_whole() -> None:
