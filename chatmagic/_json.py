@@ -132,6 +132,15 @@ exact_digest: Final = exact(
 )
 
 
+def tuple_of(read: Callable[[Any], _Value]) -> Callable[[object], tuple[_Value, ...]]:
+    """Return a reader of a list; any other value raises :exc:`ValueError`.
+
+    Args:
+        read: the reader of each item.
+    """
+    return exact(lambda value: tuple(map(read, value)) if isinstance(value, list) else None)
+
+
 def word_of(words: Any) -> Callable[[object], Any]:
     """Return a reader of one of a ``Literal``'s words; any other value raises :exc:`ValueError`.
 

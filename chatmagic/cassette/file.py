@@ -36,6 +36,7 @@ from chatmagic._json import (
     json_field,
     known_items,
     shared_fields,
+    tuple_of,
     word_of,
 )
 from chatmagic._log import swallowed
@@ -74,10 +75,6 @@ def _object(value: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _texts(value: object) -> tuple[str, ...] | None:
-    return tuple(map(exact_text, value)) if isinstance(value, list) else None
-
-
 def _headers(value: object) -> tuple[tuple[str, str], ...] | None:
     """Return the headers of :data:`KEPT_HEADERS`; others are ignored."""
     if not isinstance(value, dict):
@@ -112,7 +109,7 @@ class Interaction(BodyFacts, AsTyped):
     prompt: str
     text: str | None = None
     request: str = json_field(exact_text, default=MISSING, required=True)
-    before: tuple[str, ...] = json_field(exact(_texts), lambda names: [*names] or None, ())
+    before: tuple[str, ...] = json_field(tuple_of(exact_text), lambda names: [*names] or None, ())
     parameters: Mapping[str, Any] = json_field(exact(_object), dict, MISSING, required=True)
     asked_model: str | None = json_field(exact_text)
     instructions: str | None = json_field(exact_text)

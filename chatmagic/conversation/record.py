@@ -29,6 +29,7 @@ from chatmagic._json import (
     fields_to_json,
     json_field,
     sparse_field,
+    tuple_of,
     whole_number,
     word_of,
 )
@@ -59,17 +60,6 @@ def owner_from(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(_OWNER, value):
         raise ValueError("not an owner")
     return sys.intern(value)  # a saved turn has it in three places
-
-
-def _items(read: Callable[[Any], Any]) -> Callable[[object], tuple[Any, ...]]:
-    """Return a function that reads a list."""
-
-    def read_all(value: object) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise ValueError("not a list")
-        return tuple(map(read, value))
-
-    return read_all
 
 
 def _earlier(value: object) -> tuple[int, str]:
@@ -111,12 +101,12 @@ class Record(ReplyFacts):
 
     prompt: str = json_field(exact_text, default=MISSING, required=True)
     state: State = json_field(word_of(State), default=MISSING, required=True)
-    carried: tuple[str, ...] = json_field(_items(exact_digest), list, ())
+    carried: tuple[str, ...] = json_field(tuple_of(exact_digest), list, ())
     request: str = json_field(exact_digest, default=MISSING, required=True)
     reply: str = json_field(exact_digest, default=MISSING, required=True)
     origin: Origin = json_field(word_of(Origin), default=MISSING, required=True)
     values: tuple[Value, ...] = json_field(
-        _items(Value.from_json), lambda values: [value.to_json() for value in values] or None, ()
+        tuple_of(Value.from_json), lambda values: [value.to_json() for value in values] or None, ()
     )
     owner: str | None = json_field(owner_from)
     parameters: Mapping[str, Any] = json_field(
@@ -126,7 +116,7 @@ class Record(ReplyFacts):
     asked_model: str | None = json_field(exact_text)
     instructions: Value | None = json_field(Value.from_json, methodcaller("to_json"))
     in_place_of: tuple[str, ...] = json_field(
-        _items(exact_digest), lambda digests: list(digests) or None, ()
+        tuple_of(exact_digest), lambda digests: list(digests) or None, ()
     )
     continues: str | None = json_field(exact_digest)
     cut: int = sparse_field(exact_count, default=0)

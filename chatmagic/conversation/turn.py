@@ -134,13 +134,8 @@ class Carried:
             known: the values that were renumbered before, by the identities of their originals;
                 empty at first. The originals must stay alive.
         """
-        missing = []
-        made = NOTHING
-        for each in self._backwards():
-            if id(each) in known:
-                made = known[id(each)]
-                break
-            missing.append(each)
+        missing = [*takewhile(lambda each: id(each) not in known, self._backwards())]
+        made = known.get(id(missing[-1].parent if missing else self), NOTHING)
         for each in reversed(missing):
             number = each.number and each.number + by
             made = Carried(made, number, each.digest, each.total, each.known_chain, each.size)
