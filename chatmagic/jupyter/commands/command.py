@@ -109,9 +109,8 @@ class Command:
             line: the line after the magic's name.
             cell: the cell's body; ``None`` for none.
         """
-        if self.is_prompt and options.is_only_help(line, cell):
-            return True
-        return line.casefold().split()[:1] in (["-h"], ["--help"])
+        is_flag = line.casefold().split()[:1] in (["-h"], ["--help"])
+        return is_flag or (self.is_prompt and options.is_only_help(line, cell))
 
     def parse(self, line: str, cell: str | None = None) -> Arguments:
         """Return the arguments of a line, parsed by the options that the command declares.
