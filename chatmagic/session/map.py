@@ -400,7 +400,7 @@ class Job:
     def _how_far(self) -> str:
         words = f"{counted(self.answered, 'row')} answered by this run"
         words += f", {self.failed:,} failed" if self.failed else ""
-        words += f", kept in {self.path.name}: the same call resumes."
+        words += f", kept in {self.path.name}: the same call goes on."
         words += f" {counted(self.lost, 'row')} lost whose reply had come." if self.lost else ""
         return words
 

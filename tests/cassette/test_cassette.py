@@ -314,7 +314,7 @@ def test_by_order_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None
 def test_off_goes_back(shell: Shell, emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the service, unless the environment says otherwise; and live beats the notebook."""
     shell.do(f"%chat_cassette {FILE} --record")
-    said = "No cassette is chosen here. %chat_cassette shows the mode in force.\n"
+    said = "No cassette is chosen here. %chat_cassette shows what is in force.\n"
     assert shell.do("%chat_cassette --off").printed == said
     shell.do("%chat echo:one")
     assert not Path(FILE).exists()

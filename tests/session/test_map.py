@@ -444,13 +444,13 @@ def test_its_lines_join_with_the_ledger(asking: Session) -> None:
 
 
 def test_credits_that_are_used_up(asking: Session, service: RowService) -> None:
-    """It ends with what it has; after the reset the same call resumes."""
+    """It ends with what it has; after the reset the same call goes on."""
     service.credits = 3
     with pytest.raises(RateLimitError) as caught:
         asking.map("{{ it }}", list("abcdef"), yes=True, workers=1, file="rows.jsonl")
     assert str(caught.value) == (
         "No credits are left. The next row was not sent. wait=True waits for the reset. "
-        "3 rows answered by this run, kept in rows.jsonl: the same call resumes."
+        "3 rows answered by this run, kept in rows.jsonl: the same call goes on."
     )
     assert asking.credits is not None
     assert asking.credits.remaining == 0
@@ -599,7 +599,7 @@ def test_an_error_of_all_rows_ends_it(
     with pytest.raises(type(error())) as caught:
         job.run(is_watched=False) if block else job.result()
     assert str(caught.value) == (
-        f"{error().message} 2 rows answered by this run, kept in job.jsonl: the same call resumes."
+        f"{error().message} 2 rows answered by this run, kept in job.jsonl: the same call goes on."
     )
     assert rig.asking.asked == [*asked]
     assert [*rig.kept()] == [0, 1]
@@ -740,7 +740,7 @@ def test_a_stop(rig: Rig, slow: Slow) -> None:
         with pytest.raises(ChatInterrupted) as caught:
             job.result()
         assert str(caught.value) == (
-            "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call resumes."
+            "Stopped. 2 rows answered by this run, kept in job.jsonl: the same call goes on."
         )
 
 

@@ -61,7 +61,7 @@ def _chosen(kernel: Kernel, given: Arguments) -> str:
     chosen = "No cassette is chosen here."
     if options.file is not None:
         chosen = f"Cassette chosen here: {Path(options.file).name}."
-    lines = [f"{chosen} %chat_cassette shows the mode in force."]
+    lines = [f"{chosen} %chat_cassette shows what is in force."]
     if off and summary and before is not None and before.config.mode == "refresh":
         lines.append(summary)
     return "\n".join([*lines, *kernel.session.cassette.news()])
