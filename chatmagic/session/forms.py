@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
 from chatmagic.conversation import template
-from chatmagic.conversation.request_facts import Format, Parameters, Schema, Value
+from chatmagic.conversation.request_facts import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
 from chatmagic.models import Reply
@@ -32,8 +32,7 @@ NOT_A_TURN: Final = "Its text was paid for: its cell shows it, and it is the err
 
 
 def asked_for(
-    question: Parameters,
-    form: Schema | None,
+    question: RequestFacts,
     above: Sequence[Turn],
     sent: Sequence[Turn],
     named: Callable[[str], object],
@@ -41,8 +40,7 @@ def asked_for(
     """Return the words that ask for a reply's form, and the name and the schema to read it by.
 
     Args:
-        question: the options of the question.
-        form: the schema itself, if it was given.
+        question: the question, which may hold the schema itself.
         above: the turns above it, of which a question for JSON takes the nearest schema.
         sent: those that its request carries.
         named: returns the value of a name of the namespace.
@@ -60,7 +58,7 @@ def asked_for(
             f"A schema goes with the format json, not {question.format}. Nothing was sent.",
             hint="Leave --format out, or %config ChatMagics.format; or take --schema away.",
         )
-    name, schema = question.schema, form
+    name, schema = question.schema, question.form
     if question.format == "json" and name is None:
         given = ((turn.schema, turn.form) for turn in reversed(above) if turn.schema is not None)
         name, schema = next(given, (None, schema))

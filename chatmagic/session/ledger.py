@@ -405,20 +405,6 @@ class Ledger:
 
     # --- Requests ------------------------------------------------------------------------------
 
-    def refuse(self, reservation: Reservation) -> None:
-        """Raise an error for a request that does not go into a budget; nothing is reserved.
-
-        Args:
-            reservation: the request.
-
-        Raises:
-            BudgetError: it does not go into a budget.
-            InputError: a budget cannot be read.
-        """
-        with self._lock:
-            if reservation.counts:
-                self._needed(reservation.service)
-
     def begin(self, reservation: Reservation) -> None:
         """Reserve the estimated cost of a request; called just before it is sent.
 
@@ -430,20 +416,24 @@ class Ledger:
             InputError: a budget cannot be read.
         """
         with self._lock:
-            if reservation.counts:
-                reservation.amount = self._needed(reservation.service)
+            reservation.amount = self.needed(reservation)
             alone = all(each.service != reservation.service for each in self._held)
             self.meter(reservation.service).begin(alone=alone)
             self._held.add(reservation)
 
-    def _needed(self, service: str) -> int:
-        """Return the credits to reserve for a request to a service.
+    def needed(self, reservation: Reservation) -> int:
+        """Return the credits to reserve for a request; nothing is reserved.
+
+        Args:
+            reservation: the request.
 
         Raises:
             BudgetError: it does not go into a budget.
             InputError: a budget cannot be read.
         """
-        meter = self.meter(service)
+        if not reservation.counts:
+            return 0
+        meter = self.meter(reservation.service)
         dearest = meter.dearest
         needed = dearest or 0
         for budget in self.budgets():

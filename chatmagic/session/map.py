@@ -29,7 +29,6 @@ from chatmagic.cassette.cassette import AnswerSource
 from chatmagic.client.client import Client
 from chatmagic.client.halt import Halt
 from chatmagic.conversation import template
-from chatmagic.conversation.request_facts import Parameters
 from chatmagic.errors import (
     AuthenticationError,
     BudgetError,
@@ -96,13 +95,7 @@ class RowAsker:
         source: AnswerSource = "cassette" if is_replay else "service"
         self._client = clients.client(source, lambda: setup_for(source, environment, cassette))
         ask.refuse_empty()
-        value, _, self._schema = forms.asked_for(
-            Parameters(**shared_fields(ask, Parameters)),
-            ask.form,
-            (),
-            (),
-            environment.named,
-        )
+        value, _, self._schema = forms.asked_for(ask, (), (), environment.named)
         if columns:
             document = {} if self._schema is None else self._schema.document
             self.fields = tuple(document.get("properties", ()))
@@ -226,10 +219,6 @@ class RowAsker:
     def meter(self) -> Meter:
         """The meter of the service."""
         return self.ledger.meter(self.service)
-
-    def cost(self) -> int:
-        """Return the estimated credits of a request, at least 1."""
-        return self.meter.dearest or 1
 
     @property
     def credits(self) -> Credits | None:
@@ -570,7 +559,7 @@ class Job:
                 if self.is_stopped:
                     return False
                 now = time.monotonic()
-                pause = self._pace.pause(self._sending, self.asker.cost(), now)
+                pause = self._pace.pause(self._sending, self.asker.meter.dearest or 1, now)
                 self.waiting = waiting_words(pause, datetime.now(UTC), now)
                 if pause is None:
                     self.file.make_room(self._sending + 1)
@@ -688,7 +677,6 @@ def run(
     path = Path(file or f"map-{asker.job[:12]}.jsonl").expanduser().absolute()
     kept = JobFile(path, replays=is_replay)
     job: Job | None = None
-    is_begun = False
     try:
         job = Job(asker, rows, kept.open(), workers=workers, waits=wait, keeps=keep)
         if not is_replay:
@@ -698,15 +686,10 @@ def run(
         if kept.unread:
             what = counted(kept.unread, "line")
             notify(environment, f"{what} of {path.name} cannot be read: that row is asked again.")
-        is_begun = True
         if block:
             return job.run(is_watched=environment.is_watched())
         job.start()
-        return job  # noqa: TRY300 - an interrupt here leaves the file to the job
-    except KeyboardInterrupt:
-        if is_begun:
-            raise
-        raise ChatInterrupted("Interrupted before the map started. Nothing was sent.") from None
+        return job
     finally:
         # Again, for an interrupt anywhere; the job itself closes it otherwise.
         if job is None or not job.is_running:
@@ -768,9 +751,12 @@ def _agree(quote: str) -> None:
 
     Raises:
         InputError: the answer is no, or nobody is there to answer.
+        ChatInterrupted: it was interrupted.
     """
     try:
         answer = input(f"{quote}\nAsk them? [y/N] ")
+    except KeyboardInterrupt:
+        raise ChatInterrupted("Interrupted before the map started. Nothing was sent.") from None
     except (EOFError, NotImplementedError, OSError):
         # No input is allowed here, as in a notebook that a program runs.
         raise InputError(

@@ -41,7 +41,6 @@ from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import (
     Format,
-    Parameters,
     Part,
     RequestFacts,
     parts_of,
@@ -700,11 +699,12 @@ class AskRun:
             log_swallowed(error)
         conversation = copy(session.conversation)
         self._compose(conversation)
-        self._refuse_secrets(endpoint or CASSETTE, is_sent=False)
+        asked = self.ask, self.window, self.request
+        session.secret_check.refuse(*asked, endpoint or CASSETTE, is_sent=False)
         # An answer from a cassette needs neither; whether it holds the reply is not looked up.
         if endpoint is not None and (setup is None or setup.mode == "refresh"):
             to = Reservation(endpoint, self.ask.entry, self.ask.owner, self.digest)
-            session.ledger.refuse(to)
+            session.ledger.needed(to)
             endpoint.refuse_no_key()
         ask, request, window = self.ask, self.request, self.window
         texts = [request.encode().decode(), *(message.content for message in request.messages)]
@@ -737,13 +737,10 @@ class AskRun:
         aside = self._compose(session.conversation)
         self._look_up()
         if self._source == "service":
-            self._refuse_secrets(self._endpoint())
+            asked = self.ask, self.window, self.request
+            session.secret_check.refuse(*asked, self._endpoint(), is_sent=True)
         news = [*session.cassette.news(), *session.ledger.news()]
         return [*set_aside_note(aside), *news, *self._what_is_sent()]
-
-    def _refuse_secrets(self, endpoint: Endpoint, *, is_sent: bool = True) -> None:
-        given = self.ask, self.window, self.request
-        self.session.secret_check.refuse(*given, endpoint, is_sent=is_sent)
 
     def _compose(self, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
@@ -760,10 +757,8 @@ class AskRun:
     def _ask_for_form(self) -> None:
         """Put the words that ask for the form of the reply in front of the prompt."""
         ask, above = self.ask, replace(self.window, last=None).turns
-        parameters = Parameters(**shared_fields(ask, Parameters))
-        value, name, schema = forms.asked_for(
-            parameters, ask.form, above, self.window.turns, self.session.environment.named
-        )
+        named = self.session.environment.named
+        value, name, schema = forms.asked_for(ask, above, self.window.turns, named)
         if value is not None and (ask.again is None or ask.entry == "panel"):
             self.ask = replace(
                 ask,

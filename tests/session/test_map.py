@@ -659,12 +659,11 @@ def test_a_row_that_is_begun_as_all_are_cut_off_is_cut_off_too(
 
     job = rig.job(["a", "b"], answer, workers=1)
 
-    def cost() -> int:
+    def make_room(_: int) -> None:
         job.interrupt()
         job.interrupt()
-        return 1
 
-    monkeypatch.setattr(rig.asking, "cost", cost)
+    monkeypatch.setattr(job.file, "make_room", make_room)
     with pytest.raises(ChatInterrupted, match="Stopped"):
         job.run(is_watched=False)
     assert [reply.error for reply in rig.kept().values()] == ["Interrupted."]

@@ -18,6 +18,7 @@ from chatmagic.client.halt import Halt
 from chatmagic.models import Credits, Message, Reply
 from chatmagic.protocol.wire import Request
 from chatmagic.session.environment import Environment
+from chatmagic.session.ledger import Meter
 from chatmagic.session.map import Job, RowAsker
 
 PATIENCE = 60.0
@@ -69,6 +70,7 @@ class Asking(RowAsker):
     address: str | None = "https://a"
     credits: Credits | None = None
     service = "https://a"
+    meter = Meter()
     is_parsed = False
     model = "m"
 
@@ -98,10 +100,6 @@ class Asking(RowAsker):
         prompt = request.messages[-1].content
         self.asked.append(prompt)
         return Reply(self.answer(prompt, halt), finish_reason="stop")
-
-    def cost(self) -> int:
-        """Give a credit."""
-        return 1
 
 
 class Rig:
