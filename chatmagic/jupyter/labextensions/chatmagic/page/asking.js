@@ -4,7 +4,7 @@ import { bridgeSpeaks, interruptKernel, panelViews } from "./notebook.js";
 
 /** How long, in milliseconds, the kernel may take to answer. */
 export const ANSWER_MS = 3000;
-/** When the first ping is sent: then newer kernels route what comes next past a busy cell. */
+/** When the first ping is sent: then newer kernels route the next messages past a busy cell. */
 const PING_MS = 1000;
 
 export class KernelConnection {
@@ -13,7 +13,7 @@ export class KernelConnection {
    * @param {object} listeners
    * @param {(message: any) => void} listeners.onMessage
    * @param {() => void} [listeners.onLost] the kernel is gone, as far as is known
-   * @param {() => void} [listeners.onBack] what was lost answers: it was busy, or away
+   * @param {() => void} [listeners.onBack] the lost kernel answers: it was busy, or away
    */
   constructor(model, listeners) {
     this.model = model;
@@ -36,7 +36,7 @@ export class KernelConnection {
     this.attempt(() => this.model.send({ ...message, view: this.view }));
   }
 
-  /** Do what fails where the kernel is gone. @param {() => void} act */
+  /** Do a thing that fails if the kernel is gone. @param {() => void} act */
   attempt(act) {
     try {
       act();
@@ -129,7 +129,7 @@ export class Asking {
    * Send a prompt.
    * @param {string} text
    * @param {?number} [replaces] the turn in whose place the new one stands
-   * @param {boolean} [again] ask exactly what that turn asked
+   * @param {boolean} [again] ask exactly that turn's question
    */
   ask(text, replaces = null, again = false) {
     if (this.busy) return this.composer.announce(UNDER_WAY);
@@ -143,7 +143,7 @@ export class Asking {
     this.composer.focus();
   }
 
-  /** Forget what was sent. @param {boolean} [keep] what is typed */
+  /** Forget the sent prompt. @param {boolean} [keep] the typed text */
   forget(keep = false) {
     clearTimeout(this.sent?.timer);
     if (!keep && this.composer.text === this.sent?.text) this.composer.text = "";
@@ -151,7 +151,7 @@ export class Asking {
   }
 
   /**
-   * Forget what was sent, and give its prompt back.
+   * Forget the sent prompt, and return its text.
    * @param {string} words
    * @param {boolean} wrong
    */
@@ -162,7 +162,7 @@ export class Asking {
     if (!this.composer.text) this.composer.text = text;
   }
 
-  /** Take back what was sent, or stop an ask: the panel's own, else the latest. */
+  /** Take back the sent prompt, or stop an ask: the panel's own, else the latest. */
   stop() {
     const asks = Array.from(this.store.pending.values());
     const ask = asks.find(({ mine }) => mine) ?? asks.at(-1);

@@ -84,7 +84,7 @@ export class Bridge {
       this.painter.look();
     });
     this.painter = new Painter(document);
-    /** Hides in this page what outputs under way say for a file: that they are not complete. */
+    /** Hides in this page the note for files that an output under way is not complete. */
     this.style = document.createElement("style");
     document.head.append(this.style);
     this.views = new MutationObserver(() => TITLED_MS.map((ms) => setTimeout(this.draw, ms)));
@@ -127,7 +127,7 @@ export class Bridge {
     return new Set([...Object.keys(this.state?.asks ?? {}), ...painted.map(([live]) => live)]);
   }
 
-  /** Several changes at once are one; it is told before anything else can be run. */
+  /** Several changes at once are one report; it is sent before anything else can be run. */
   changed() {
     if (this.pending) return;
     this.pending = true;
@@ -164,7 +164,7 @@ export class Bridge {
   /** Tell the kernel the cells. @param {boolean} opened */
   tell(opened) {
     const cells = cellList(this.cells).map(({ id, type, outputs }) => {
-      // Behind the reply may stand what else the cell printed, or the error of its interrupt.
+      // After the reply may follow other output of the cell, or the error of its interrupt.
       const all = Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at));
       const owner = all.map((output) => output?.metadata?.chatmagic?.owner).findLast(Boolean);
       return [id, type === "code", owner ?? null];

@@ -9,7 +9,7 @@ import {
 /**
  * @typedef {import("./notebook.js").Cell} Cell
  * @typedef {import("./notebook.js").Host} Host
- * @typedef {object} CodeActions what the buttons of a block of code do
+ * @typedef {object} CodeActions actions of the buttons of a code block
  * @property {(text: string, what: string) => void} copy
  * @property {(code: string, element: Element) => void} newCell puts code that an element shows
  *   into a new cell
@@ -67,7 +67,7 @@ export function removeToolsIn(node) {
   }
 }
 
-/** @param {string} text @param {string} what it is, in words */
+/** @param {string} text @param {string} what its name, in words */
 export async function copyWords(text, what) {
   const done = await copyText(text);
   const words = done ? `${what} is on the clipboard.` : "This page may not use the clipboard.";
@@ -114,7 +114,7 @@ export function placeCode(model, { cell: by, digest, cells }) {
   const all = cellList(notebook?.cells);
   const nothing = { made: 0, removed: 0, left: 0 };
   const at = all.findIndex(({ id }) => id === by);
-  // Before JupyterLab 4.3 a page does not tell which cells wait.
+  // Before JupyterLab 4.3 a page does not report the waiting cells.
   if (!notebook || !all[at]?.executionState) return { outcome: "refused", ...nothing };
   const own = all.filter((cell) => cell.getMetadata?.(OURS)?.code?.by === by);
   if (own.some((cell) => cell.getMetadata?.(OURS).code.digest === digest)) {

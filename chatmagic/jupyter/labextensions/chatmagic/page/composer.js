@@ -16,7 +16,7 @@ export function isForFrontEnd(event) {
   return event.altKey && !navigator.platform.startsWith("Mac");
 }
 
-/** After how many milliseconds without a key the kernel is told what is typed. */
+/** Milliseconds without a key until the typed text is sent to the kernel. */
 const DRAFT_MS = 400;
 const KEYS = "Enter sends · Shift+Enter new line · Esc stops";
 const EDITING =
@@ -71,7 +71,7 @@ export class Composer {
     this.draft = new Draft(model, connection);
     /** @type {?number} which prompt of before is shown, while it is not changed */
     this.recalled = null;
-    /** @type {?{turn: number, draft: string}} the turn that is edited, and what stood here */
+    /** @type {?{turn: number, draft: string}} the edited turn, and the earlier text */
     this.editing = null;
     this.banner = make("div", "cm-banner", EDITING);
     this.banner.hidden = true;
@@ -126,7 +126,7 @@ export class Composer {
   }
 
   /**
-   * Say in the status region what happened.
+   * Report an event in the status region.
    * @param {string} words
    * @param {object} [how]
    * @param {boolean} [how.wrong]
@@ -147,7 +147,7 @@ export class Composer {
     this.input.focus();
   }
 
-  /** End an edit; what was typed before it comes back. @returns {?number} the turn */
+  /** End an edit; the text typed before it comes back. @returns {?number} the turn */
   stopEditing() {
     const editing = this.editing;
     this.editing = null;

@@ -30,7 +30,7 @@ export function clockWords(when, now) {
 }
 
 /**
- * Return what the gauge says beside the bar.
+ * Return the words of the gauge beside the bar.
  * @param {Credits} credits
  * @param {number} now by the service's clock
  */
@@ -90,7 +90,7 @@ export class Gauge {
 
   count() {
     if (!this.credits) return;
-    // The service's clock, as the kernel tells it, moved on by the page's.
+    // The service's clock, as the kernel reports it, advanced by the page's.
     const now = Date.parse(this.credits.now) + (performance.now() - this.since);
     const { reset, requests, details } = gaugeWords(this.credits, now);
     this.reset.textContent = reset;

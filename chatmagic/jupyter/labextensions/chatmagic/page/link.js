@@ -162,7 +162,7 @@ export class KernelLink {
   }
 
   /**
-   * Send what may not wait behind the cells that run: in a comm of its own, which has a subshell
+   * Send a message that may not wait behind the running cells: in a comm of its own, which has a subshell
    * where kernel and page have them. It is never closed: with it the page would end a subshell that
    * may be at work.
    * @param {object} content

@@ -23,7 +23,7 @@ export class ScrollFollower {
     this.top = 0;
     this.height = 0;
     box.addEventListener("scroll", () => this.scrolled());
-    // Where the content grows at the same moment, a scroll alone does not tell who moved.
+    // If the content grows at the same moment, a scroll alone does not show who moved.
     box.addEventListener("wheel", (event) => this.wheeled(event), { passive: true });
     this.observer = new ResizeObserver(() => this.follow());
     this.observer.observe(content);
@@ -58,7 +58,7 @@ export class ScrollFollower {
   }
 
   /**
-   * Change what is above and keep a node where it is on the screen.
+   * Change the content above and keep a node where it is on the screen.
    * @param {HTMLElement | undefined} node
    * @param {() => void} change
    */
@@ -76,7 +76,7 @@ export class ScrollFollower {
 }
 
 /**
- * @typedef {import("./code.js").CodeActions & MoreActions} LogActions what the log's buttons do
+ * @typedef {import("./code.js").CodeActions & MoreActions} LogActions actions of the log's buttons
  * @typedef {object} MoreActions
  * @property {(turn: number, prompt: string) => void} askAgain
  * @property {(turn: number, prompt: string) => void} edit
@@ -189,7 +189,7 @@ export class PendingNode {
     this.waiting.hidden = Boolean(ask.html);
   }
 
-  /** Say below what streamed that it has no end. @param {boolean} lost */
+  /** Say below a partial reply that it has no end. @param {boolean} lost */
   lose(lost) {
     this.lost.hidden = !lost;
   }
@@ -219,14 +219,14 @@ export class Log {
     this.earlier.addEventListener("click", () => actions.showEarlier());
     this.empty = make("p", "cm-empty", EMPTY);
     this.inner = make("div", "cm-inner");
-    // Not read out as it grows: the status region says what happened, once.
+    // Not read out as it grows: the status region reports it, once.
     const role = { role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: "0" };
     this.node = make("div", "cm-log", [this.inner], role);
     this.scroll = new ScrollFollower(this.node, this.inner);
     this.painter = new Painter(this.node);
   }
 
-  /** Draw what the store has; a node is made anew only where its entry has changed. */
+  /** Draw the content of the store; a node is made again only if its entry has changed. */
   draw() {
     const { store } = this;
     const shown = store.shown();

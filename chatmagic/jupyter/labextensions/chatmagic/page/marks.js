@@ -127,7 +127,7 @@ export function noteAsking(node, comes, stop) {
  * Put a note into a cell, or take it away.
  * @param {Element} node the cell's
  * @param {string} kind
- * @param {string | undefined} now what it depends on; none takes it away
+ * @param {string | undefined} now the state it depends on; none removes it
  * @param {() => Node[]} content
  */
 function putNote(node, kind, now, content) {
@@ -198,7 +198,7 @@ async function comes(check) {
 }
 
 /**
- * Return what became of cells that a button was to run, in words.
+ * Return the result for cells that a button was to run, in words.
  * @param {{outcome: string, count: number}} result
  */
 export function runWords({ outcome, count }) {

@@ -59,7 +59,7 @@
  *   kernel's own
  * @typedef {{words: string, cells: string[]}} StaleBelow the stale cells below, by their ids
  * @typedef {{kind: "marks", notebook: string, marks: Record<string, string>,
- *   below: Record<string, StaleBelow>}} Marks words by the cell's id, and what it made stale
+ *   below: Record<string, StaleBelow>}} Marks words by the cell's id, and the turns that it made stale
  * @typedef {{kind: "say", text: string}} Say
  * @typedef {{kind: "tell"}} Tell
  * @typedef {{kind: "code", page: string, key: number, cell: string, digest: string,

@@ -93,7 +93,7 @@ export function panelViews(model) {
 }
 
 /**
- * Keep what was typed in a panel without a kernel for the next panel of this notebook.
+ * Keep the typed text of a panel without a kernel for the next panel of this notebook.
  * @param {Host} model
  * @param {string} text
  */
@@ -102,7 +102,7 @@ export function keepLostDraft(model, text) {
   if (notebook) notebook[DRAFT] = text;
 }
 
-/** Return what was kept so, once. @param {Host} model @returns {string} */
+/** Return the text that was kept so, once. @param {Host} model @returns {string} */
 export function takeLostDraft(model) {
   const notebook = notebookModel(model);
   const text = notebook?.[DRAFT] ?? "";
@@ -110,7 +110,7 @@ export function takeLostDraft(model) {
   return text;
 }
 
-/** Return what names a notebook, also when its page is loaded again. @param {Context} context */
+/** Return the identity of a notebook, which is the same after a reload of its page. @param {Context} context */
 export function notebookId(context) {
   return context.sessionContext?.session?.id ?? context.path;
 }
@@ -212,7 +212,7 @@ export async function copyText(text) {
   }
 }
 
-/** @param {Host} model @returns {boolean} whether the kernel was told to interrupt what runs */
+/** @param {Host} model @returns {boolean} whether the kernel was told to interrupt the running cell */
 export function interruptKernel(model) {
   const kernel = model.widget_manager?.kernel;
   kernel?.interrupt?.();

@@ -87,7 +87,7 @@ export function settleOutputs(cells, settled) {
 }
 
 /**
- * Write what was painted of replies under way into the notebook, for a save.
+ * Write the painted parts of replies under way into the notebook, for a save.
  * @param {Cell[]} cells
  * @param {import("./paint.js").Painter} painter
  */
@@ -99,7 +99,7 @@ export function saveOutputs(cells, painter) {
 }
 
 /**
- * Leave what came of replies under way as partial: their kernel has ended. They keep their
+ * Keep the replies under way as partial: their kernel has ended. They keep their
  * names, by which a page that is loaded again has the last state where a kernel was only lost.
  * @param {Cell[]} cells
  * @param {import("./paint.js").Painter} painter
@@ -117,7 +117,7 @@ export function endOutputs(cells, painter, lives) {
 }
 
 /**
- * Return what follows the tag of a reply's box, with other blocks in it.
+ * Return the HTML after the tag of a reply's box, with other blocks in it.
  * @param {string} head all before that
  * @param {string} rest
  * @param {string} blocks

@@ -18,14 +18,14 @@ const PAINTED = Symbol.for("chatmagic.painted");
  *   came before this page did
  */
 
-/** Return what a box shows. @param {Box} box @returns {Shown} */
+/** Return the content of a box. @param {Box} box @returns {Shown} */
 function paintedIn(box) {
   // As the front end has drawn it, each child of it is a block.
   const [, at = "-1"] = box.className.match(/\bchatmagic-at-(\d+)/) ?? [""];
   return box[PAINTED] ?? { serial: Number(at), count: box.children.length };
 }
 
-/** A reply under way, as its paints have told it. */
+/** A reply under way, as its paints have built it. */
 class Painted {
   constructor() {
     this.serial = -1;
@@ -44,7 +44,7 @@ export class Painter {
     this.replies = new Map();
   }
 
-  /** Forget all replies; what is painted stays. */
+  /** Forget all replies; painted parts stay. */
   forget() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
@@ -62,14 +62,14 @@ export class Painter {
     return blocks.includes("") ? "" : blocks.join("");
   }
 
-  /** Take what is new of a reply. @param {import("./messages.js").Paint} message */
+  /** Take the new part of a reply. @param {import("./messages.js").Paint} message */
   take({ live, serial, keep, blocks, last = false }) {
     const reply = this.replies.get(live) ?? new Painted();
     this.replies.set(live, reply);
     if (serial !== reply.serial + 1) {
       reply.blocks = Array.from({ length: keep }, () => ({ html: "", since: serial - 1 }));
     }
-    // What is told again stands since it was told first.
+    // A repeated part has been there since it was first sent.
     const told = blocks.map((html, at) => {
       const known = reply.blocks[keep + at];
       return known?.html === html ? known : { html, since: serial };
@@ -79,7 +79,7 @@ export class Painter {
     this.look();
   }
 
-  /** Paint what lacks, soon; boxes come anew as the front end draws, and as the reader scrolls. */
+  /** Paint missing parts, soon; boxes are made again as the front end draws and the reader scrolls. */
   look() {
     if (!this.replies.size) return;
     this.frame ||= requestAnimationFrame(() => this.paint());
@@ -101,7 +101,7 @@ export class Painter {
   }
 
   /**
-   * Paint what a box lacks, or as much of it as there is room for.
+   * Paint the missing parts of a box, or as many as there is room for.
    * @param {Box} box
    * @param {Painted} reply
    * @param {number} room in characters of HTML

@@ -191,7 +191,7 @@ export class ChatView {
   }
 
   /**
-   * Draw what has come, and ask for what lacks.
+   * Draw the received entries, and ask for the missing ones.
    * @param {import("./messages.js").FromPage[]} messages
    */
   request(messages) {
@@ -286,7 +286,7 @@ export class ChatView {
     this.composer.announce("The kernel is back.");
   }
 
-  /** Show what can be done now. */
+  /** Show the possible actions. */
   refresh() {
     const { lost } = this.connection;
     const { active } = this.asking;

@@ -31,7 +31,7 @@ export class Store {
   /**
    * Take a snapshot over.
    * @param {Snapshot} snapshot
-   * @returns {FromPage[]} what to ask the kernel for
+   * @returns {FromPage[]} the requests for the kernel
    */
   takeSnapshot(snapshot) {
     const listed = new Map(snapshot.entries);
@@ -56,7 +56,7 @@ export class Store {
   /**
    * Take entries over.
    * @param {Entry[]} entries
-   * @returns {FromPage[]} what to ask the kernel for
+   * @returns {FromPage[]} the requests for the kernel
    */
   takeEntries(entries) {
     for (const entry of entries) {
