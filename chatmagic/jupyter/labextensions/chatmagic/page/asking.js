@@ -1,4 +1,5 @@
-// The line of one view to the kernel, and its asks: sending, stopping, and who announces how they go.
+// The connection of one view to the kernel, and its asks: sending, stopping, and announcing
+// their progress.
 
 import { bridgeSpeaks, interruptKernel, panelViews } from "./notebook.js";
 

@@ -1,7 +1,8 @@
-// The page's end of the bridge (the kernel's is chatmagic/jupyter/page/bridge.py): it tells the kernel
-// the cells of this notebook from top to bottom, shows prompts as prose, marks cells as the
-// kernel says, and speaks through one status region. It reads what JupyterLab and Notebook 7 do
-// not promise: where something is missing, it does without, in silence.
+// The page's end of the bridge (the kernel's is chatmagic/jupyter/page/bridge.py). It reports
+// the cells of this notebook from top to bottom to the kernel, shows prompts as prose, marks
+// cells on the kernel's request, and speaks through one status region. It uses private
+// interfaces of JupyterLab 4 and Notebook 7: if one is missing, the feature is silently left
+// out.
 
 import { addToolsIn, copyWords, newCodeCell, placeCode, removeToolsIn } from "./code.js";
 import { statusRegion } from "./dom.js";
@@ -149,7 +150,7 @@ export class Bridge {
     return !notebook || notebook === notebookId(this.context) ? cell : "";
   }
 
-  /** Return the name of the ask whose reply comes in the background of a cell. @param {string} id */
+  /** Return the name of the ask in the background of a cell. @param {string} id */
   askOf(id) {
     const asks = Object.entries(this.state?.asks ?? {});
     return asks.find(([, name]) => name && this.cellNamed(name) === id)?.[0];

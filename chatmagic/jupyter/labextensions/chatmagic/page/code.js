@@ -1,5 +1,5 @@
-// Code of replies, in the panel and in cells: its buttons, and the cells that are made of it and of
-// turns of the panel.
+// Code of replies, in the panel and in cells: its buttons, and the cells that are made of it and
+// of the panel's turns.
 
 import { button, make } from "./dom.js";
 import {
@@ -103,8 +103,8 @@ function hash(text) {
 const markOf = ({ id, sharedModel }) => hash(`${id} ${sharedModel.getSource()}`);
 
 /**
- * Put the cells of a reply's code below the cell that asks for them. Of those that it put there
- * before, what was edited or run since stays, and is the reader's from then on.
+ * Put the cells of a reply's code below the cell that asks for them. Its earlier cells that were
+ * edited or run since stay, and are the reader's from then on.
  * @param {Host} model
  * @param {import("./messages.js").Code} message
  * @returns {Omit<import("./messages.js").Coded, "kind" | "key">}

@@ -1,4 +1,4 @@
-// The composer: the prompt that is typed, its draft, the prompts of before, an edit, and its keys.
+// The composer: the typed prompt, its draft, the earlier prompts, an edit, and its keys.
 
 import { button, enable, make } from "./dom.js";
 import { keepLostDraft, takeLostDraft } from "./notebook.js";

@@ -1,4 +1,5 @@
-// Elements of the page. Text is put in as text; the one HTML comes from the kernel, made safe.
+// Elements of the page. Text is inserted as text; the only HTML comes from the kernel, made
+// safe.
 
 const ICONS = {
   copy: "M5 2h8v9h-1.5V3.5H5zM3 4.5h7.5V14H3zM4.5 6v6.5H9V6z",

@@ -1,5 +1,5 @@
-// The plugin of JupyterLab 4 and Notebook 7: what chatmagic has in their pages. It acts on what the
-// kernel says alone; what a notebook's file holds starts nothing.
+// The plugin of JupyterLab 4 and Notebook 7: chatmagic's part of their pages. It acts only on
+// messages of the kernel; the content of a notebook's file starts nothing.
 
 import { statusRegion } from "./dom.js";
 import { KernelLink, MISMATCH, PROTOCOL } from "./link.js";

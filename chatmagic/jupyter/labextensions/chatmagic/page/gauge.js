@@ -1,5 +1,5 @@
-// The gauge: what is left of the credits, counting down to their reset in the reader's own time
-// zone. The kernel sends figures after each request and nothing in between.
+// The gauge: the credits left, counting down to their reset in the reader's own time zone. The
+// kernel sends figures after each request and nothing in between.
 
 import { make } from "./dom.js";
 

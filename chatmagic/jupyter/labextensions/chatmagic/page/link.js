@@ -1,6 +1,7 @@
-// The line from a notebook's page to the bridge of its kernel (chatmagic/jupyter/page/bridge.py):
-// one comm, which the kernel opens. A page that missed the opening, as it was loaded while a cell
-// ran, finds the comm by any of its messages, or when the kernel has time to list its comms.
+// The connection of a notebook's page with the bridge of its kernel
+// (chatmagic/jupyter/page/bridge.py): one comm, which the kernel opens. A page that missed the
+// opening, because it was loaded while a cell ran, finds the comm by any of its messages, or
+// when the kernel has time to list its comms.
 
 import { Bridge } from "./bridge.js";
 import { statusRegion } from "./dom.js";
@@ -65,7 +66,7 @@ class PlainComm {
 }
 
 /**
- * Let what a notebook runs tell the kernel which notebook it is: a copy has the same cells.
+ * Add the notebook's identity to its execute requests: a copy has the same cells.
  * @param {Kernel & Record<symbol, any>} kernel
  * @param {Context} context
  */
@@ -162,9 +163,9 @@ export class KernelLink {
   }
 
   /**
-   * Send a message that may not wait behind the running cells: in a comm of its own, which has a subshell
-   * where kernel and page have them. It is never closed: with it the page would end a subshell that
-   * may be at work.
+   * Send a message that may not wait behind the running cells: in a comm of its own, which has a
+   * subshell if kernel and page have them. The comm is never closed, because the page would end a
+   * subshell that may be at work.
    * @param {object} content
    */
   async urge(content) {

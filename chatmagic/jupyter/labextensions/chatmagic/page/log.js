@@ -1,6 +1,6 @@
-// The log: the entries of the conversation and the asks under way, drawn from the store. It follows
-// the newest text until the reader scrolls up. Prompts and replies come as HTML that the kernel has
-// made safe.
+// The log: the entries of the conversation and the asks under way, drawn from the store. It
+// follows the newest text until the reader scrolls up. Prompts and replies arrive as HTML that
+// the kernel has made safe.
 
 import { addCodeTools } from "./code.js";
 import { arrange, button, enable, make } from "./dom.js";

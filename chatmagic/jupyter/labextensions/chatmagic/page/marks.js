@@ -1,5 +1,5 @@
-// What the bridge puts into cells, of which a file has nothing: prompts look like prose, and notes say
-// what is stale, and which reply still comes, with a button to run cells again or to stop.
+// The bridge's additions to cells, which are not saved: prompts look like prose, and notes show
+// stale turns and replies under way, with a button to run cells again or to stop.
 
 import { button, make } from "./dom.js";
 import { cellList, cellNodes, notebookModel } from "./notebook.js";
@@ -97,7 +97,7 @@ export function mark(node, words) {
 }
 
 /**
- * Put what a cell says of the stale ones below it into the cell, or take it away.
+ * Put a cell's note on the stale turns below it into the cell, or remove the note.
  * @param {Element} node the cell's
  * @param {StaleBelow} [below]
  * @param {(cells: string[]) => void} [run]

@@ -1,5 +1,5 @@
-// What the panel reads of the front end around it: cells, a typesetter, an interrupt. None of it
-// is a public interface of JupyterLab or Notebook 7: where it is missing, each function says so.
+// The panel's access to the front end around it: cells, a typesetter, an interrupt. None of it
+// is a public interface of JupyterLab or Notebook 7: if it is missing, each function says so.
 
 import { make } from "./dom.js";
 
@@ -212,7 +212,7 @@ export async function copyText(text) {
   }
 }
 
-/** @param {Host} model @returns {boolean} whether the kernel was told to interrupt the running cell */
+/** @param {Host} model @returns {boolean} whether the kernel was sent an interrupt */
 export function interruptKernel(model) {
   const kernel = model.widget_manager?.kernel;
   kernel?.interrupt?.();

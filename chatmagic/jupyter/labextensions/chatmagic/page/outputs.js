@@ -1,6 +1,6 @@
-// Outputs of replies in a notebook's model. Which of them are ours is the kernel's word alone, never
-// a class: of replies under way it tells the names, which nobody can guess, and of those that have
-// ended the digests of their HTML. Nothing else is touched.
+// Outputs of replies in a notebook's model. Only the kernel identifies chatmagic's outputs,
+// never a class: replies under way by their names, which nobody can guess, and ended replies by
+// the digests of their HTML. Nothing else is changed.
 
 import { sha256 } from "./sha256.js";
 

@@ -1,7 +1,7 @@
-// A reply under way in a page. The front end draws the whole of it now and then; between that,
-// the kernel says what is new, as blocks of HTML that it has made safe, and they are painted into
-// the box that stands there. The classes of the box say whose it is, and how new; where they do
-// not say how new, it holds no reply yet.
+// A reply under way in a page. The front end draws the whole reply from time to time. In
+// between, the kernel sends the new text as blocks of HTML that it has made safe, and they are
+// painted into the box of the reply. The classes of the box name its reply and the serial of its
+// last paint; without a serial, it holds no reply yet.
 
 import { make } from "./dom.js";
 

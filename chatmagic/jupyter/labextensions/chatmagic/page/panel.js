@@ -1,5 +1,5 @@
-// The chat panel: a view of the kernel's one conversation. The kernel says what there is
-// (snapshots of ids and versions), the view asks for what it lacks and draws it.
+// The chat panel: a view of the kernel's one conversation. The kernel lists the entries
+// (snapshots of ids and versions); the view asks for missing entries and draws them.
 
 import { Asking, KernelConnection } from "./asking.js";
 import { CellExport } from "./code.js";

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4). Browsers have it where a page is served securely alone, and wait for it.
+// SHA-256 (FIPS 180-4). Browsers have it only in securely served pages, and asynchronously.
 
 const FRACTIONS = (/** @type {number} */ power) => {
   /** @type {number[]} */

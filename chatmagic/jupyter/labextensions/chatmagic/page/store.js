@@ -1,5 +1,5 @@
-// What one view knows of the conversation. The kernel says which entries there are, by id and
-// version; the view asks for those that it lacks. No DOM here.
+// One view's copy of the conversation. The kernel lists the entries, by id and version; the view
+// asks for missing ones. No DOM here.
 
 /** @typedef {import("./messages.js").Entry} Entry */
 /** @typedef {import("./messages.js").FromPage} FromPage */
