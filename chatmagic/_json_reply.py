@@ -6,6 +6,7 @@ If a reply is no JSON, the error names the line and the column.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, Final, NoReturn
 
@@ -100,6 +101,13 @@ def _constant(word: str) -> NoReturn:
     raise ValueError(f"JSON has no {word}")
 
 
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError("a number is too large")
+    return number
+
+
 _TOO_DEEP: Final = f"it is nested more than {DEEPEST} deep"
 # Raw line ends inside a string are allowed: models write them, and their meaning is clear.
-_DECODER: Final = json.JSONDecoder(strict=False, parse_constant=_constant)
+_DECODER: Final = json.JSONDecoder(strict=False, parse_constant=_constant, parse_float=_finite)
