@@ -196,8 +196,7 @@ def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> Ch
     if _any(causes, urllib3.exceptions.DecodeError):
         return NotUnderstoodError("The answer could not be decompressed.", hint=COST_UNKNOWN)
     return CutOffError(
-        f"The connection broke before the end of the answer{_reason(causes)}.",
-        hint=COST_UNKNOWN,
+        f"The connection broke before the end of the answer{_reason(causes)}.", hint=COST_UNKNOWN
     )
 
 

@@ -367,8 +367,7 @@ class ReplyStream(Asking):
             yield from self._document(head)
         elif kind == "empty":
             raise ServiceError(
-                f"The answer is empty (HTTP {self.exchange.status}).",
-                hint=COST_UNKNOWN,
+                f"The answer is empty (HTTP {self.exchange.status}).", hint=COST_UNKNOWN
             )
         else:
             raise error_from_response(self._answer(), self._beginning(head)[0])

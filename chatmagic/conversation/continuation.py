@@ -115,11 +115,7 @@ def joined(first: Turn, part: Turn) -> Turn:
     )
     # The turns and instructions of its first request are those of the turn, as is its record.
     turn = replace(
-        part,
-        reply=reply,
-        carried=first.carried,
-        last=first.last,
-        instructions=first.instructions,
+        part, reply=reply, carried=first.carried, last=first.last, instructions=first.instructions
     )
     record = replace(
         first.record or record,

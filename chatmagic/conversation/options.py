@@ -207,10 +207,7 @@ OPTIONS: Final = (
     Option("--raw", "send {{ }} as typed", configurable=True, in_shell=False),
     Option("-q, --quiet", "do not show the reply", configurable=True, in_shell=False),
     Option(
-        "--no-credits",
-        "show no credits under the reply",
-        configurable=True,
-        field="credit_line",
+        "--no-credits", "show no credits under the reply", configurable=True, field="credit_line"
     ),
     Option("--background", "let the cell end while the reply still comes", in_shell=False),
     Option("--allow-secrets", "send it although it holds a secret"),

@@ -38,9 +38,7 @@ _MISSING: Final = {"None", "nan", "NaN", "NaT", "<NA>"}
 
 
 def fill(
-    text: str,
-    evaluate: Callable[[str], object] | None = None,
-    front: Sequence[Value] = (),
+    text: str, evaluate: Callable[[str], object] | None = None, front: Sequence[Value] = ()
 ) -> tuple[str, tuple[Value, ...]]:
     """Put the values of ``{{ expression }}`` into a prompt, and others in front of it.
 

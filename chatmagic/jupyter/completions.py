@@ -61,10 +61,7 @@ class Completions:
     """
 
     def __init__(
-        self,
-        shell: InteractiveShell,
-        commands: Iterable[Command],
-        kernel: Kernel,
+        self, shell: InteractiveShell, commands: Iterable[Command], kernel: Kernel
     ) -> None:
         """Add the matcher to the shell's."""
         self._shell = shell

@@ -217,9 +217,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Sho
 
 
 def whole(
-    conversation: Conversation,
-    turns: tuple[Turn, ...],
-    notebooks: Mapping[str, str] | None = None,
+    conversation: Conversation, turns: tuple[Turn, ...], notebooks: Mapping[str, str] | None = None
 ) -> Shown:
     """Return turns in full, as HTML and as text.
 

@@ -21,10 +21,7 @@ Kind = Literal["sse", "json", "empty", "other"]
 EXCERPT: Final = 200
 """The longest text, in characters, that a :class:`Malformed` keeps."""
 
-_KINDS: Final[dict[str, Kind]] = {
-    "text/event-stream": "sse",
-    "application/json": "json",
-}
+_KINDS: Final[dict[str, Kind]] = {"text/event-stream": "sse", "application/json": "json"}
 _BOM: Final = b"\xef\xbb\xbf"
 _WHITE: Final = b" \t\r\n\v\f"
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")

@@ -39,12 +39,7 @@ from chatmagic.conversation import continuation, options, template
 from chatmagic.conversation.cell_order import Layout
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record
-from chatmagic.conversation.request_facts import (
-    Format,
-    Part,
-    RequestFacts,
-    parts_of,
-)
+from chatmagic.conversation.request_facts import Format, Part, RequestFacts, parts_of
 from chatmagic.conversation.slots import Change
 from chatmagic.conversation.steering import (
     Steering,
@@ -976,10 +971,7 @@ class AskRun:
             facts["last"] = len(self.window.turns)
             reply = replace(reply, left_out=self.left_out)
         return Turn(
-            **facts,
-            reply=reply,
-            carried=self.window.carried,
-            instructions=self.window.instructions,
+            **facts, reply=reply, carried=self.window.carried, instructions=self.window.instructions
         )
 
     def _record_of(self, turn: Turn) -> Record:

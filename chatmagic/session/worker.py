@@ -39,11 +39,7 @@ class Worker(Generic[_T]):
     """
 
     def __init__(
-        self,
-        work: Callable[[Worker[_T]], _T],
-        stop: Callable[[], object],
-        *,
-        daemon: bool = True,
+        self, work: Callable[[Worker[_T]], _T], stop: Callable[[], object], *, daemon: bool = True
     ) -> None:
         """Start nothing yet."""
         self.caller = threading.get_ident()

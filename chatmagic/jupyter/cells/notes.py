@@ -369,9 +369,7 @@ _CONTEXT: Final = "While the error above was handled, the following one was rais
 
 
 def traceback_text(
-    error: BaseException,
-    cell_of: Callable[[str], str | None],
-    seen: AbstractSet[int] = frozenset(),
+    error: BaseException, cell_of: Callable[[str], str | None], seen: AbstractSet[int] = frozenset()
 ) -> str:
     """Return an error with its traceback, below its causes and above the errors of its group.
 

@@ -394,12 +394,5 @@ CHAT: Final = Command(
     waits=False,
     usage=options.usage(EXAMPLES),
 )
-FIX: Final = Command(
-    "chat_fix",
-    _fix,
-    options.OPTIONS,
-    is_prompt=True,
-    has_body=True,
-    waits=False,
-)
+FIX: Final = Command("chat_fix", _fix, options.OPTIONS, is_prompt=True, has_body=True, waits=False)
 STOP: Final = Command("chat_stop", _stop, forms=("[CELL]",), waits=False)

@@ -42,8 +42,4 @@ def _panel(kernel: Kernel, _: Arguments) -> None:
     views.show_html(*transcript.saved(kernel.session.conversation))
 
 
-PANEL: Final = Command(
-    "chat_panel",
-    _panel,
-    waits=False,
-)
+PANEL: Final = Command("chat_panel", _panel, waits=False)

@@ -294,9 +294,4 @@ RETRY: Final = Command(
     forms=("[--temperature] [--model] [TURN]", "--list [TURN]", "--pick [TURN]", "--stale"),
     waits=False,
 )
-CONTINUE: Final = Command(
-    "chat_continue",
-    _continue,
-    forms=("[TURN]",),
-    waits=False,
-)
+CONTINUE: Final = Command("chat_continue", _continue, forms=("[TURN]",), waits=False)

@@ -198,10 +198,7 @@ def _name(path: Path) -> str:
 
 
 SAVE: Final = Command(
-    "chat_save",
-    _save,
-    (Option(FORCE, "overwrite any file"),),
-    forms=("FILE [--force]",),
+    "chat_save", _save, (Option(FORCE, "overwrite any file"),), forms=("FILE [--force]",)
 )
 LOAD: Final = Command(
     "chat_load",

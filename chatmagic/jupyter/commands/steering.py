@@ -202,8 +202,5 @@ THREAD: Final = Command(
     waits=False,
 )
 HIDE: Final = Command(
-    "chat_hide",
-    _hide,
-    (Option("--show", "show it again"),),
-    forms=("[--show] TURN",),
+    "chat_hide", _hide, (Option("--show", "show it again"),), forms=("[--show] TURN",)
 )

@@ -179,9 +179,7 @@ def credits(state: CreditTracker, took: int | None, *, now: datetime) -> message
 
 
 def cells_of(
-    turns: Sequence[Turn],
-    wanted: Collection[int] | None,
-    on_page: Sequence[str],
+    turns: Sequence[Turn], wanted: Collection[int] | None, on_page: Sequence[str]
 ) -> list[messages.NewCell]:
     """Return the cells to make, in order, and where.
 
