@@ -198,7 +198,7 @@ def _ask(given: Mapping[str, Any]) -> int:
 
 
 def _doctor(given: Mapping[str, Any]) -> int:
-    """Say what is set, what works and what to do, as lines to paste into a report.
+    """Report the settings, the connection and any faults, as lines to paste into a report.
 
     It checks the settings, the network, the clock, files and the cassette. Connections are tried;
     no request is sent without --ask. No key is shown. The exit status is 1 if a fault prevents an

@@ -243,7 +243,7 @@ def end(
 
     Args:
         server: its process.
-        caught: the signals that ask to end, as they come.
+        caught: the signals that ask to end, as they arrive.
         seconds: how long it may take to end by itself.
     """
     until, signals = time.monotonic() + seconds, len(caught)

@@ -204,7 +204,7 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
 
 
 def _rendered(saved: SavedOutput, record: Record) -> bool | None:
-    """Return whether a reply is rendered as it stands; ``None`` where that was not tried."""
+    """Return whether a reply is rendered as it stands; ``None`` if that was not tried."""
     if saved.versions != output.versions() or saved.fault or saved.text is None:
         return None
     try:
@@ -337,7 +337,7 @@ def _difference(command: MagicCall | None, saved: SavedOutput) -> str:
 def _in_order(
     turn: Turn, window: Window, cells: Mapping[int, int], hiding: Mapping[int, bool], cell: int
 ) -> bool | None:
-    """Return whether a turn was asked after those above it; ``None`` where that is unknown.
+    """Return whether a turn was asked after those above it; ``None`` if that is unknown.
 
     Args:
         turn: the turn.

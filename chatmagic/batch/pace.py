@@ -125,7 +125,7 @@ def _is_ahead(until: float | None, now: float) -> bool:
 
 
 def waiting_words(pause: Pause | None, today: datetime, now: float) -> str:
-    """Return until when a job waits; empty where that is but a moment.
+    """Return until when a job waits; empty if that is but a moment.
 
     Args:
         pause: the pause that it waits for; ``None`` for none.

@@ -101,7 +101,7 @@ class Client:
         share makes each of them lose an ask.
 
         Returns:
-            ``None`` where a transport was given, which all share.
+            ``None`` if a transport was given, which all share.
         """
         return self.connected(self.setup) if isinstance(self._transport, HttpTransport) else None
 

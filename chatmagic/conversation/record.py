@@ -96,7 +96,7 @@ class Record(ReplyFacts):
         cut: number of this part's first characters that the turn with both parts leaves out.
         block: line that opens the code block in which this part continues; ``None`` for none.
         earlier: how many turns the request carried before those in ``carried``, and the chain
-            digest of these; ``None`` where there are none.
+            digest of these; ``None`` if there are none.
     """
 
     prompt: str = json_field(exact_text, default=MISSING, required=True)

@@ -164,7 +164,7 @@ class Live(View):
 
 
 class Printed(TextView):
-    """View that prints a reply as it comes, for a terminal or a console.
+    """View that prints a reply as it arrives, for a terminal or a console.
 
     Args:
         in_page: whether a page shows the printed text, and finds links in it.

@@ -41,7 +41,7 @@ _YEAR: Final = timedelta(days=365)
 _FAR_YEAR: Final = 9_000  # so that no sum goes beyond the calendar
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = r"(?a)\d{1,15}(\.\d{1,15})?"
-# HTTP dates are in GMT and say so, but for the oldest form, which ends in the year.
+# HTTP dates are in GMT and say so, except the oldest form, which ends in the year.
 _HTTP_DATE: Final = r"(?a)[A-Z][a-z]+,? .+ (GMT|UTC|\d{4})"
 # A proxy joins repeated headers with commas. The comma inside an HTTP date follows the
 # name of a day, and no value that counts here ends in a small letter.

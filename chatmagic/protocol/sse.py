@@ -69,8 +69,8 @@ _NOT_JSON: Final = object()
 class Decoder:
     """Incremental decoder of one stream, which may be cut into pieces anywhere.
 
-    The events are the same for every way of cutting, and each is given by the first
-    piece that completes it. The work is linear in the number of bytes.
+    The events are the same for every way of cutting. The first piece that completes an event gives
+    it. The work is linear in the number of bytes.
 
     Attributes:
         done: whether the promised end arrived, the line ``data: [DONE]`` (fact 7); nothing is

@@ -61,7 +61,7 @@ class ThoughtSplitter:
         return thoughts, text if self._mark else begin
 
     def rest(self) -> tuple[str, str]:
-        """Return what :attr:`held` has, where no more comes: all of it stands now."""
+        """Return the text in :attr:`held`, if no more arrives: all of it is final now."""
         held, self._held = self.held, ""
         self.has_reply = True
         return held

@@ -189,7 +189,7 @@ class LiveMarkdown:
         return _cut_inside(lines, blocks, begins) if is_long else None
 
     def _give_up(self, why: str) -> BlockChange:
-        """Show nothing more of a reply that is too large for a page, as long as it comes."""
+        """Show nothing more of a reply that is too large for a page, while it arrives."""
         self._is_too_much = True
         words = f"<p><em>The rest is shown when the reply has ended: {why}.</em></p>\n"
         return self.blocks.show([sanitize.clean(words)], ())

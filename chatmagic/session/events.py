@@ -41,8 +41,8 @@ class Ask(RequestFacts):
         part: the turn whose reply it continues, in place of ``again``; ``None`` asks again from the
             start.
         notes: lines on the values in the prompt, to show while the reply is awaited.
-        background: the page's name of its cell where that ends when the request is sent, empty
-            where it is not known; ``None`` for a cell that waits for the reply.
+        background: the page's name of its cell where that ends when the request is sent, empty if
+            unknown; ``None`` for a cell that waits for the reply.
         live: its name in pages, which no other ask has, of any kernel.
     """
 
@@ -263,7 +263,7 @@ class Listener(View):
 
 
 class TextView(View):
-    """View that writes the text of a reply as it comes."""
+    """View that writes the text of a reply as it arrives."""
 
     def __init__(self) -> None:
         """Write nothing yet."""

@@ -261,7 +261,7 @@ class Session:
             allow_secrets: whether it is sent although it holds a secret.
             fit: whether it is sent once more, without the oldest turns, if the service says that
                 the conversation is too long.
-            on_fragment: called with each fragment as it comes.
+            on_fragment: called with each fragment as it arrives.
             halt: stops it from another thread.
 
         Raises:
@@ -863,7 +863,7 @@ class AskRun:
         self.stream = stream = client.send(self.request, self.halt, through)
 
     def _receive(self, worker: Worker[None], view: View) -> None:
-        """Read the reply to its end, or as far as it comes, and keep it."""
+        """Read the reply to its end, or as far as it arrives, and keep it."""
         self._read(worker, view)
         is_too_long = isinstance(self.problem, TooLongError) and not self.stream.reply.text
         if is_too_long and self.ask.fit and self.window.turns:

@@ -290,7 +290,7 @@ def _code(error: ChatError) -> int:
 
 
 class ShellView(TextView):
-    """View that writes a reply as it comes, into a terminal and a pipe alike.
+    """View that writes a reply as it arrives, into a terminal and a pipe alike.
 
     No character of a reply acts in a terminal, as a pipe may end in one.
     """

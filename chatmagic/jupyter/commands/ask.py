@@ -125,7 +125,7 @@ def settle(
     Args:
         kernel: the kernel.
         execution: the execution of the cell that waits.
-        threads: names of the conversation's threads that count; ``None`` is all of them.
+        threads: names of the conversation's threads that count; ``None`` for all.
         shown: whether the cell shows that it waits.
         waits: whether to wait for the questions under way; otherwise they only come before this
             cell's question.

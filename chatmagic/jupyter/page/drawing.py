@@ -34,7 +34,7 @@ PARTIAL: Final = '<p class="chatmagic-partial"><em>Not complete yet.</em></p>'
 BYTES_A_SECOND: Final = 60_000
 """For whole updates, if no page paints."""
 SECONDS_OF_THOUGHT: Final = 1.0
-"""Between two drawings of how long a model has thought."""
+"""Seconds between two drawings of the model's thinking time."""
 _SETTLED: Final = 1_000  # characters that show whether a reply goes on in a block of code
 
 

@@ -206,7 +206,7 @@ class Prompt(TypedDict):
 
 
 class TurnFacts(TypedDict):
-    """What is particular about a turn; where it has several ``replies``, their numbers, its too."""
+    """Special facts of a turn; if it has several ``replies``, their numbers, including its own."""
 
     notes: list[str]
     took: int | None

@@ -93,7 +93,7 @@ class LogEntries:
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
 
     def _facts(self, turn: Turn) -> messages.TurnFacts:
-        """Return what is particular about a turn, and its replies where it has several."""
+        """Return the special facts of a turn, and its replies if it has several."""
         cause, is_hidden = self._causes.cause_of(turn.number), turn.number in self._hidden
         replies = self._replies[turn.number]
         return {
