@@ -92,7 +92,7 @@ def test_stop_and_wait(lab: Callable[..., Book], service: Emulator) -> None:
     chat.box.press("Escape")
     chat.until("Interrupted after")
     book.ended(2)
-    assert "what came is kept" in book.text(2)
+    assert "the text so far is kept" in book.text(2)
     assert chat.root.get_by_text("Interrupted: this reply is not complete.").count() == 2
     assert len(service.requests) == 2
     # The kernel is busy with something else: the panel asks all the same.
