@@ -110,14 +110,13 @@ def _keys_reach_everything(chat: Chat) -> None:
 
 
 LIMITED = """
-from dataclasses import replace
 from datetime import timedelta
 import chatmagic, chatmagic.protocol.credits
 asked = chatmagic.current_session()
 tracker = asked.clients.latest.credit_tracker
 seen = asked.credits.seen_at
 limit = chatmagic.protocol.credits.RequestLimit(100, 93, seen + timedelta(hours=1), seen)
-tracker.state = replace(tracker.state, requests=limit)
+tracker.requests = limit
 """
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from loopback import document
 from panel_views import HOSTILE, Service, View, turn
 
 from chatmagic.archive.output import HIDDEN
+from chatmagic.client.stream import CreditTracker
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.request_facts import Value
@@ -17,7 +19,10 @@ from chatmagic.conversation.steering import Hiding
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.messages import Entry, Problem
-from chatmagic.models import Reply
+from chatmagic.models import Credits, Reply
+from chatmagic.protocol.credits import RequestLimit
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def drawn(conversation: Conversation) -> list[Entry]:
@@ -162,3 +167,16 @@ def test_a_cell_asks_as_typed_in_the_form_of_its_turn() -> None:
     )
     (cell,) = panel_content.cells_of([asked], None, [])
     assert cell["cell"]["source"] == "%%chat --format json\nwhy?"
+
+
+def test_the_gauge_has_a_line_of_its_own_for_a_window_of_requests() -> None:
+    """Beside the credits, of which none may be known."""
+    tracker = CreditTracker()
+    figures = panel_content.credits(tracker, None, now=NOON)
+    assert (figures["level"], figures["requests"], figures["until"]) == ("unknown", "", None)
+    tracker.credits = Credits(100, 10, 90, None, NOON)
+    tracker.requests = RequestLimit(100, 93, NOON, NOON)
+    figures = panel_content.credits(tracker, 2, now=NOON)
+    assert (figures["level"], figures["took"], figures["left"]) == ("low", 2, 10)
+    assert figures["requests"] == "93 of 100 requests left in this window"
+    assert figures["until"] == figures["seen"] == "2026-01-01T12:00:00Z"
