@@ -179,7 +179,7 @@ class ConnectionMade(Exception):  # noqa: N818 - nothing is wrong
 
 
 @dataclass
-class Line:
+class SharedState:
     """The state that the connections of one transport share.
 
     Args:
@@ -196,7 +196,7 @@ class Line:
 class Current(threading.local):
     """The exchange that this thread makes a connection for, or uses one for."""
 
-    line: Line
+    shared: SharedState
     clock: Clock
     only_connects = False
     """Whether :class:`ConnectionMade` is raised in place of a request."""
@@ -223,7 +223,7 @@ class _Connection(HTTPConnection):
         rest = monotonic() - self.rested_since
         watch = max(0.0, WATCH - rest) if self._answers == 1 else 0.0
         # Any data to read is an end, because nothing was requested.
-        is_young = not CURRENT.line.loses and rest + watch <= IDLE
+        is_young = not CURRENT.shared.loses and rest + watch <= IDLE
         is_usable = is_young and not wait_for_read(self.sock, watch)
         # Not before: a stop shuts it down, which looks like an end by the server.
         self._claim()
@@ -263,7 +263,7 @@ class _Connection(HTTPConnection):
             raise ConnectionMade
         if self.sock is not None:
             self._watch()
-        auth, key = CURRENT.line.auth, CURRENT.line.key
+        auth, key = CURRENT.shared.auth, CURRENT.shared.key
         if key is not None and auth == "query":
             mark = "&" if "?" in url else "?"
             url = f"{url}{mark}api_key={quote(key.reveal(), safe='')}"
@@ -278,7 +278,7 @@ class _Connection(HTTPConnection):
             response = super().getresponse()
         except (ConnectionError, ssl.SSLError, http.client.HTTPException):
             if self._answers and CURRENT.clock.halt.reason is None:
-                CURRENT.line.loses = True
+                CURRENT.shared.loses = True
             raise
         self._answers += 1
         return response

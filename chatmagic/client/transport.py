@@ -32,8 +32,8 @@ from chatmagic.client.connections import (
     Clock,
     ConnectionMade,
     KeyedAdapter,
-    Line,
     Response,
+    SharedState,
 )
 from chatmagic.client.endpoint import ServiceSetup, Timeout
 from chatmagic.client.halt import Halt
@@ -105,7 +105,7 @@ class HttpTransport:
         endpoint = setup.endpoint
         self._url = request_url(endpoint.base_url)
         self._is_loopback = is_loopback(self._url)
-        self._line = Line(endpoint.auth, endpoint.key)
+        self._shared = SharedState(endpoint.auth, endpoint.key)
         # A session would also follow redirects, keep cookies and read a .netrc.
         self._adapter = KeyedAdapter(max_retries=0)
 
@@ -168,7 +168,7 @@ class HttpTransport:
         if is_short:
             timeout = replace(timeout, total=timeout.total or timeout.first_byte)
         clock = CURRENT.clock = Clock(timeout, halt)
-        CURRENT.line = self._line
+        CURRENT.shared = self._shared
         bundle = network_errors.certificate_bundle()
         try:
             clock.start()
