@@ -174,7 +174,8 @@ export class KernelLink {
     const comm = plain ? new PlainComm(kernel, URGENT) : kernel?.createComm?.(URGENT);
     await Promise.race([comm?.subshellStarted, new Promise((go) => setTimeout(go, SUBSHELL_MS))])
       .catch(() => {});
-    comm?.open(content);
+    // The kernel may have ended meanwhile, which disposes its comms.
+    if (!comm?.isDisposed) comm?.open(content);
   }
 
   /** Leave the bridge; the kernel may open another one. */

@@ -27,6 +27,7 @@ import { make } from "./dom.js";
  * @typedef {object} Comm
  * @property {string} commId
  * @property {(data?: object) => void} open
+ * @property {boolean} [isDisposed] whether it is gone, as its kernel may be
  * @property {(data: object) => void} send
  * @property {Promise<void>} [subshellStarted]
  * @typedef {object} Kernel
