@@ -61,7 +61,9 @@ class Environment:
         Raises:
             InputError: the settings contradict each other.
         """
-        return resolve(os.environ)
+        choice = resolve(os.environ)
+        fields = request_fields(None, config.model_of_environment())
+        return None if choice is None else replace(choice, extra_body=fields)
 
     def cell(self) -> tuple[str | None, str | None]:
         """Return the hash of the running cell and the identity of its execution, if known.

@@ -859,6 +859,7 @@ class AskRun:
         if source != "cassette":
             place = client.endpoint, self.ask.entry, self.ask.owner
             self.reservation = Reservation(*place, self.digest)
+        # While a cassette records, the service is known only now.
         self._name_form(client.setup)
         self.stream = stream = client.send(self.request, self.halt, through)
 

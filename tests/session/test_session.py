@@ -118,6 +118,20 @@ def test_the_form_of_a_reply_is_named_where_a_server_takes_it(
     assert "leave response_format out: ask again" in (raised.value.hint or "")
 
 
+def test_a_model_of_the_environment_is_asked_while_a_cassette_records(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, emulator: Emulator
+) -> None:
+    """In plain Python, too."""
+    monkeypatch.setenv("CHATMAGIC_BASE_URL", emulator.url)
+    monkeypatch.setenv("CHATMAGIC_API_KEY", KEY)
+    monkeypatch.setenv("CHATMAGIC_MODEL", "small")
+    for mode in ("", "record"):
+        monkeypatch.setenv("CHATMAGIC_CASSETTE", mode and str(tmp_path / "tape.jsonl"))
+        monkeypatch.setenv("CHATMAGIC_MODE", mode)
+        Session().ask("echo:a")
+    assert [received.body.get("model") for received in emulator.requests] == ["small"] * 2
+
+
 def test_last_and_no_history(session: Session, emulator: Emulator) -> None:
     """``last`` leaves the oldest out; without history nothing is carried or kept."""
     for word in ("a", "b", "c"):
