@@ -53,13 +53,23 @@ def cost(session: Session, count: int) -> str:
         session: the session.
         count: number of requests.
     """
-    with swallowed(ChatError):  # settings may contradict each other; the next question says so
-        cassette = session.environment.cassette()
-        if cassette is not None and cassette.mode == "replay":
-            return "a replay takes no credits"
+    if is_replayed(session):
+        return "a replay takes no credits"
     ledger = session.ledger
     last = next(reversed(ledger.rows), None)
     credits = None if last is None else ledger.meter(last.service).about(count)
     if credits is None:
         return "its cost is not known yet"
     return f"about {counted(credits, 'credit')}, by the cost of recent requests; {OTHERS}"
+
+
+def is_replayed(session: Session) -> bool:
+    """Return whether a cassette answers, so that nothing is sent.
+
+    Args:
+        session: the session.
+    """
+    with swallowed(ChatError):  # settings may contradict each other; the next question says so
+        cassette = session.environment.cassette()
+        return cassette is not None and cassette.mode == "replay"
+    return False

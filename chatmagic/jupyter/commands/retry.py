@@ -37,8 +37,8 @@ def _retry(kernel: Kernel, given: Arguments) -> Reply | None:
     """Ask a turn's question again, in its place.
 
     ``%chat_retry`` takes the last turn above the cell, ``%chat_retry 2`` turn 2; with
-    ``--list`` and ``--pick``, too. ``%chat_retry -t 0 -t 1 -m NAME`` asks once for each of the
-    temperatures, and keeps all replies; ``$name`` is the value of a variable.
+    ``--list`` and ``--pick``, too. ``%chat_retry -t 0 -t 1 -m NAME`` asks the model once for each
+    temperature, and keeps all replies; ``$name`` is the value of a variable.
     """
     settle(kernel, running(kernel.shell))
     if "--stale" in given.options:
@@ -71,7 +71,8 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
         replace(ask, **dict(zip(values, each, strict=True))) for each in product(*values.values())
     ]
     count = len(asks)
-    if count > _FEW and execution.audience != "machine":
+    is_sent = not stale_cells.is_replayed(kernel.session)
+    if count > _FEW and is_sent and execution.audience != "machine":
         takes = stale_cells.cost(kernel.session, count)
         if input(f"{count} requests: {takes}.\nAsk? [y/N] ").strip().lower() not in {"y", "yes"}:
             raise InputError("Nothing was sent.")

@@ -122,6 +122,20 @@ def test_settings_are_compared(
     assert len(bodies(emulator)) == 9
 
 
+def test_a_replay_compares_without_a_question(
+    shell: Shell, emulator: Emulator, tmp_path: Path
+) -> None:
+    """Nothing is sent, so nothing is to be agreed to."""
+    compare = "%chat_retry -t 0 -t 1 -t 2 1"
+    shell.do(f"%chat_cassette {tmp_path / 'tape.jsonl'} --record")
+    shell.page("%chat echo:a", "a")
+    shell.machine(compare)
+    shell.do("%chat_cassette --replay")
+    shell.page("%chat echo:a", "a")
+    assert shell.page(compare, "r").texts == ["a"] * 3
+    assert len(bodies(emulator)) == 4
+
+
 def test_without_a_turn_above_there_is_nothing_to_ask(shell: Shell, emulator: Emulator) -> None:
     """Nor in a cell that begins a thread."""
     said = shell.fails("%chat_retry").traceback[0]
