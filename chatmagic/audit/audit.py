@@ -26,7 +26,7 @@ from chatmagic.archive.notebook import Notebook, NotebookCell, SavedOutput
 from chatmagic.archive.table import TurnRow
 from chatmagic.cassette.file import CassetteFile, Interaction
 from chatmagic.conversation.chat_cell import MagicCall
-from chatmagic.conversation.options import OPTIONS
+from chatmagic.conversation.options import OPTIONS, variable_fields
 from chatmagic.conversation.record import Record
 from chatmagic.conversation.request_facts import Parameters
 from chatmagic.conversation.steering import Instructions, Steering
@@ -249,7 +249,7 @@ def _compared(found: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
             if command is not None and typed is not None and saved.record is not None:
                 for name in _SETTINGS:
                     value = saved.record.parameters.get(name)
-                    is_told = name in typed.parameters or command.has_variables
+                    is_told = name in {*typed.parameters, *variable_fields(command.line)}
                     untold[name][cell.number] = None if is_told else value
             elif agrees[saved] is False:
                 own = next((each for each in left if each.recorded == saved.kind), None)

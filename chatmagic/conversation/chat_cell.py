@@ -53,11 +53,6 @@ class MagicCall:
     is_once: bool = True
 
     @property
-    def has_variables(self) -> bool:
-        """Whether variables give values of its options, so that these are unknown."""
-        return re.search(options.VARIABLE, self.line) is not None
-
-    @property
     def count(self) -> int:
         """Number of its effects: ``%chat_retry -t 0 -t 1`` asks twice."""
         flags = re.findall(r"(?<!\S)--?([tm])(?:emperature|odel)?(?![\w-])", self.line)

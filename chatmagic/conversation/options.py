@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, get_args
@@ -44,7 +45,7 @@ _TAKEN: Final = (
 """Texts that may follow a command's name, in lower case: options, numbers, files, and the like."""
 COMMENT: Final = r"\s*(#+\s*(?:NBVAL|PYTEST_VALIDATE)_\w*|#\|.*)"
 """A comment that is meant for a tool, at the beginning of a prompt."""
-VARIABLE: Final = r"(?<![^\s=])(?:\$\w+|\{\w+\})(?!\S)"
+_VARIABLE: Final = r"\$\w+|\{\w+\}"
 """The name of a variable that gives an option's value."""
 _MAGIC_LINE: Final = r"%{1,2}chat(?:_\w+)?(?!\S)"
 _DIVIDES: Final = r"(?m)^[ \t]*%chat_thread[ \t]+(?!.*--delete\b)\S"
@@ -341,7 +342,7 @@ def parse_line(
     for flag, option, value, rest in _typed(prompt):
         prompt = rest
         if option is not None:
-            is_name = re.fullmatch(VARIABLE, value or "") is not None
+            is_name = re.fullmatch(_VARIABLE, value or "") is not None
             name = (value or "").strip("${}") if is_name else None
             if name is not None and names is None:
                 continue  # the field of the question that was asked stays
@@ -350,6 +351,17 @@ def parse_line(
         elif flag != "--":
             raise _unknown(flag, settings)
     return ParsedLine(**fields, prompt=prompt)
+
+
+def variable_fields(line: str) -> frozenset[str]:
+    """Return the names of the fields whose values the options of a line take from variables.
+
+    Args:
+        line: as :func:`parse_line` takes it.
+    """
+    typed = ((option, value) for _, option, value, _ in _typed(line.strip()))
+    is_name = partial(re.fullmatch, _VARIABLE)
+    return frozenset(option.dest for option, value in typed if option and is_name(value or ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,6 +207,16 @@ def test_options_that_no_source_says(audited: Audited) -> None:
     code, told = audited([*bare[:1], other])
     assert code == 1
     assert "! cell 1: it was asked with temperature 0.5, which its source does not say." in told
+    # A variable gives it; one in the prompt, or of another option, does not.
+    for source, is_told in (
+        ("%chat -t $t --no-history a", True),
+        ("%chat --no-history a {t}", False),
+        ("%chat -o $t --no-history a", False),
+    ):
+        prompt = source.rpartition("--no-history ")[2]
+        asked = {**page(prompt, parameters=warm), "source": source}
+        code, told = audited([asked, other])
+        assert (code, "was asked with temperature 0.5" in told) == (not is_told, not is_told)
     setting = cell("%config ChatMagics.temperature = 0.5")
     code, told = audited([other, setting, *bare])
     assert (code, "temperature" in told) == (0, False)

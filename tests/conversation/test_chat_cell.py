@@ -113,11 +113,10 @@ def test_what_a_cell_would_do(
     ],
 )
 def test_what_a_magic_leaves_in_the_output(source: str, kind: str, asks: bool) -> None:
-    """The kind of its record, whether it asks, and whether a variable gives an option's value."""
+    """The kind of its record, and whether it asks."""
     plan = plan_of(source)
     assert plan.commands[0].recorded == kind
     assert plan.commands[0].is_quiet is ("-q" in source)
-    assert plan.commands[0].has_variables is ("$" in source)
     assert plan.asks is asks
 
 
@@ -128,8 +127,6 @@ def test_what_is_configured_counts_where_no_option_is_typed() -> None:
     parsed = command.parsed(configured)
     assert parsed is not None
     assert parsed.parameters == {**configured, "temperature": 0.0}
-    calls = plan_of("%chat -t $t a\n%chat -t 0 b").commands
-    assert [call.has_variables for call in calls] == [True, False]
 
 
 @given(st.text("ab {}#|\n %-\u2028éש?", min_size=1).filter(str.strip))

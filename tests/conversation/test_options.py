@@ -398,5 +398,8 @@ def test_a_value_may_stand_in_a_variable() -> None:
     assert (typed.temperature, typed.last, typed.prompt) == (0.5, 3, "$t {t}")
     assert parse_line("-t $t x", recorded={"temperature": 0.7}).temperature == 0.7
     assert parse_line("-t $t x").temperature is None
+    assert options.variable_fields("-t $t --max-tokens=5 -n {n} {x} $y") == {
+        "temperature", "max_tokens",
+    }  # fmt: skip
     with pytest.raises(InputError, match=r"not '\$u'"):
         parse_line("-t $u x", names=names)
