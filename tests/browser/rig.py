@@ -39,11 +39,8 @@ FRONT_ENDS_OWN: Final = (
     "(reading 'schema')",
     "Could not restore the debugger state",
     "Command 'filebrowser:open-path' not registered",
-    "Canceled future for create_subshell_request",
 )
-"""Errors that Notebook 7 has in an empty notebook, too, and what JupyterLab says of its own request
-for a subshell where the kernel ends before the answer.
-"""
+"""Errors that Notebook 7 has in an empty notebook, too."""
 FONTS: Final = re.compile("/static/(lab|notebook)/[0-9a-f]+[.]woff2?$")
 """A server finds a static file by its bare name where it found it first. JupyterLab's fonts and
 Notebook 7's have the same names: the front end that asks second is forbidden the other's."""

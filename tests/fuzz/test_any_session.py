@@ -256,6 +256,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = hypothesis_settings(
-    stateful_step_count=20, max_examples=max(50, hypothesis_settings().max_examples // 2)
-)
+TestMachine.settings = hypothesis_settings(stateful_step_count=20)
