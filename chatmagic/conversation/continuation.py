@@ -205,8 +205,6 @@ def _is_indented_again(first: str, second: str) -> bool:
     block = re.split(FENCE, second)[0] or second
     begun, *below = [each for each in block.split("\n") if each.strip()] or [""]
     lines = [each for each in above.split("\n") if each.strip()]
-    if not second.startswith(line):
-        return False
     known = [*_STEPS, *(_step(*pair) for part in (lines, below) for pair in pairwise(part))]
     counts, totals = Counter(known), Counter(step[:2] for step in known)
 
@@ -215,7 +213,7 @@ def _is_indented_again(first: str, second: str) -> bool:
         odds = prod((counts[step] + 0.1) / (totals[step[:2]] + 1) for step in steps)
         return odds, _indent(written) % 2 == 0
 
-    return fit(begun) >= fit(line + begun)
+    return second.startswith(line) and fit(begun) >= fit(line + begun)
 
 
 def _step(above: str, below: str) -> tuple[bool, bool, int]:

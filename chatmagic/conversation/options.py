@@ -342,11 +342,10 @@ def parse_line(
     for flag, option, value, rest in _typed(prompt):
         prompt = rest
         if option is not None:
-            is_name = re.fullmatch(_VARIABLE, value or "") is not None
-            name = (value or "").strip("${}") if is_name else None
-            if name is not None and names is None:
+            name = value.strip("${}") if value and re.fullmatch(_VARIABLE, value) else ""
+            if name and names is None:
                 continue  # the field of the question that was asked stays
-            word = str(names[name]) if name is not None and names and name in names else value
+            word = str(names[name]) if names and name in names else value
             fields[option.dest] = _value(option, flag, word)
         elif flag != "--":
             raise _unknown(flag, settings)

@@ -190,9 +190,8 @@ def _instance(schema: Mapping[str, Any], root: Mapping[str, Any], name: str = "t
         return {field: _instance(each, root, field) for field, each in fields}
     if kind == "array":
         return [_instance(schema.get("items", {}), root, name)] * schema.get("minItems", 1)
-    number = schema.get("minimum", 1)
     plain = {"string": f"a {name} of the emulator", "boolean": True, "null": None}
-    return plain.get(kind, number)
+    return plain.get(kind, schema.get("minimum", 1))
 
 
 def _body(question: str) -> str:

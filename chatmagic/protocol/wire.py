@@ -23,10 +23,8 @@ EMULATOR_SERVER: Final = "chatmagic-emulator"
 """The emulator's ``Server`` header, by which its replies are known."""
 
 OWN_FIELDS: Final = frozenset({"messages", "stream", "max_tokens", "temperature"})
-NOT_IN_DIGEST: Final = frozenset({"model", "stream_options", "response_format"})
-"""Fields that a request's digest leaves out: the model, requests for extra facts, and the form of
-the reply, for which words in the prompt ask, too.
-"""
+NOT_IN_DIGEST: Final = frozenset({"model", "stream_options"})
+"""Fields that a request's digest leaves out: the model's name, and the request for token counts."""
 
 DONE: Final = "[DONE]"
 MOST_PIECES: Final = 64

@@ -51,9 +51,7 @@ class Environment:
         """
         endpoint = config.resolve_for_client()
         model, usage = config.model_of_environment(), endpoint.stream_usage
-        fields, server = request_fields(None, model, stream_usage=usage), endpoint.server
-        is_taken = server is not None and server.response_format
-        return ServiceSetup(endpoint, extra_body=fields, response_format=is_taken)
+        return ServiceSetup(endpoint, extra_body=request_fields(None, model, stream_usage=usage))
 
     def cassette(self) -> CassetteConfig | None:
         """Return the cassette that is chosen; ``None`` for none.
@@ -175,13 +173,8 @@ class ConfiguredEnvironment(Environment):
         for warning in config.new_warnings(endpoint.warnings):
             self.notify(warning)
         headers = request_headers(self.of_this_address("extra_headers"))
-        is_taken = endpoint.server is not None and endpoint.server.response_format
-        return ServiceSetup(
-            endpoint,
-            extra_headers=headers,
-            response_format=is_taken or bool(self.of_this_address("response_format")),
-            **self._ways(),
-        )
+        named = bool(self.of_this_address("response_format"))
+        return ServiceSetup(endpoint, response_format=named, extra_headers=headers, **self._ways())
 
     def cassette(self) -> CassetteConfig | None:
         """Return which cassette the session puts in now; ``None`` for no cassette.
@@ -428,7 +421,20 @@ class ClientPool:
         Args:
             setup: the address and its settings.
         """
-        return setup.response_format and setup.endpoint.base_url not in self.formless
+        server = setup.endpoint.server
+        is_taken = setup.response_format or (server is not None and server.response_format)
+        return is_taken and setup.endpoint.base_url not in self.formless
+
+    def note_refusal(self, setup: ServiceSetup, error: ChatError) -> None:
+        """Leave the form out of later requests to an address that refuses one for it.
+
+        Args:
+            setup: the address and its settings.
+            error: the error of a request, which says so.
+        """
+        if "response_format" in error.message and self.names_form(setup):
+            self.formless.add(setup.endpoint.base_url)
+            error.hint = "Later requests to this address leave response_format out: ask again."
 
     @property
     def credit_state(self) -> CreditTracker:

@@ -10,11 +10,14 @@ from typing import Any, Final, get_args
 
 from chatmagic import _json_reply
 from chatmagic._log import log_swallowed
+from chatmagic.client.endpoint import ServiceSetup
 from chatmagic.conversation import template
 from chatmagic.conversation.request_facts import Format, RequestFacts, Schema, Value
 from chatmagic.conversation.turn import Turn
 from chatmagic.errors import GOES_ON, InputError, ReplyFormatError
 from chatmagic.models import Reply
+from chatmagic.protocol.wire import Request
+from chatmagic.session.environment import ClientPool
 from chatmagic.text import one_line
 
 KEPT: Final = "Its text was paid for and is kept as a turn: %chat_history shows it."
@@ -67,22 +70,27 @@ def asked_for(
     return template.words_on_form(question.format, schema, sent), name, schema
 
 
-def response_format(format: Format, schema: Schema | None) -> dict[str, Any]:
-    """Return the field of a request that names the form of its reply; empty for no form.
+def with_form(
+    request: Request, question: RequestFacts, clients: ClientPool, setup: ServiceSetup | None
+) -> Request:
+    """Return a request that names the form of its reply, if its server holds a model to it.
 
-    Compatible servers hold a model to it (OpenAI's API has it since August 2024).
+    OpenAI's API has the field ``response_format`` since August 2024, and so have others.
 
     Args:
-        format: the form.
-        schema: the schema of a reply in JSON; ``None`` for any JSON.
+        request: the request, whose digest and key are those without the field.
+        question: its question, with its schema; a form that is not JSON changes nothing.
+        clients: the session's.
+        setup: the address and its settings; ``None`` if nothing is sent.
     """
-    if format != "json":
-        return {}
-    if schema is None:
-        return {"response_format": {"type": "json_object"}}
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)[:64]
-    named = {"name": name, "schema": schema.document}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
+    if question.format != "json" or setup is None or not clients.names_form(setup):
+        return request
+    form: dict[str, Any] = {"type": "json_object"}
+    if (schema := question.form) is not None:
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)[:64]
+        named = {"name": name, "schema": schema.document}
+        form = {"type": "json_schema", "json_schema": named}
+    return replace(request, extra={"response_format": form, **request.extra})
 
 
 def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:

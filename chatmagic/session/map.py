@@ -95,21 +95,19 @@ class RowAsker:
         source: AnswerSource = "cassette" if is_replay else "service"
         self._client = clients.client(source, lambda: setup_for(source, environment, cassette))
         ask.refuse_empty()
-        value, _, self._schema = forms.asked_for(ask, (), (), environment.named)
+        value, _, schema = forms.asked_for(ask, (), (), environment.named)
         if columns:
-            document = {} if self._schema is None else self._schema.document
-            self.fields = tuple(document.get("properties", ()))
+            self.fields = () if schema is None else tuple(schema.document.get("properties", ()))
             if not self.fields:
                 what = "columns=True takes the fields of a schema, and there is none."
                 raise InputError(f"{what} Nothing was sent.")
         self.environment = environment
         self.ledger = ledger
-        self._ask = ask
+        self._ask = replace(ask, form=schema)
         self._cell = environment.cell()[0]
         self._front = [] if value is None else [value]
-        setup = (clients.given or self._client).setup
-        form = forms.response_format(ask.format, self._schema) if clients.names_form(setup) else {}
-        self._extra = {**form, **(setup.extra_body or {})}
+        self._clients = clients
+        self._extra = (clients.given or self._client).setup.extra_body or {}
         self._variables = () if ask.allow_secrets else secret_variables(os.environ)
         fields = json.dumps({**self._extra}, ensure_ascii=False, default=str)
         for place, text in (("The template", ask.prompt), ("extra_body", fields)):
@@ -172,7 +170,7 @@ class RowAsker:
         Raises:
             ReplyFormatError: it is no JSON, or has another form; it is the error's reply.
         """
-        return forms.parsed(reply, self._schema, kept=False) if self.is_parsed else reply
+        return forms.parsed(reply, self._ask.form, kept=False) if self.is_parsed else reply
 
     # --- Sending -------------------------------------------------------------------------------
 
@@ -192,12 +190,16 @@ class RowAsker:
             ChatError: it does not go into a budget, or it was ended early.
             ChatInterrupted: it was stopped.
         """
-        stream = client.send(request, halt)
+        sent = forms.with_form(request, self._ask, self._clients, client.setup)
+        stream = client.send(sent, halt)
         reservation = Reservation(client.endpoint, "map", self._cell, request.digest())
         try:
             with self.ledger.sending(reservation, lambda: stream.reply), stream:
                 for _ in stream:
                     pass
+        except ChatError as error:
+            self._clients.note_refusal(client.setup, error)
+            raise
         finally:
             self.ledger.note_tokens(request, stream.reply)
         return self.checked(stream.reply)

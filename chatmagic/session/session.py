@@ -591,6 +591,7 @@ class AskRun:
         self.lookup: Lookup | None = None
         """The answer that the cassette has to the request, and its notes."""
         self.stream: ReplyStream
+        self.setup: ServiceSetup
         self.reservation: Reservation | None = None
         """Its request in the ledger; ``None`` if the cassette answers it."""
         self.problem: BaseException | None = None
@@ -694,14 +695,14 @@ class AskRun:
             log_swallowed(error)
         conversation = copy(session.conversation)
         self._compose(conversation)
-        asked = self.ask, self.window, self.request
-        session.secret_check.refuse(*asked, endpoint or CASSETTE, is_sent=False)
+        given, ask, window = session.clients.given, self.ask, self.window
+        session.secret_check.refuse(ask, window, self.request, endpoint or CASSETTE, is_sent=False)
         # An answer from a cassette needs neither; whether it holds the reply is not looked up.
         if endpoint is not None and (setup is None or setup.mode == "refresh"):
-            to = Reservation(endpoint, self.ask.entry, self.ask.owner, self.digest)
-            session.ledger.needed(to)
+            session.ledger.needed(Reservation(endpoint, ask.entry, ask.owner, self.digest))
             endpoint.refuse_no_key()
-        ask, request, window = self.ask, self.request, self.window
+        sent_by = self.service if given is None else given.setup
+        request = forms.with_form(self.request, ask, session.clients, sent_by)
         texts = [request.encode().decode(), *(message.content for message in request.messages)]
         refuse_keys(texts, config.known_keys() if endpoint is None else endpoint.known_keys)
         sizes = [(place, len(turn.prompt) + len(turn.reply.text)) for place, turn in window.places]
@@ -779,13 +780,6 @@ class AskRun:
             self.digest = self.request.digest()
         except ValueError as error:
             raise InputError(f"{error}. Nothing was sent.") from None
-        self._name_form(self.service if given is None else given.setup)
-
-    def _name_form(self, setup: ServiceSetup | None) -> None:
-        """Name the form of the reply in the request, if its service accepts that."""
-        if setup is not None and self.session.clients.names_form(setup):
-            form = forms.response_format(self.ask.format, self.ask.form)
-            self.request = replace(self.request, extra={**form, **self.request.extra})
 
     def _look_up(self) -> None:
         """Look up the source of the answer while a cassette is active."""
@@ -859,8 +853,8 @@ class AskRun:
         if source != "cassette":
             place = client.endpoint, self.ask.entry, self.ask.owner
             self.reservation = Reservation(*place, self.digest)
-        # While a cassette records, the service is known only now.
-        self._name_form(client.setup)
+        self.setup = client.setup
+        self.request = forms.with_form(self.request, self.ask, session.clients, self.setup)
         self.stream = stream = client.send(self.request, self.halt, through)
 
     def _receive(self, worker: Worker[None], view: View) -> None:
@@ -892,15 +886,9 @@ class AskRun:
         except ChatInterrupted as error:
             self.problem = interrupted(error.reply)
         except Exception as error:  # noqa: BLE001 - the part that came is kept whatever ended it
-            self._note_form_refused(error)
+            if isinstance(error, ChatError):
+                self.session.clients.note_refusal(self.setup, error)
             self.problem = error
-
-    def _note_form_refused(self, error: Exception) -> None:
-        """Leave the form out of later requests to an address that refuses a request for it."""
-        has_form = "response_format" in self.request.extra
-        if has_form and isinstance(error, ChatError) and "response_format" in error.message:
-            self.session.clients.formless.add(self._endpoint().base_url)
-            error.hint = "Later requests to this address leave response_format out: ask again."
 
     # --- A request that is too long ----------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,11 +133,23 @@ def test_a_table_of_polars() -> None:
     assert with_replies(table, [instance] * 2, parsed=True)["value"].to_list() == [str, str]
 
 
+def test_fields_of_values_are_columns() -> None:
+    """Of mappings and of instances; a row without a value has none."""
+    values = [{"n": 1, "extra": 2}, SimpleNamespace(n=3), None]
+    replies = [RowReply(row=0, key=KEY, text="{}", value=value) for value in values]
+    table = library("pandas").DataFrame({"t": ["a", "b", "c"]})
+    made = with_replies(table, replies, parsed=True, fields=["n"])
+    assert list(made.columns) == ["t", "reply", "n", "error"]
+    assert [*made["n"].dropna()] == [1, 3]
+
+
 @pytest.mark.parametrize("name", ["reply", "error"])
 def test_a_column_that_is_there_is_not_replaced(name: str) -> None:
     """Before anything is sent."""
     table = library("pandas").DataFrame({name: ["a"]})
     with pytest.raises(InputError, match=rf"have a column {name} already.* Nothing was sent"):
         refuse_taken(table, parsed=False)
+    with pytest.raises(InputError, match="have a column n already"):
+        refuse_taken(library("pandas").DataFrame({"n": ["a"]}), parsed=True, fields=["n"])
     refuse_taken([{name: "a"}], parsed=False)
     refuse_taken(library("pandas").DataFrame({"value": ["a"]}), parsed=False)

@@ -43,7 +43,7 @@ from chatmagic.errors import (
 )
 from chatmagic.protocol.auth import Secret
 from chatmagic.session.budget import Budget
-from chatmagic.session.events import Ask, Changed, Event, Fragment, Thought
+from chatmagic.session.events import Ask, Changed, Event, Fragment, Thought, View
 from chatmagic.session.ledger import Ledger
 from chatmagic.session.session import Session
 
@@ -105,17 +105,38 @@ def test_the_form_of_a_reply_is_named_where_a_server_takes_it(
         endpoint = Endpoint(server.origin, "none", None, "here")
         setup = ServiceSetup(endpoint, response_format=True)
         session = Session(environment=GivenEnvironment(service=lambda: setup))
+        ask = Ask("why?", format="json")
         options: dict[str, Any]
         for options in ({}, {"format": "json"}, {"schema": SCHEMA}):
             session.ask("why?", history=False, **options)
         session.map("{{ it }}", ["a"], schema=SCHEMA, yes=True)
+        assert "response_format" in session.preview(ask).request.extra
         with pytest.raises(RequestRejectedError) as raised:
-            session.ask("why?", format="json")
-        session.ask("why?", format="json")
+            session.run(ask, View())
+        session.run(ask, View())
+        # A row is the same with the field and without it, so it is not asked again.
+        session.map("{{ it }}", ["a"], schema=SCHEMA, yes=True)
+        assert "response_format" not in session.preview(ask).request.extra
     named = {"type": "json_schema", "json_schema": {"name": "A_b", "schema": SCHEMA}}
     forms = [asked.body.get("response_format") for asked in server.asked]
     assert forms == [None, {"type": "json_object"}, named, named, {"type": "json_object"}, None]
     assert "leave response_format out: ask again" in (raised.value.hint or "")
+
+
+def test_a_map_leaves_out_a_form_that_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The row says so, and the next ones go without it."""
+    monkeypatch.chdir(tmp_path)
+    refusal = {"error": {"message": "response_format is not supported"}}
+    good = {"choices": [{"message": {"content": "{}"}}]}
+    with Server(playing(document(refusal, "400 No"), document(good))) as server:
+        endpoint = Endpoint(server.origin, "none", None, "here")
+        setup = ServiceSetup(endpoint, response_format=True)
+        session = Session(environment=GivenEnvironment(service=lambda: setup))
+        replies = session.map("{{ it }}", ["a", "b"], format="json", workers=1, yes=True)
+    assert [reply.value for reply in replies] == [None, {}]
+    assert ["response_format" in asked.body for asked in server.asked] == [True, False]
 
 
 def test_a_model_of_the_environment_is_asked_while_a_cassette_records(

@@ -70,11 +70,13 @@ def _compare(kernel: Kernel, turn: Turn, given: Arguments) -> Reply | None:
     asks = [
         replace(ask, **dict(zip(values, each, strict=True))) for each in product(*values.values())
     ]
-    count = len(asks)
     is_sent = not stale_cells.is_replayed(kernel.session)
-    if count > _FEW and is_sent and execution.audience != "machine":
-        takes = stale_cells.cost(kernel.session, count)
-        if input(f"{count} requests: {takes}.\nAsk? [y/N] ").strip().lower() not in {"y", "yes"}:
+    if len(asks) > _FEW and is_sent and execution.audience != "machine":
+        takes = stale_cells.cost(kernel.session, len(asks))
+        if input(f"{len(asks)} requests: {takes}.\nAsk? [y/N] ").strip().lower() not in {
+            "y",
+            "yes",
+        }:
             raise InputError("Nothing was sent.")
     reply = None
     for each in asks:
