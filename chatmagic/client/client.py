@@ -35,21 +35,20 @@ class Client:
     """Client of one service with one key, over one connection that is kept between asks.
 
     Args:
-        base_url: address of the service, with or without ``/v1``, or the name of a server that
-            is known; ``None`` takes ``CHATMAGIC_BASE_URL``.
-        api_key: the key; ``None`` takes the environment's, which goes to the
-            environment's own address alone (fact 12).
+        base_url: address of the service, with or without ``/v1``, or the name of a known server;
+            ``None`` takes ``CHATMAGIC_BASE_URL``.
+        api_key: the key; ``None`` takes the environment's key, which is sent only to the
+            environment's own address (fact 12).
         auth: ``bearer``, ``x-api-key``, ``query`` or ``none``; ``None`` takes
             ``CHATMAGIC_AUTH``, else ``bearer``.
         timeout: a :class:`chatmagic.Timeout`, seconds for the first byte and for silence,
             or seconds by name.
-        model: the model to ask for; the interface knows none, so none is named by itself.
+        model: the model to ask for; the interface has no such field, so ``None`` sends none.
         extra_body: fields that a compatible server wants beside the interface's own.
         extra_headers: headers that a gateway wants; never the key.
         transport: sends the requests in place of HTTP: a
             :class:`~chatmagic.client.transport.Transport`, as for tests and gateways of your
-            own. It is told neither the address nor the key; without ``base_url`` none is
-            looked for.
+            own. It gets neither the address nor the key, and ``base_url`` may be left out.
 
     Raises:
         ConnectError: no address is known.
@@ -88,7 +87,7 @@ class Client:
             setup: the endpoint and its settings.
 
         Raises:
-            InputError: it cannot be used.
+            InputError: the setup cannot be used.
         """
         client = cls.__new__(cls)
         client._start(setup)  # noqa: SLF001 - its own
@@ -97,11 +96,11 @@ class Client:
     def twin(self) -> Self | None:
         """Return a client that asks the same service over connections of its own.
 
-        Threads that ask at once take one each: a server that closes a connection which several
-        share makes each of them lose an ask.
+        Threads that ask at the same time take one client each. If they shared connections, each of
+        them could lose an ask when a server closes them.
 
         Returns:
-            ``None`` if a transport was given, which all share.
+            The client; ``None`` if a transport was given, which all threads share.
         """
         return self.connected(self.setup) if isinstance(self._transport, HttpTransport) else None
 
@@ -127,12 +126,12 @@ class Client:
         return self.setup.endpoint
 
     def retune(self, setup: ServiceSetup) -> None:
-        """Ask the same service with the same key, but otherwise in another way from now on.
+        """Use other settings from now on, for the same service and the same key.
 
         The kept connection and the known credits stay.
 
         Args:
-            setup: how to ask; its endpoint is the same service.
+            setup: the new settings; its endpoint is the same service.
 
         Raises:
             InputError: it cannot be used.
@@ -198,13 +197,13 @@ class Client:
         halt: Halt | None = None,
         through: Callable[[Transport], Transport] | None = None,
     ) -> ReplyStream:
-        """Ask with a request that was made elsewhere.
+        """Ask with a request that is ready.
 
         Args:
             request: the request to send.
             halt: stops it from another thread.
-            through: layer between the client and its transport for this ask (a cassette, which
-                answers itself, or lets the transport answer and listens).
+            through: layer between the client and its transport for this ask: a cassette, which
+                answers itself, or records the transport's answer.
 
         Raises:
             NotRecordedError: the environment, or the kernel, says that nothing is to be sent.
@@ -223,9 +222,9 @@ class Client:
         )
 
     def models(self, halt: Halt | None = None) -> ModelList:
-        """Ask for the models that the server lists, which the interface does not have.
+        """Ask for the server's list of models, which the interface does not have.
 
-        It is one request, a GET with the key; whether that takes credits is not documented.
+        It is one request, a GET with the key. Whether it takes credits is not documented.
 
         Args:
             halt: stops it from another thread.
@@ -250,7 +249,7 @@ class Client:
                 names = _names(asking.text(LARGEST))
                 return ModelList(names, asking.header_facts["credits"], asking.exchange.origin)
         except ChatError as error:
-            if error.status not in _NONE:
+            if error.status not in _NO_LIST:
                 raise
             raise NotUnderstoodError(
                 f"{self.endpoint.origin} lists no models (HTTP {error.status}).",
@@ -260,7 +259,7 @@ class Client:
             ) from None
 
     def close(self) -> None:
-        """Close the connection that is kept."""
+        """Close the kept connection."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -273,7 +272,7 @@ class Client:
 
     def __repr__(self) -> str:
         """Return the endpoint, without the key."""
-        # One whose making failed may be shown too, in a traceback with its locals.
+        # A traceback with local variables may show a client whose creation failed.
         setup = getattr(self, "setup", None)
         return f"Client({setup.endpoint.origin!r})" if setup else "Client()"
 
@@ -309,7 +308,7 @@ class Client:
 
 
 def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
-    """Return the headers, once neither they nor the address hold a key, which a log would show."""
+    """Return checked headers: neither they nor the address hold a key, which a log would show."""
     given = request_headers(extra_headers)
     refuse_keys([endpoint.base_url, *given, *given.values()], endpoint.known_keys)
     return given
@@ -317,7 +316,7 @@ def _headers(extra_headers: object, endpoint: Endpoint) -> dict[str, str]:
 
 LARGEST: Final = 8 * 2**20
 """Largest number of bytes of an answer that are read."""
-_NONE: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
+_NO_LIST: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
 _NAME_IT: Final = "Its documentation names them; %chat_connect URL --model NAME sets one."
 
 

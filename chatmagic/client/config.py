@@ -27,7 +27,7 @@ from chatmagic.protocol.url import EMULATOR, origin_or_none, usable_url
 from chatmagic.text import one_line
 
 Setting = tuple[str | None, str]
-"""A possible setting, and its place in words."""
+"""Value of a setting, ``None`` if it is unset, and its source in words."""
 
 NO_KEY: Final = "{} holds no key: a key is one word of printable ASCII characters."
 
@@ -53,7 +53,7 @@ def first_set(settings: Iterable[Setting]) -> tuple[str, str]:
     """Return the first value that is set, and its source; two empty texts for none.
 
     Args:
-        settings: the one that counts first before the others.
+        settings: the settings, in order of precedence.
     """
     texts = ((str(value).strip(), by) for value, by in settings if value is not None)
     return next((setting for setting in texts if setting[0]), ("", ""))
@@ -68,18 +68,18 @@ def resolve_endpoint(
     typed: Mapping[str, Secret] | None = None,
     open_store: Callable[[], KeyStore] | None = None,
 ) -> Endpoint:
-    """Return where to ask and with which key; nothing is sent.
+    """Return the address to ask, with its key; nothing is sent.
 
     Args:
-        place: the address, as :func:`first_address` has it.
-        ways: the ways in which the key is given; the first that is set counts.
+        place: the address, as :func:`first_address` returns it.
+        ways: settings of the way to send the key; the first that is set counts.
         key: a key for any address, which precedes all others.
         file_url: address of the environment's key if the environment has no address.
         typed: keys from a hidden prompt, by origin.
         open_store: returns the store of kept keys; called if no other key is known.
 
     Raises:
-        InputError: a way of the key, or the environment's key, cannot be used.
+        InputError: the way to send the key, or the environment's key, cannot be used.
     """
     typed = typed or {}
     guarded = (*known_keys(), *typed.values())
@@ -91,7 +91,7 @@ def resolve_endpoint(
     )
     if endpoint.base_url == EMULATOR:
         return endpoint
-    # How a server that is known by name takes its key is no matter of the settings.
+    # A server that is known by name takes its key in its own way, whatever the settings say.
     auth = _way(ways) if endpoint.server is None else endpoint.server.auth
     endpoint = replace(endpoint, auth=auth)
     if auth == "none":
@@ -139,13 +139,13 @@ def model_of_environment() -> str | None:
 def resolve_for_client(
     base_url: str | None = None, key: Secret | None = None, auth: str | None = None
 ) -> Endpoint:
-    """Return the arguments of a client in Python, or else the settings of the environment.
+    """Return the endpoint of a client in Python: its arguments, else the environment's settings.
 
     Args:
         base_url: address of the service; ``None`` takes the environment's.
         key: the key for any address; ``None`` for the environment's key, which is sent only to the
             environment's address.
-        auth: in which way the key is given; ``None`` takes the environment's.
+        auth: the way to send the key; ``None`` takes the environment's.
 
     Raises:
         ConnectError: no address is set, or the emulator cannot be started here.
@@ -162,10 +162,10 @@ def resolve_for_client(
 
 
 def with_local_emulator(endpoint: Endpoint) -> Endpoint:
-    """Return the real address of the emulator, starting it; anything else as it is.
+    """Start the emulator if it is meant, and return the endpoint with its real address.
 
     Args:
-        endpoint: where to ask.
+        endpoint: the endpoint; any other than the emulator's is returned as it is.
 
     Raises:
         ConnectError: there is no kernel to start it.
@@ -177,7 +177,7 @@ def with_local_emulator(endpoint: Endpoint) -> Endpoint:
 
 
 def local_emulator() -> tuple[str, Secret]:
-    """Return the address of the kernel's emulator and a key, starting it.
+    """Start the kernel's emulator, and return its address and a key.
 
     Raises:
         ConnectError: there is no kernel to start it.
@@ -192,7 +192,7 @@ def local_emulator() -> tuple[str, Secret]:
 
 
 def replaying() -> str | None:
-    """Return why nothing is ever sent, as a clause; ``None`` where requests are sent.
+    """Return the reason why nothing is sent, as a clause; ``None`` if requests are sent.
 
     Raises:
         InputError: the magics and settings of the kernel contradict each other.
@@ -270,7 +270,7 @@ def _environments_key() -> tuple[Secret, str, tuple[str, ...]]:
 
 
 def usable_key(key: Secret | None, name: str) -> Secret:
-    """Return a key, once it is known to be one.
+    """Return a checked key.
 
     Args:
         key: the given value; ``None`` if it cannot be a key.
@@ -294,10 +294,10 @@ _SHOWN: Final = 60
 
 
 def known_server(name: str) -> Server | None:
-    """Return the server of a name; ``None`` if there is none, as for a URL.
+    """Return the server that is known by a name; ``None`` for any other text, such as a URL.
 
     Args:
-        name: name or text in place of an address.
+        name: the text that was given as the address.
 
     Raises:
         InputError: the user's file cannot be read.
@@ -340,7 +340,7 @@ def known_servers() -> dict[str, Server]:
 
 
 def _read(path: Path) -> dict[str, Server]:
-    """Read a file; one that is not there has no server."""
+    """Return the servers in a file; none if there is no such file."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -372,5 +372,4 @@ def _server(path: Path, name: str, value: Any) -> Server:
 
 
 find_kernel: Callable[[], Any] | None = None
-"""Function that returns the environment of the kernel's session; ``None`` in plain Python, and
-without the extension. The extension loads this module, but no module that a request needs."""
+"""Function that returns the environment of the kernel's session; ``None`` without the extension."""

@@ -1,4 +1,4 @@
-"""Connections that put the key on, and that can be stopped: by a person, or by a clock.
+"""Connections that add the key to a request, and that a person or a clock can stop.
 
 ``urllib3`` and ``requests`` never see, log or report the key: it is added below them, when the
 request is written.
@@ -54,28 +54,27 @@ def open_socket(
 ) -> socket.socket:
     """Return a connected TCP socket, unless the halt stops it first.
 
-    If a host has several addresses they are tried in turn; each except the last has its share of
-    the time.
+    Several addresses of a host are tried in turn. Each except the last has its share of the time.
 
     Args:
         host: name or address.
         port: its port.
         seconds: total time limit, which the halt's clock keeps; ``None`` is unlimited.
-        halt: stops it; looked at every :data:`NAP` seconds.
+        halt: stops it; it is checked every :data:`NAP` seconds.
         options: socket options, as ``setsockopt`` takes them.
 
     Raises:
         socket.gaierror: no host has this name.
-        OSError: it was refused, cannot be reached, took too long, or was stopped.
+        OSError: the connection was refused, impossible, too slow, or stopped.
     """
     addresses = socket.getaddrinfo(host.strip("[]"), port, 0, socket.SOCK_STREAM)
     share = math.inf if seconds is None else seconds / len(addresses)
     for number, (family, kind, protocol, _, address) in enumerate(addresses, 1):
-        # The last one has all the time that is left: a clock stops the halt.
+        # The last address has all the time that is left, until the clock stops the halt.
         until = math.inf if number == len(addresses) else monotonic() + share
         sock = socket.socket(family, kind, protocol)
         try:
-            # From here on, to cut this exchange off closes the connection too.
+            # From here on, a stop of the exchange shuts this socket down.
             halt.watch(sock)
             for option in options or ():
                 sock.setsockopt(*option)
@@ -90,7 +89,7 @@ def open_socket(
 
 
 def _connect(sock: socket.socket, address: Any, until: float, halt: Halt) -> None:
-    """Connect one socket, looking now and then whether to stop."""
+    """Connect one socket, and check the halt meanwhile."""
     sock.setblocking(False)
     with contextlib.suppress(BlockingIOError, InterruptedError):
         sock.connect(address)
@@ -126,11 +125,10 @@ class Response(http.client.HTTPResponse):
 
 
 class Clock:
-    """Timeouts of one exchange: stops it when the time of its present phase is up.
+    """Clock of one exchange, which stops it when the time of its present phase is up.
 
-    A socket's own timeout starts again with each byte, which is right for silence and near enough
-    for the first byte. The connection, which has many steps, and the whole exchange have a timer
-    besides.
+    A socket's own timeout starts again with each byte, which is right for silence and good enough
+    for the first byte. Connecting, which has many steps, and the whole exchange have a timer each.
 
     Args:
         timeout: the timeout of each phase.
@@ -149,10 +147,10 @@ class Clock:
         self._count("total")
 
     def enter(self, which: Which) -> None:
-        """Start another timeout, which ends the one before.
+        """Begin a phase, whose timeout replaces that of the phase before.
 
         Args:
-            which: the phase of the exchange that begins, whose time is in the :class:`Timeout`.
+            which: the phase, by its name in :class:`Timeout`.
         """
         if (before := self._timers.pop("connect", None)) is not None:
             before.cancel()
@@ -183,8 +181,8 @@ class SharedState:
     """The state that the connections of one transport share.
 
     Args:
-        auth: in which of the interface's ways the key is given (fact 12).
-        key: the key, which is put on each request; ``None`` puts nothing on.
+        auth: the way to send the key (fact 12).
+        key: the key, which is added to each request; ``None`` for no key.
         loses: whether a request was lost on a kept connection.
     """
 
@@ -194,7 +192,7 @@ class SharedState:
 
 
 class Current(threading.local):
-    """The exchange that this thread makes a connection for, or uses one for."""
+    """The exchange for which this thread makes or uses a connection."""
 
     shared: SharedState
     clock: Clock
@@ -206,11 +204,11 @@ CURRENT: Final = Current()
 
 
 class _Connection(HTTPConnection):
-    """A connection that puts the key on, and shows its socket to the exchange's halt."""
+    """A connection that adds the key to requests, and passes its socket to the exchange's halt."""
 
     response_class = Response
     debuglevel = 0
-    """Else ``http.client``, told to debug, prints each request with its key."""
+    """Otherwise ``http.client`` in its debug mode would print each request with its key."""
     _halt: Halt | None = None
     _answers = 0
     rested_since = 0.0
@@ -225,17 +223,17 @@ class _Connection(HTTPConnection):
         # Any data to read is an end, because nothing was requested.
         is_young = not CURRENT.shared.loses and rest + watch <= IDLE
         is_usable = is_young and not wait_for_read(self.sock, watch)
-        # Not before: a stop shuts it down, which looks like an end by the server.
+        # Only now: a stop shuts the socket down, which would look like an end by the server.
         self._claim()
         return is_usable
 
     def connect(self) -> None:
         self._answers = 0
         CURRENT.clock.enter("connect")
-        with contextlib.ExitStack() as twins:
-            self._twins = twins
+        with contextlib.ExitStack() as duplicates:
+            self._duplicates = duplicates
             super().connect()
-        # On a connection that the server has reset by then, ssl makes no handshake, silently.
+        # If the server has reset the connection by then, ssl silently makes no handshake.
         if isinstance(self.sock, ssl.SSLSocket) and self.sock.version() is None:
             raise ConnectionResetError
         self._watch()
@@ -252,13 +250,13 @@ class _Connection(HTTPConnection):
             raise ConnectTimeoutError(self, "Connecting took too long.") from error
         except OSError as error:
             raise NewConnectionError(self, f"Failed to connect: {error}") from error
-        # TLS takes this socket's descriptor over; its twin can be shut down all the same.
-        halt.watch(self._twins.enter_context(sock.dup()))
+        # TLS takes over this socket's descriptor, but its duplicate can still be shut down.
+        halt.watch(self._duplicates.enter_context(sock.dup()))
         return sock
 
     def putrequest(self, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         if CURRENT.only_connects:
-            if self.sock is None:  # as http.client does without TLS only when it writes
+            if self.sock is None:  # without TLS, http.client connects only when it writes
                 self.connect()
             raise ConnectionMade
         if self.sock is not None:
@@ -289,7 +287,7 @@ class _Connection(HTTPConnection):
         CURRENT.clock.enter("first_byte")
 
     def _claim(self) -> None:
-        """Let the exchange's halt stop this connection from now on, and no earlier one's."""
+        """Let only the halt of this exchange stop the connection from now on."""
         halt = CURRENT.clock.halt
         if self._halt is not None and self._halt is not halt:
             self._halt.watch(None)
@@ -319,10 +317,10 @@ class _TlsPool(_PlainPool, HTTPSConnectionPool):
 
 
 class KeyedAdapter(HTTPAdapter):
-    """Adapter of requests whose pools make connections of ours."""
+    """Adapter of ``requests`` whose pools make the connections of this module."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Let the pools for direct connections be ours.
+        """Use the pools of this module for direct connections.
 
         Args:
             *args: as in the base class.
@@ -332,7 +330,7 @@ class KeyedAdapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        """Let the pools for connections through a proxy be ours, too.
+        """Use the pools of this module for connections through a proxy, too.
 
         Args:
             proxy: URL of the proxy.

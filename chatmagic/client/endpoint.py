@@ -1,7 +1,6 @@
-"""Endpoint: an address with its key, and how a client asks there.
+"""Endpoint: an address with its key, and the settings of the requests to it.
 
-That is the time limits of a request, and the fields and headers that it has beside the
-interface's own.
+The settings are the time limits, and the fields and headers beside the interface's own.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Server:
     Args:
         name: name that a person types in place of its address.
         base_url: its address.
-        auth: in which of the interface's ways the key is given.
+        auth: the way to send the key (fact 12).
         needs_model: whether it refuses a request that names no model.
         stream_usage: whether it reports a stream's tokens only if the request asks for them.
         response_format: whether a request may name the form of its reply.
@@ -50,7 +49,7 @@ class Endpoint:
 
     Args:
         base_url: address of the service, or ``emulator``.
-        auth: in which of the interface's ways the key is given (fact 12).
+        auth: the way to send the key (fact 12).
         key: the key; ``None`` if there is none for this address.
         url_from: source of the address, in words.
         key_from: source of the key, in words.
@@ -58,8 +57,8 @@ class Endpoint:
         guarded: the known keys of all addresses: no request may hold one.
         warnings: warnings about the address or the key's file, a line each.
         server: the server whose name was given in place of the address; ``None`` for a URL.
-        has_commands: whether it is a kernel's, so that ``%config`` and ``%chat_login`` count.
-        has_auth_variable: whether the environment says in which way the key is given.
+        has_commands: whether it belongs to a kernel, which has ``%config`` and ``%chat_login``.
+        has_auth_variable: whether the environment sets the way to send the key.
     """
 
     base_url: str
@@ -96,23 +95,23 @@ class Endpoint:
 
     @property
     def account(self) -> tuple[str, Auth, Secret | None]:
-        """Digest that distinguishes the requests of one account from those of another."""
+        """Values that distinguish the requests of one account from those of another."""
         return self.base_url, self.auth, self.key
 
     def refuse_no_key(self) -> None:
-        """Raise an error where requests need a key and there is none for the address.
+        """Raise an error if requests need a key and there is none for the address.
 
         Raises:
             AuthenticationError: there is no key; the message says what to do.
         """
         if self.key is not None or self.auth == "none":
             return
-        what = f"There is no API key for {self.origin}. Nothing was sent."
+        message = f"There is no API key for {self.origin}. Nothing was sent."
         if self.elsewhere is not None:
-            what += f" The environment's key belongs to {self.elsewhere}."
+            message += f" The environment's key belongs to {self.elsewhere}."
         keyless = self.how_to_set_auth("none")
         hint = f"{self.how_to_give_a_key()}; for a server without keys: {keyless}"
-        raise AuthenticationError(what, hint=hint)
+        raise AuthenticationError(message, hint=hint)
 
     def how_to_give_a_key(self) -> str:
         """Return the advice for an address without a key."""
@@ -179,7 +178,7 @@ class Timeout:
     Args:
         connect: for the connection, TLS and a proxy's tunnel included.
         first_byte: for the head of the answer, and for the first byte of its body.
-        silence: between two pieces of the answer; any byte counts as life.
+        silence: between two pieces of the answer; any byte ends a silence.
         total: for all of it, from the beginning to the end of the answer.
 
     Raises:
@@ -249,7 +248,7 @@ def request_fields(
     Args:
         extra_body: a mapping of names to values; ``None`` is empty.
         model: the request's ``model``; ``None`` leaves it to ``extra_body``.
-        stream_usage: whether it asks for token counts with a stream, unless ``extra_body`` says.
+        stream_usage: whether to ask for token counts with a stream, unless ``extra_body`` decides.
 
     Raises:
         InputError: one of them is of the wrong kind, or they name two models.
@@ -280,7 +279,7 @@ def request_headers(extra_headers: object) -> dict[str, str]:
         extra_headers: a mapping of names to values; ``None`` is empty.
 
     Raises:
-        InputError: one of them cannot be sent, is the connection's own, or is a secret's.
+        InputError: a header cannot be sent, is the connection's own, or holds a secret.
     """
     if extra_headers is not None and not isinstance(extra_headers, Mapping):
         raise InputError(

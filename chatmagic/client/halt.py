@@ -11,7 +11,7 @@ from chatmagic.errors import Which
 
 
 class Halt:
-    """Switch that stops one exchange from any thread; no end after it is a clean end."""
+    """Switch that stops one exchange from any thread; after a stop no end counts as clean."""
 
     def __init__(self) -> None:
         """Start with nothing to stop."""
@@ -35,7 +35,7 @@ class Halt:
             shut_down(self._sock)
 
     def watch(self, sock: socket.socket | None) -> None:
-        """Set the socket that a stop shuts down; ``None`` for no socket any more.
+        """Set the socket that a stop shuts down.
 
         Args:
             sock: the socket of the exchange; ``None`` when there is none.
@@ -46,10 +46,10 @@ class Halt:
                 shut_down(sock)
 
     def settimeout(self, seconds: float | None) -> None:
-        """Set how long the next read or write may wait.
+        """Set the time limit of the next read or write.
 
         Args:
-            seconds: time limit; ``None`` waits forever.
+            seconds: the limit; ``None`` waits forever.
         """
         with self._lock, contextlib.suppress(OSError):
             if self._sock is not None:
@@ -57,10 +57,10 @@ class Halt:
 
 
 def shut_down(sock: socket.socket | None) -> None:
-    """Shut a socket down in both directions, which wakes its reader; ``None`` is nothing.
+    """Shut a socket down in both directions, which wakes its reader.
 
     Args:
-        sock: the socket.
+        sock: the socket; ``None`` does nothing.
     """
     if sock is not None:
         with contextlib.suppress(OSError):

@@ -29,7 +29,7 @@ Storage = Literal["keyring", "private file"]
 SERVICE: Final = "chatmagic"
 FILE: Final = "keys.json"
 CAREFULLY: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""No link is followed, and no pipe in the file's place is waited for."""
+"""Flags for opening a file: no link is followed, and a pipe in its place is not waited for."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class KeyStore:
     def save(self, origin: str, key: Secret, place: Storage) -> Storage:
         """Keep a key for an origin; if the keyring fails, in the private file.
 
-        It is taken out of the other place, so that an older key never comes back from there.
+        It is removed from the other place, so that no older key comes back from there.
 
         Args:
             origin: scheme, host and port that the key belongs to.
@@ -122,7 +122,7 @@ class KeyStore:
         return self.folder / FILE
 
     def _read(self) -> dict[str, str]:
-        """Read the file that was checked, and no link."""
+        """Return the kept keys by origin; the open file is checked, and no link followed."""
         try:
             handle = os.open(self._file, os.O_RDONLY | CAREFULLY)
         except (FileNotFoundError, NotADirectoryError):
@@ -163,7 +163,7 @@ class KeyStore:
             Path(name).replace(self._file)
         except OSError as error:
             if name is not None:
-                # It holds the keys, in a place where no user would look for them.
+                # This file holds the keys, where no user would look for them.
                 Path(name).unlink(missing_ok=True)
             raise InputError(f"{self._file} cannot be written: {error.strerror}.") from None
 
@@ -180,7 +180,7 @@ def find_keyring() -> Any:
     try:
         keyring = import_module("keyring")
         usable = keyring.get_keyring().priority >= 1
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, there is none
+    except Exception as error:  # noqa: BLE001 - a broken keyring counts as none
         log_swallowed(error)
         return None
     return keyring if usable else None
@@ -192,7 +192,7 @@ _ASSIGNED: Final = r"(?m)^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*([^=\s].*)$"
 
 
 def key_in_file(path: str) -> tuple[Secret | None, tuple[str, ...]]:
-    """Return the key that a file holds, and a warning where others can read it.
+    """Return the key that a file holds, and a warning if others can read the file.
 
     Args:
         path: the file, as the variable names it.

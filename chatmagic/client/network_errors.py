@@ -1,6 +1,6 @@
-"""Exceptions of ``requests`` and ``urllib3``, as errors by the caller's next step.
+"""Errors for the exceptions of ``requests`` and ``urllib3``, by the caller's next step.
 
-Their text holds addresses and objects, so no part of it is repeated, except the system's own words
+The exceptions' text holds addresses and objects. So a message repeats only the system's own words
 for the reason. An invalid file of certificate authorities is reported here, too.
 """
 
@@ -43,7 +43,7 @@ _KNOWN: Final = (
 )
 _UNCONNECTED: Final[Sequence[tuple[tuple[type[BaseException], ...], str, str]]] = (
     (
-        # Of a proxy, too.
+        # The address may be a proxy's, too.
         (
             requests.exceptions.InvalidURL,
             requests.exceptions.InvalidSchema,
@@ -108,21 +108,21 @@ _WAITED: Final[Mapping[Which, str]] = {
 
 
 def reported(error: BaseException, clock: Clock, url: str = "") -> BaseException:
-    """Return the error of ours for one of theirs; anything else is given back as it is.
+    """Return the error of this package for an exception of theirs; any other as it is.
 
-    It is raised outside of any handler, and so without the frames that it came through, in which
-    http.client holds the request's bytes.
+    The caller raises it outside of any handler. So it has no frames of ``http.client``, whose
+    variables hold the request's bytes.
 
     Args:
         error: the raised exception.
-        clock: the exchange's.
+        clock: the exchange's clock.
         url: the address of the request, if no part of an answer has arrived.
     """
     if isinstance(error, ChatError) or not isinstance(error, _KNOWN):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
     causes = _causes(error)
-    # A name or a route that does not exist is a kind of connect timeout there.
+    # In urllib3, an unknown name or route is a kind of connect timeout.
     is_late = _any(causes, urllib3.exceptions.TimeoutError, TimeoutError) and not _any(
         causes, urllib3.exceptions.NewConnectionError
     )
@@ -137,7 +137,7 @@ def halted(clock: Clock, reason: Literal["stop"] | Which, url: str = "") -> Base
     """Return the error for an exchange that was stopped, or whose timeout ran out.
 
     Args:
-        clock: the exchange's.
+        clock: the exchange's clock.
         reason: ``stop`` for a person, or the timeout.
         url: as for :func:`reported`.
     """
@@ -162,23 +162,25 @@ def _connect_error(causes: Sequence[BaseException], at: str) -> ConnectError:
         causes: the raised exceptions.
         at: the origin that was not reached.
     """
-    what, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
+    message, hint = next(row[1:] for row in _UNCONNECTED if _any(causes, *row[0]))
     codes = (getattr(cause, "verify_code", None) for cause in causes)
     hint = next((_CERTIFICATE_HINTS[code] for code in codes if code in _CERTIFICATE_HINTS), hint)
     bundle = certificate_bundle()
-    # requests raises the first one, OpenSSL the others, for a file that is none.
+    # For a file that is no bundle, requests raises an OSError, and OpenSSL the others.
     is_bundle = getattr(causes[-1], "library", None) in ("X509", "PEM", "ASN1")
     if bundle is not None and (is_bundle or type(causes[0]) is OSError):
         hint = f"{bundle[0]} names {one_line(bundle[1], _SHOWN)}: is that a file of authorities?"
-    return ConnectError(f"{what.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint)
+    return ConnectError(
+        f"{message.format(at=at, why=_reason(causes))}. Nothing was sent.", hint=hint
+    )
 
 
 def _answer_error(causes: Sequence[BaseException], which: Which, url: str) -> ChatError:
-    """Return the error for an answer that broke off, or was none.
+    """Return the error for an answer that broke off, or that was no HTTP.
 
     Args:
         causes: the raised exceptions.
-        which: the timeout that was running: ``first_byte`` is before any of the answer.
+        which: the timeout that was running: ``first_byte`` until a part of the answer arrives.
         url: the address of the request, if no part of an answer has arrived.
     """
     https = "Does that port require https? " if url.startswith("http:") else ""
@@ -225,7 +227,7 @@ def _reason(causes: Sequence[BaseException]) -> str:
             return f": {cause.reason.lower().replace('_', ' ')}"
         if isinstance(cause, OSError) and cause.strerror:
             return f": {cause.strerror.rstrip(' .')}"
-    # How http.client says that a proxy opens no tunnel.
+    # http.client's words for a proxy that opens no tunnel.
     matches = (re.match(r"Tunnel connection failed: (\d{3})\b", str(cause)) for cause in causes)
     status = next((int(match[1]) for match in matches if match), None)
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:

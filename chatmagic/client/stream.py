@@ -1,7 +1,7 @@
 """One ask as a stream of fragments: sent once, read as it arrives, always closed.
 
-The body of an answer becomes the fragments of a reply or an error; an error gets the next
-steps that its reader can take about the address, the key or the model.
+The body of an answer becomes the fragments of a reply, or an error. An error gets advice about the
+address, the key or the model.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class CreditTracker:
         """Note the requests left.
 
         Args:
-            headers: those of an answer.
+            headers: an answer's headers.
             now: time of its arrival.
         """
         self.requests = crediting.request_limit(headers, now) or self.requests
@@ -106,13 +106,13 @@ BODY_SECONDS: Final = 5.0
 """Time limit for an error's body, in seconds: the status, which counts, is known already."""
 
 GRACE_SECONDS: Final = 2.0
-"""How long a stream may be held open after its finish reason and the latest event."""
+"""Time limit, in seconds, for the next event of a stream after its finish reason."""
 
 
 class Asking:
-    """One request and its answer: sent when it is entered, closed when it is left.
+    """One request and its answer: a context manager that sends on entry and closes on exit.
 
-    Leaving it early closes the connection.
+    An early exit closes the connection.
 
     Args:
         endpoint: the endpoint, with its key, which no error shows.
@@ -193,10 +193,10 @@ class Asking:
             self._halt.cut()
 
     def text(self, longest: int) -> str:
-        """Return the whole body as text; empty if it is longer than so many bytes.
+        """Return the whole body as text; empty if it is too long.
 
         Args:
-            longest: the most bytes.
+            longest: the largest number of bytes.
         """
         body = b""
         while len(body) <= longest and (piece := self.exchange.read()):
@@ -218,7 +218,7 @@ class Asking:
         )
 
     def _refusal(self) -> ChatError:
-        """Return the error of an answer that is no reply: no frame with its body raises it."""
+        """Return the error for an answer without a reply; no frame with the body raises it."""
         body, self._ended = self._beginning()
         error = error_from_response(self._answer(), body)
         self._tracker.note_credits(error.credits)
@@ -244,7 +244,7 @@ class Asking:
             return b""
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
-        """Read on to the bounds from the head of a body; say whether that is all of it."""
+        """Return a body that begins with ``head``, up to the bounds, and whether that is all."""
         until = monotonic() + BODY_SECONDS
         body = bytearray(head)
         try:
@@ -254,7 +254,7 @@ class Asking:
                     return bytes(body), monotonic() < until
                 body += piece
         except ChatError as error:
-            # The status is known, which is more than how its body ended.
+            # The status is known, and tells more than the end of the body.
             log_swallowed(error)
         return bytes(body[:BODY_BYTES]), False
 
@@ -360,7 +360,7 @@ class ReplyStream(Asking):
             head += piece
             kind = sse.body_kind(content_type, head, ended=not piece)
             if kind is None and head.isspace():
-                head = b""  # signs of life, of which there may be any number
+                head = b""  # white space that keeps a connection alive; there may be any amount
         if kind == "sse":
             yield from self._events(head)
         elif kind == "json":
@@ -386,7 +386,7 @@ class ReplyStream(Asking):
                     yield fragment
             if decoder.done:
                 break
-            # After a finish reason only for a while: comments do not count.
+            # After a finish reason the wait is short, and comments do not prolong it.
             has_finished = self._builder.finish_reason is not None
             piece = self._read_until(until) if has_finished else read()
         else:
@@ -395,7 +395,7 @@ class ReplyStream(Asking):
                     yield fragment
         if rest := self._builder.rest():
             yield rest
-        # An end mark alone ends no reply.
+        # An end mark without any event is no reply.
         self._check_end(done=decoder.done and has_events)
         self._ended = True
 
@@ -406,7 +406,7 @@ class ReplyStream(Asking):
         if isinstance(event, sse.Malformed):
             if event.event in (None, "message") or event.text.startswith(("{", "[")):
                 raise self._unreadable(event.text)
-            # Words under the name of another event: a ping, the time, a farewell.
+            # Text under the name of another event, such as a ping.
             self._foreign = self._foreign or event.text
             return ""
         value = event.value
@@ -425,7 +425,7 @@ class ReplyStream(Asking):
     def _check_end(self, *, done: bool) -> None:
         """Raise an error if the stream did not end as a whole reply does."""
         finish_reason, begun = self._builder.finish_reason, self._builder.begun
-        # In no shape of an error by itself; but no text came behind it.
+        # An event without choices may be an error if no text came after it.
         complaint = ErrorBody.from_json(self._foreign)
         if finish_reason == "error" or (complaint and not done and finish_reason is None):
             raise self._error_in_reply(complaint or ErrorBody())
@@ -476,7 +476,7 @@ class ReplyStream(Asking):
                     hint=COST_UNKNOWN,
                 ) from None
             raise self._unreadable(text[:BODY_BYTES]) from None
-        # A whole reply is whole, however its connection ended.
+        # A whole JSON is a whole reply, even if the connection broke after it.
         self._ended = True
         if (error_body := ErrorBody.in_reply(value)) is not None:
             raise self._error_in_reply(error_body)
@@ -513,7 +513,7 @@ def advised(
     """
     status = None if replayed else error.status
     is_unknown = status == HTTPStatus.NOT_FOUND and isinstance(error, NotUnderstoodError)
-    # A service that fails for another reason may speak of the model that was asked for.
+    # A service that fails for another reason may mention the requested model.
     refusals = (RequestRejectedError, AuthenticationError, *([ServiceError] * (model is None)))
     is_refusal = type(error) in refusals and status != HTTPStatus.FORBIDDEN
     if (is_unknown or is_refusal) and re.search(r"\bmodels?\b", error.message, re.IGNORECASE):

@@ -1,4 +1,4 @@
-"""HTTP, and nothing but HTTP: send one request, read its answer, finish or abort it.
+"""HTTP alone: a request is sent, its answer is read, and both are finished or aborted.
 
 The only module that sends with ``requests`` and ``urllib3``. This module, and
 :mod:`chatmagic.client.connections` below it, add four things:
@@ -6,9 +6,9 @@ The only module that sends with ``requests`` and ``urllib3``. This module, and
 - The connection adds the key, below everything that logs, redirects or reports, so no URL, header
   or exception of theirs ever holds it.
 - The body is read with ``read1``, which delivers every fragment as it arrives.
-- A reader that waits can be stopped from another thread, connected or not, headers or not
+- Another thread can stop a waiting reader at any point, even before the connection
   (:class:`~chatmagic.client.halt.Halt`).
-- A reply that has ended is drained for a moment, so that its connection serves again.
+- A reply that has ended is drained for a moment, so that its connection can be used again.
 
 Nothing is ever sent twice: no retry, no redirect.
 """
@@ -47,7 +47,7 @@ DRAIN_SECONDS = 0.05
 
 
 class Exchange(Protocol):
-    """One request on its way and its answer, as a transport gives it."""
+    """A request that was sent, and its answer, as a transport returns them."""
 
     @property
     def status(self) -> int:
@@ -68,7 +68,7 @@ class Exchange(Protocol):
         """Close the connection; harmless when repeated.
 
         Args:
-            ended: whether the answer was read to its end, so that it may serve again.
+            ended: whether the answer was read to its end, so that the connection may be kept.
         """
 
 
@@ -81,7 +81,7 @@ class Transport(Protocol):
         Args:
             body: the request's JSON, as bytes.
             stream: whether a stream is asked for.
-            halt: stops the exchange from another thread; its ``reason`` says that it was.
+            halt: stops the exchange from another thread; its ``reason`` is set then.
 
         Raises:
             ChatError: nothing was sent, or no answer arrived.
@@ -193,7 +193,7 @@ class HttpTransport:
                 log_swallowed(error)
             problem = network_errors.reported(error, clock, self._url)
             if problem is error:
-                # It may have come while a lock of theirs was taken: the next ask has others.
+                # It may have come while a lock of urllib3 was held: the next ask has other pools.
                 self.close()
         raise problem
 
@@ -217,8 +217,8 @@ class HttpExchange:
         self._clock = clock
         self._halt = clock.halt
         self._decode = "content-encoding" in raw.headers
-        # urllib3's extra work for each piece costs more than reading it. It counts the bytes of a
-        # body whose length is known.
+        # urllib3's work for each piece costs more than reading it, so plain bodies bypass urllib3.
+        # Not those of known length, whose bytes it counts.
         is_plain = not self._decode and raw.length_remaining is None
         below: Response | None = getattr(raw, "_original_response", None)
         self._below = below if is_plain else None
@@ -240,7 +240,8 @@ class HttpExchange:
         else:
             if self._halt.reason is None:
                 if self._raw.connection is None:
-                    # The end was read with the piece: the connection may be another's by now.
+                    # The end was read with the piece: the connection may serve another exchange
+                    # now.
                     self._halt.watch(None)
                 if piece and self._clock.which == "first_byte":
                     self._clock.enter("silence")
@@ -281,7 +282,7 @@ def _headers(*, stream: bool) -> dict[str, str]:
         "Connection": "keep-alive",
         "Content-Type": "application/json",
         "Accept": "text/event-stream, application/json" if stream else "application/json",
-        # A compressed stream would be held back where it is compressed.
+        # A compressor on the way would hold a stream back.
         "Accept-Encoding": "identity" if stream else "gzip",
         "User-Agent": f"chatmagic/{__version__}",
     }

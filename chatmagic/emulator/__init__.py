@@ -1,4 +1,4 @@
 """Emulator of the service, on loopback.
 
-No code of the client belongs here.
+It contains no code of the client.
 """

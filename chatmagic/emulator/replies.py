@@ -1,8 +1,8 @@
 """The emulator's replies, a pure function of the messages; their texts are in ``replies.toml``.
 
-No model stands behind them. They greet, explain chatmagic, show the parts of a reply (headings, a
+No model makes them. They greet, explain chatmagic, show the parts of a reply (headings, a
 list, code, a table, math) and correct a ``ZeroDivisionError``. To any other question they reply
-that an emulator cannot answer it. Three beginnings of a question make a reply of a known text and
+that an emulator cannot answer it. Three beginnings of a question give a reply of known text and
 length, for tests and measurements:
 
 - ``echo:TEXT`` gives exactly ``TEXT``, white space included;
@@ -10,8 +10,8 @@ length, for tests and measurements:
 - ``long N`` gives N words in paragraphs, for N up to 100,000.
 
 A question with chatmagic's words for JSON gets an example of its schema. ``continue`` gives the
-rest of a reply that was cut short. A token is a word with the white space
-after it, or 24 characters of a longer word.
+rest of a reply that was cut short. A token is a word with the white space after it, or 24
+characters of a longer word.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from chatmagic.text import one_line, without_lone_surrogates
 
 HIGHEST_COUNT: Final = 10_000
 LONGEST: Final = 100_000
-"""The most words of a ``long`` reply."""
+"""Largest number of words of a ``long`` reply."""
 QUOTED: Final = 61
-"""The most characters of a question that a reply quotes, the ellipsis of a cut included."""
+"""Largest number of characters of a question that a reply quotes, with the ellipsis of a cut."""
 WORDS_IN_PARAGRAPH: Final = 60
 
 _TEXTS: Final[dict[str, Any]] = tomllib.loads(
@@ -88,7 +88,7 @@ def complete(messages: Sequence[Message], max_tokens: int | None = None) -> Comp
 
     Args:
         messages: the conversation so far, oldest first.
-        max_tokens: the most tokens that the reply may have; ``None`` is no limit.
+        max_tokens: largest number of tokens of the reply; ``None`` is no limit.
     """
     whole = tokens(reply(messages))
     sent = whole if max_tokens is None else whole[:max_tokens]
@@ -110,7 +110,7 @@ def tokens(text: str) -> list[str]:
 
 
 def reply(messages: Sequence[Message]) -> str:
-    """Return the whole reply to a conversation, oldest message first.
+    """Return the whole reply to a conversation.
 
     Args:
         messages: the conversation so far, oldest first.
@@ -195,7 +195,7 @@ def _instance(schema: Mapping[str, Any], root: Mapping[str, Any], name: str = "t
 
 
 def _body(question: str) -> str:
-    """Return the text on a question: errors go first, then examples, then explanations."""
+    """Return the text on a question: about an error in it, else an example, else an explanation."""
     errors = [error["text"] for error in _TEXTS["errors"] if _holds(error["words"], question)]
     if errors:
         return "\n\n".join(errors)
@@ -221,7 +221,7 @@ def _holds(words: str, question: str) -> bool:
 
 
 def _carried(count: int, before: Sequence[str]) -> str:
-    """Return the sentence on the messages that a request carried, which shows the conversation."""
+    """Return the sentence about the messages that a request carried."""
     if not before:
         return "Your request carried this one question: our conversation starts here."
     return (

@@ -1,8 +1,8 @@
-"""Emulator: an HTTP server on loopback that speaks the whole interface.
+"""Emulator: an HTTP server on loopback with the whole interface of the service.
 
 Its ``Server`` header, its model name and its replies say that it is an emulator.
 :mod:`chatmagic.emulator.service` has the rules of its answers, :mod:`chatmagic.emulator.replies`
-the replies. This module has only the server, with a thread for each connection.
+the replies. The server has a thread for each connection.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ __all__ = ["FRESH", "HOST", "Emulator", "Settings", "serve"]
 
 HOST: Final = "127.0.0.1"
 _SECONDS_TO_NOTICE: Final = 0.05
-"""How long the server takes at most to notice that it is to stop."""
-_NAP: Final = 1.0  # on Windows Ctrl-C does not wake a thread that waits without an end
+"""Longest time, in seconds, until the server notices that it is to stop."""
+_NAP: Final = 1.0  # seconds; on Windows Ctrl-C does not wake a thread that waits forever
 
 
 class Emulator:
@@ -52,7 +52,7 @@ class Emulator:
         self._running: tuple[_Server, threading.Thread] | None = None
 
     def start(self) -> str:
-        """Start to listen, and return the base URL; a running emulator only returns it.
+        """Start to listen unless it does already, and return the base URL.
 
         Raises:
             InputError: the port cannot be listened on.
@@ -78,7 +78,7 @@ class Emulator:
         return self.url
 
     def stop(self) -> None:
-        """Close every connection and end the thread; do nothing if it does not run."""
+        """Close every connection and end the thread; do nothing if the emulator does not run."""
         running, self._running = self._running, None
         # In a forked child the thread does not exist, and the connections are the parent's.
         if running is not None and running[1].is_alive():
@@ -126,7 +126,7 @@ class _Server(ThreadingTCPServer):
         super().shutdown_request(request)
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing of a client that is gone: a notebook would show it."""
+        """Ignore that a client is gone: a notebook would show the message."""
 
     def end(self) -> None:
         self.shutdown()
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing: a notebook would show it."""
+        """Log nothing: a notebook would show the message."""
 
     def _answer(self) -> None:
         url = urlsplit(self.path)
@@ -173,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         is_stream = "Content-Length" not in response.headers
         has_headers, pause = False, 0.0
         for piece in response.pieces:
-            # Some time passes, or the client goes; without a piece, until it goes.
+            # Wait for the pause, or until the client goes; ``None`` waits only for that.
             if self._is_gone(None if piece is None else pause) or piece is None:
                 return
             if not has_headers:
@@ -197,10 +197,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _is_gone(self, seconds: float | None) -> bool:
-        """Wait until a time has passed or the client is gone, and return whether it is gone.
+        """Wait for a time or for the end of the client, and return whether the client is gone.
 
         Args:
-            seconds: the time; ``None`` waits for the client.
+            seconds: the time; ``None`` waits for the client alone.
         """
         with selectors.DefaultSelector() as selector:
             selector.register(self.connection, selectors.EVENT_READ)

@@ -12,7 +12,7 @@ the points that the interface calls *not shown* the emulator chooses as follows;
   and ``usage``.
 - A key given in several ways is refused with 400.
 - Any word is a key with an account of its own, except words that begin with ``invalid``, which get
-  401. The checks are, in order: key 401, path 404, method 405, ``Content-Type: application/json``
+  401. The checks, in order, are: key 401, path 404, method 405, ``Content-Type: application/json``
   415, body 400, credits.
 - A request costs 1 credit (``cost``) of 100 (``credits``) as soon as it is accepted, however it
   ends. A refused request costs nothing. ``used`` is never above the limit. Credits reset at each
@@ -90,7 +90,7 @@ FRESH: Final = Settings(now=datetime(2026, 1, 1, 12, tzinfo=UTC), delay=0.01)
 
 
 Used: TypeAlias = Mapping[tuple[Secret, date], int]
-"""Credits used, by the key and the day (UTC); the last request of a day may exceed the limit."""
+"""Credits used, by key and day (UTC); the last request of a day may exceed the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ class HttpResponse:
         status: the HTTP status.
         headers: all headers but those of the connection.
         pieces: the body in pieces that are sent one by one; a stream's can be iterated once. The
-            headers go with the first piece, which may be empty. ``None`` sends no more and keeps
-            the connection; a :exc:`ConnectionAbortedError` closes it.
+            headers go with the first piece, which may be empty. ``None`` among them keeps the
+            connection and sends no more; a :exc:`ConnectionAbortedError` closes it.
         pause: seconds between two pieces.
     """
 
@@ -133,7 +133,7 @@ class HttpResponse:
     pause: float = 0.0
 
 
-class _ErrorResponse(Exception):  # noqa: N818 - no error of this program, but a response
+class _ErrorResponse(Exception):  # noqa: N818 - a response, not an error of this program
     """A response whose body is an error (fact 8).
 
     Args:
@@ -177,7 +177,7 @@ def respond(
         headers |= {
             "X-RateLimit-Limit": str(settings.credits),
             "X-RateLimit-Remaining": str(max(0, settings.credits - used.get(account, 0))),
-            "X-RateLimit-Reset": _reset_behind(account[1]),
+            "X-RateLimit-Reset": _reset_after(account[1]),
         }
     return replace(response, headers=headers), used
 
@@ -194,7 +194,7 @@ def common_headers(now: datetime) -> dict[str, str]:
 def keys_given(request: HttpRequest) -> dict[Auth, str]:
     """Return the keys of a request, by the way in which each was given (fact 12).
 
-    A way that was used without a key has an empty text.
+    The text is empty for a way that was used without a key.
 
     Args:
         request: the request as it arrived.
@@ -243,14 +243,14 @@ def _parsed(request: HttpRequest) -> Request:
     raise _ErrorResponse("invalid_request", message[:_LONGEST_MESSAGE])
 
 
-def _reset_behind(day: date) -> str:
+def _reset_after(day: date) -> str:
     """Return the time at which the credits of a day reset."""
     return f"{day + timedelta(days=1)}T00:00:00Z"
 
 
 def _used_up(day: date, used: int, settings: Settings) -> ErrorBody:
     """Return the rate-limit error (fact 9)."""
-    when = _reset_behind(day)
+    when = _reset_after(day)
     return ErrorBody(
         error="rate_limit_exceeded",
         message=f"The daily credit limit of {settings.credits} is reached; it resets at {when}.",

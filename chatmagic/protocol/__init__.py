@@ -1,6 +1,6 @@
 """The service's interface as pure functions: bytes to events to values, headers to credits.
 
-No clock, disk, environment, network or thread comes in here.
+Nothing here uses a clock, a disk, the environment, the network or a thread.
 
 The code relies on these facts of the interface, and cites them as "(fact 7)". No code may rely on
 anything that the interface does not show.

@@ -1,7 +1,7 @@
-"""Chunks that are alike: most lines of a stream differ in the content of their chunk alone.
+"""Fast reading of the lines of a stream that differ only in the content of their chunk.
 
-The text before and after the content is compared as text, which costs much less than parsing: with
-any other string in that place, the JSON holds the same except for that string.
+Most lines do. The text before and after the content is compared, which costs much less than
+parsing. If both are equal, the JSON differs in that string alone.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Alike:
     __slots__ = ("_after", "_before", "_end", "_start")
 
     def __init__(self, before: str, after: str) -> None:
-        """Compare with these."""
+        """Keep the two parts."""
         self._before = before
         self._after = after
         self._start = len(before)
         self._end = -len(after)
 
     def content_of(self, line: str) -> str:
-        """Return the content of a line that is like this one; empty for any other line.
+        """Return the content of a line that otherwise equals this one; empty for any other line.
 
         Args:
             line: a ``data`` line.
@@ -51,7 +51,7 @@ class Alike:
 
 
 def alike(line: str, value: Any) -> Alike | None:
-    """Return the lines that are like one; ``None`` if the place of its content is uncertain.
+    """Return a matcher for lines like this one; ``None`` if the place of its content is uncertain.
 
     Args:
         line: a ``data`` line.
@@ -63,8 +63,8 @@ def alike(line: str, value: Any) -> Alike | None:
     delta = first_choice(value.get("choices")).get("delta")
     if match is None or not isinstance(delta, dict) or "content" not in delta:
         return None
-    if any(map(delta.get, TEXTS_BESIDE)):  # each chunk's fragment of them counts
+    if any(map(delta.get, TEXTS_BESIDE)):  # their fragments count, too
         return None
     before, after = line[: match.start(1)], line[match.end(1) :]
-    # A name that is written with escapes might be the same one.
+    # A name that is written with escapes might mean the content, too.
     return None if "\\" in before or "\\" in after else Alike(before, after)

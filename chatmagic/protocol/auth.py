@@ -33,19 +33,19 @@ _LIKE_A_KEY: Final = (
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a header or a query parameter of this name is one that holds a secret.
+    """Return whether a header or a query parameter of this name holds a secret.
 
     Args:
-        name: in any case.
+        name: the name, in any case.
     """
     return any(re.fullmatch(_TELLING_WORD, word) for word in re.split(r"[^a-z0-9]+", name.lower()))
 
 
 def looks_like_a_key(text: str) -> bool:
-    """Return whether a text that should hold no key may hold one, by its look; it is a guess.
+    """Return whether a text looks as if it held a key; this is a guess.
 
     Args:
-        text: such as a part of an address.
+        text: a text that should hold no key, such as a part of an address.
     """
     return re.search(_LIKE_A_KEY, text) is not None
 
@@ -67,7 +67,7 @@ class Secret:
         if not (isinstance(value, str) and value.isascii() and value.isprintable()) or (
             not value or " " in value
         ):
-            del value  # a traceback with its locals is no place for a key either
+            del value  # a traceback may show local variables
             raise ValueError(
                 "an API key is one word of printable ASCII characters; this one is not"
             ) from None
@@ -84,7 +84,7 @@ class Secret:
             value: a possible key.
         """
         try:
-            return cls(value)  # type: ignore[arg-type] # that is looked at there
+            return cls(value)  # type: ignore[arg-type] # checked there
         except ValueError:
             return None
 
@@ -100,28 +100,28 @@ class Secret:
     def is_in(self, text: str) -> bool:
         """Return whether a text holds the key, as it is or as URLs, JSON, HTML or base64 write it.
 
-        One of a few letters may be a word of the text, so it is never found.
+        A key of a few letters may be a word of the text, so it is never found.
 
         Args:
             text: any text.
         """
         if len(self._value) < SECRET_LENGTH:
             return False
-        # However often it was quoted: JSON and Python only put backslashes in.
+        # Quoting by JSON or Python, however often, only adds backslashes.
         readings = [text, text.replace("\\", "")] if "\\" in text else [text]
         return any(form in reading for reading in readings for form in self._forms)
 
     def redact(self, text: str) -> str:
-        """Return ``text`` with every occurrence of the key taken out, in any of its writings.
+        """Return ``text`` without the key, in any of its spellings.
 
-        A text that may be the beginning of a key, cut in the middle, is also replaced.
+        An end of the text that may be a key cut in the middle is removed, too.
 
         Args:
             text: the text to show.
         """
-        # A letter or two would be found in every word.
+        # A short key would be found inside words.
         edge = (r"(?<!\w)", r"(?!\w)") if len(self._value) < SECRET_LENGTH else ("", "")
-        letters = "".join(map(_writings, self._value)).join(edge)
+        letters = "".join(map(_spellings, self._value)).join(edge)
         encoded = (
             rf"[\w+/-]{{0,4}}{re.escape(form)}[\w+/-]{{0,4}}=*" for form in self._in_base64()
         )
@@ -157,7 +157,7 @@ class Secret:
         return hash(self._value)
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled: a key is not written to a file by the way.
+        """Refuse to be pickled, so that no key gets into a file by accident.
 
         Raises:
             TypeError: always.
@@ -166,7 +166,7 @@ class Secret:
 
 
 def redacted(text: str, keys: Iterable[Secret]) -> str:
-    """Return ``text`` with every occurrence of these keys taken out (:meth:`Secret.redact`).
+    """Return ``text`` without any of these keys (:meth:`Secret.redact`).
 
     Args:
         text: the text to show.
@@ -177,7 +177,7 @@ def redacted(text: str, keys: Iterable[Secret]) -> str:
     return text
 
 
-def _writings(letter: str) -> str:
+def _spellings(letter: str) -> str:
     """Return the pattern of one letter as it is, and as URLs, JSON, HTML and Python write it."""
     code = ord(letter)
     name = "apos" if letter == "'" else codepoint2name.get(code, "")
@@ -188,10 +188,10 @@ def _writings(letter: str) -> str:
 
 
 def refuse_keys(texts: Iterable[str], keys: Iterable[Secret]) -> None:
-    """Refuse to send texts that hold a key, or to log them.
+    """Raise an error if a text that is to be sent or logged holds a key.
 
     Args:
-        texts: the texts to send.
+        texts: the texts to send or to log.
         keys: the keys that are known.
 
     Raises:

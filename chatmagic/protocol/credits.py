@@ -1,11 +1,11 @@
 """Facts of an answer's headers: credits, requests left, date and wait; their figures in words.
 
-An absent or malformed value is unknown, never 0, and never an exception. A figure is "as of" the
-time its response was written: other keys of the account draw on the same credits (facts 9, 10), so
-it may have changed since.
+An absent or malformed value is unknown, never 0, and never an exception. A figure holds for the
+time at which its response was written. It may have changed since, as other keys of the account draw
+on the same credits (facts 9, 10).
 
-Requests left are no fact of the interface; ``x-ratelimit-limit-requests`` and its sisters are
-read, as OpenAI and many compatible servers send them.
+Requests left are no fact of the interface. The headers ``x-ratelimit-…-requests`` are read because
+OpenAI and many compatible servers send them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HEADERS: Final = (
     "x-ratelimit-remaining",
     "x-ratelimit-reset",
 )
-"""Headers of a reply's facts, which a cassette keeps; other headers matter only at the moment."""
+"""Headers of a reply's facts, which a cassette keeps; the others matter only when they arrive."""
 
 _Value = TypeVar("_Value")
 _HIGHEST: Final = 10**15
@@ -57,7 +57,7 @@ def reply_facts(headers: Headers, now: datetime) -> dict[str, Any]:
 
     Args:
         headers: as for :func:`from_headers`.
-        now: the same.
+        now: as for :func:`from_headers`.
     """
     return {"credits": from_headers(headers, now), "date": date(headers)}
 
@@ -94,8 +94,9 @@ def from_headers(headers: Headers, now: datetime, body: ErrorBody | None = None)
     resets_at = resets_at or _header(headers, "x-ratelimit-reset", reset)
     if (limit, remaining, used, resets_at) == (None, None, None, None):
         return None
-    # A reset in the past says nothing of the next one. Without a Date only the clock here could
-    # decide, which may be wrong, and no reply's line may depend on it within a year.
+    # A reset in the past says nothing about the next one. Without a Date it is compared with this
+    # machine's clock. That clock may be wrong, and a reply's line must not depend on it: hence the
+    # year.
     if resets_at is not None and resets_at < (seen_at if written else seen_at - _YEAR):
         return Credits(limit, remaining, used, None, seen_at, lapsed_at=resets_at)
     return Credits(limit, remaining, used, resets_at, seen_at)
@@ -111,15 +112,15 @@ def date(headers: Headers) -> datetime | None:
 
 
 def retry_after(headers: Headers, now: datetime) -> datetime | None:
-    """Return when to ask again, by the clock here, as ``Retry-After`` asks for it.
+    """Return the time from which to ask again (``Retry-After``), by this machine's clock.
 
     Args:
         headers: as for :func:`from_headers`.
         now: the time of the response's arrival, aware, from which the wait is counted.
 
     Returns:
-        The time, seconds rounded up; ``None`` if nothing sensible is asked for: no
-        header, garbage, a time before the answer's own ``Date``, or more than a year.
+        The time, with seconds rounded up; ``None`` if the header is missing, malformed, before the
+        answer's own ``Date``, or more than a year away.
     """
     arrived = now.astimezone(UTC)
     written = date(headers) or arrived
@@ -163,7 +164,7 @@ def words(credits: Credits | None) -> str:
 
 
 def reset_words(credits: Credits | None) -> str:
-    """Return when the limit resets; the time is in UTC.
+    """Return the time of the reset in words, in UTC.
 
     Args:
         credits: the latest figures; ``None`` is unknown.
@@ -199,7 +200,7 @@ def left_words(credits: Credits | None) -> str:
 
 
 def _header(headers: Headers, name: str, read: Callable[[str], _Value | None]) -> _Value | None:
-    """Return the value of one header; values that contradict each other are as good as none."""
+    """Return the value of one header; ``None`` if there is none, or several that differ."""
     texts = [
         text
         for key, value in headers
@@ -252,8 +253,8 @@ class RequestLimit:
     Args:
         limit: requests in the whole window; ``None`` is unknown.
         remaining: requests left in it.
-        ends_at: when the window ends, aware, in UTC; ``None`` is unknown.
-        seen_at: the time these figures are of, aware, in UTC.
+        ends_at: the end of the window, aware, in UTC; ``None`` is unknown.
+        seen_at: the time of these figures, aware, in UTC.
     """
 
     limit: int | None
@@ -270,7 +271,7 @@ def request_limit(headers: Headers, now: datetime) -> RequestLimit | None:
         now: the time, aware; counts if the response has no valid ``Date``.
 
     Returns:
-        The known figures; ``None`` if the credits left are unknown.
+        The known figures; ``None`` if the number of requests left is unknown.
     """
     seen_at = date(headers) or now.astimezone(UTC)
     limit, remaining = (
@@ -310,7 +311,7 @@ def request_line(window: RequestLimit, now: datetime) -> str:
 
 
 def _seconds(text: str) -> int | None:
-    """Read ``6m0s``, ``12ms`` or a number of seconds, rounded up; beyond a year it is none."""
+    """Return the seconds of ``6m0s``, ``12ms`` or a number, rounded up; ``None`` beyond a year."""
     text = text if text.endswith(("d", "h", "m", "s")) else f"{text}s"
     parts = re.findall(_PART, text)
     if not parts or "".join(map("".join, parts)) != text:

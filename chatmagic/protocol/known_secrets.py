@@ -1,6 +1,6 @@
 """Secrets that a text may hold: values of environment variables, and known shapes of keys.
 
-Pure: the environment is passed as a mapping. A secret that is found is named and never repeated.
+Pure: the environment is passed as a mapping. A secret that is found is named, never shown.
 The API key of the service has a check of its own (:func:`chatmagic.protocol.auth.refuse_keys`).
 """
 
@@ -39,8 +39,8 @@ KEY_SHAPES: Final = (
 )
 """Keys that are known by their look: a name, and patterns of the beginning and of the rest."""
 
-# A beginning counts if no word precedes it, so each text is read once. The group at the end of each
-# shows which one it was.
+# A beginning counts only if no letter, digit or hyphen precedes it, so each text is read once. The
+# empty group at the end of each alternative shows which one matched.
 _SHAPES: Final = re.compile(
     "(?a)" + "|".join(rf"{begin}(?<![\w-]{begin}){rest}()" for _, begin, rest in KEY_SHAPES)
 )
@@ -68,7 +68,7 @@ class SecretVariable:
     value: str = field(repr=False)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds the value, as it is or as JSON, Python or a table has it.
+        """Return whether a text holds the value, as it is or written by JSON, Python or a table.
 
         Args:
             text: the text to search.

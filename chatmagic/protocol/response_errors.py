@@ -58,12 +58,12 @@ class _Rule(NamedTuple):
 
     Args:
         error: the class of the error.
-        what: the event, as the beginning of its line.
+        event: the event, as the beginning of its line.
         hint: the advice; ``None`` if the answer's figures give it.
     """
 
     error: type[ChatError]
-    what: str
+    event: str
     hint: str | None
 
 
@@ -88,7 +88,7 @@ _FIREWALL: Final = _REFUSED._replace(
 # RFC 9110, section 15; 423 and 424 are of RFC 4918, 425 of 8470, 429 of 6585.
 _RULES: Final[Mapping[int, _Rule]] = {
     401: _BAD_KEY,
-    402: _LIMITED._replace(what="The service requires more credits"),
+    402: _LIMITED._replace(event="The service requires more credits"),
     403: _REFUSED._replace(
         hint="Change the prompt, or check the key's rights in the account; "
         "%chat_login asks for another one."
@@ -109,7 +109,7 @@ _RULES: Final[Mapping[int, _Rule]] = {
 
 _REDIRECTS: Final = {301, 302, 303, 307, 308}
 _TOO_LONG_BY_WORDS: Final = {400, 422}
-# How servers answer plain words on a port of TLS.
+# Words of servers that get plain HTTP on a port for TLS.
 _HTTPS: Final = r"(?i)\bplain HTTP\b|HTTP request to an HTTPS server|host and port requires TLS"
 _ABOUT_THE_KEY: Final = r"(?i)key|token|auth|credential"
 # Phrases of servers for a conversation that is longer than the model's context.
@@ -126,14 +126,14 @@ _TOO_LONG_WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Facts of a response that its error is made of, beside the body.
+    """Facts of a response from which its error is made, beside the body.
 
     Args:
         status: the HTTP status.
         headers: the response's headers.
         now: the time here, aware, for a response that has no ``Date``.
         key: the key of the request, which is removed from messages.
-        base_url: the address of the request, to distinguish a redirect of its own from another's.
+        base_url: the address of the request, to recognize a redirect to the same origin.
     """
 
     status: int
@@ -174,12 +174,12 @@ def error_from_response(answer: Answer, body: bytes) -> ChatError:
 
 
 def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> ChatError:
-    """Return the error for an error in place of a reply.
+    """Return the exception for an error that the service sent in place of a reply.
 
     Args:
         answer: the response, whose status promised a reply.
-        error_body: the error as it stands there.
-        begun: whether a part of the reply had come before it.
+        error_body: the error that the service sent.
+        begun: whether a part of the reply came before it.
     """
     quote = quoted_error(error_body, "", answer.key)
     credits = crediting.from_headers(answer.headers, answer.now, error_body)
@@ -192,7 +192,7 @@ def error_in_reply(answer: Answer, error_body: ErrorBody, *, begun: bool) -> Cha
     elif error_body.is_rate_limit or error_body.status is not None:
         error = _by_status(error_body.status or answer.status, error_body, quote, at, credits)
     elif _is_too_long(error_body, quote):
-        error = _TOO_LONG.error(f"{_TOO_LONG.what}{quote} {at}.", hint=LESS_HINT)
+        error = _TOO_LONG.error(f"{_TOO_LONG.event}{quote} {at}.", hint=LESS_HINT)
     else:
         error = ServiceError(f"The service answered with an error{quote} {at}.", hint=_UNSENT)
     return _completed(error, answer, credits)
@@ -216,7 +216,7 @@ def _completed(error: ChatError, answer: Answer, credits: Credits | None) -> Cha
 
 
 def _wait_words(until: datetime, now: datetime) -> str:
-    """Return how long to wait, rounded up; a long wait as a time."""
+    """Return the wait in words, rounded up; a long wait as a time."""
     seconds = math.ceil((until - now).total_seconds())
     if seconds <= 2 * 60:
         return f"Try again in {seconds} s."
@@ -228,11 +228,11 @@ def _wait_words(until: datetime, now: datetime) -> str:
 def _by_status(
     status: int, error_body: ErrorBody, quote: str, at: str, credits: Credits | None
 ) -> ChatError:
-    """Return the error for a status that refuses, or for the documented rate limit."""
+    """Return the error for a status of failure, or for the documented rate limit."""
     if error_body.is_rate_limit:
         is_used_up = crediting.level(credits) == "empty"
         return RateLimitError(
-            f"{'No credits left' if is_used_up else _LIMITED.what}: {error_body.used:,} of "
+            f"{'No credits left' if is_used_up else _LIMITED.event}: {error_body.used:,} of "
             f"{error_body.limit:,} used, {crediting.reset_words(credits)}{quote} {at}."
         )
     by_class = _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED
@@ -244,10 +244,10 @@ def _by_status(
             rule = _FIREWALL
     elif status in _TOO_LONG_BY_WORDS and _is_too_long(error_body, quote):
         rule = _TOO_LONG
-    what = rule.what
-    if what == _FAILED.what and error_body == ErrorBody():
-        what = "The service, or a proxy in front of it, failed"
-    return rule.error(f"{what}{quote} {at}.", hint=rule.hint)
+    event = rule.event
+    if event == _FAILED.event and error_body == ErrorBody():
+        event = "The service, or a proxy in front of it, failed"
+    return rule.error(f"{event}{quote} {at}.", hint=rule.hint)
 
 
 def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
@@ -260,10 +260,10 @@ def _is_too_long(error_body: ErrorBody, quote: str) -> bool:
 
 def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
     """Return the error for a redirect, which names its target without path and user."""
-    where = header(answer.headers, "location")
+    location = header(answer.headers, "location")
     followed = "was not followed, so the key was sent nowhere else."
     try:
-        target = urlsplit(urljoin(answer.base_url, where) if where else "")
+        target = urlsplit(urljoin(answer.base_url, location) if location else "")
         place = origin(f"{target.scheme}://{target.netloc}")
         if place == origin(answer.base_url):
             path = safe_excerpt(target.path or "/", answer.key, _LONGEST_PATH)
@@ -272,7 +272,7 @@ def _redirect(answer: Answer, at: str) -> NotUnderstoodError:
                 hint=f"A proxy in front of the service may require you to sign in. {ADDRESS_HINT}",
             )
         place = f"to {safe_excerpt(place, answer.key)}"
-    except ValueError:  # it is no address, or one that two readers may take for different ones
+    except ValueError:  # it is no address, or an ambiguous one
         place = "elsewhere"
     return NotUnderstoodError(
         f"The service redirects {place} {at}; that {followed}",
@@ -286,20 +286,20 @@ def _no_service(error_body: ErrorBody, quote: str, at: str) -> NotUnderstoodErro
         return NotUnderstoodError(
             f"The answer has no content {at}.", hint=f"{_UNSENT} {ADDRESS_HINT}"
         )
-    what = "The server that answered is not the chat service"
+    event = "The server that answered is not the chat service"
     if error_body != ErrorBody():
-        what = "The answer holds no reply"
-    return NotUnderstoodError(f"{what}{quote} {at}.", hint=ADDRESS_HINT)
+        event = "The answer holds no reply"
+    return NotUnderstoodError(f"{event}{quote} {at}.", hint=ADDRESS_HINT)
 
 
 EXCERPT: Final = 200
-"""The most characters of an excerpt."""
+"""Largest number of characters of an excerpt."""
 
 _CHARSET: Final = (
     r"(?i)charset=\W*(iso-?8859-\d+|latin-?1|(?:windows-|cp)125\d|koi8-[ru]|gbk|gb2312|gb18030|big5"
     r"|shift_jis|euc-(?:jp|kr))\b"
 )
-# None of these reads a letter twice, in any page.
+# The time of each search is linear in the length of a page.
 _TITLE: Final = r"(?i)<title[^<>]*>([^<]*)"
 _UNSEEN: Final = r"(?is)<(?:script|style)\b.*?(?:</(?:script|style)[^<>]*>?|\Z)"
 _TAG: Final = r"<[^<>]*>"
@@ -313,7 +313,7 @@ def body_text(body: bytes, headers: Sequence[tuple[str, str]]) -> str:
 
     Args:
         body: unpacked bytes, whole or cut off.
-        headers: those of the answer.
+        headers: the answer's headers.
     """
     encoding: str = json.detect_encoding(body)
     if encoding.startswith("utf-8"):
@@ -330,7 +330,7 @@ def header(headers: Sequence[tuple[str, str]], name: str) -> str:
 
     Args:
         headers: the response's headers.
-        name: in small letters.
+        name: the header's name, in lower case.
     """
     return next((value for key, value in headers if key.lower() == name), "")
 
@@ -341,7 +341,7 @@ def safe_excerpt(text: str, key: Secret | None, limit: int = EXCERPT) -> str:
     Args:
         text: any text.
         key: the key to remove from it.
-        limit: the most characters to give.
+        limit: largest number of characters.
     """
     return one_line(text if key is None else key.redact(text), limit)
 
@@ -350,7 +350,7 @@ def quoted_error(error: ErrorBody, text: str, key: Secret | None) -> str:
     """Return the message of a response, quoted, as the middle of a sentence.
 
     Args:
-        error: the error in its body, if that has words.
+        error: the error in its body, empty if it has no words.
         text: its body, of which the title or the beginning is shown if it holds no error.
         key: as for :func:`safe_excerpt`.
     """

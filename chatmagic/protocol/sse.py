@@ -1,9 +1,9 @@
-"""Server-Sent Events: bytes to events, events to bytes, and which bodies are a stream.
+"""Server-Sent Events: bytes to events, events to bytes, and the kind of a body.
 
 The parser accepts two readings of a stream at once. The interface says that each event is a line
 (fact 6); the SSE standard says that an event ends at a blank line and may be spread over several
-``data`` lines. So a ``data`` line that is JSON by itself is an event when its line ends, and lines
-that are JSON only together are one at the blank line.
+``data`` lines. So a ``data`` line that is JSON by itself is an event when its line ends. Lines that
+are JSON only together are an event at the blank line.
 
 Nothing here reads or waits, and no text from a server raises an exception here.
 """
@@ -45,7 +45,7 @@ class Malformed(NamedTuple):
     """Event that is not JSON.
 
     Args:
-        text: how it begins, :data:`EXCERPT` characters at most.
+        text: its beginning, :data:`EXCERPT` characters at most.
         event: the event's name, if the stream gave one before the data.
     """
 
@@ -54,9 +54,9 @@ class Malformed(NamedTuple):
 
 
 Event: TypeAlias = Payload | Malformed | str
-"""A text is a chunk that equals the event before it, except for its content and a name.
+"""A ``str`` is the content of a chunk that otherwise equals the event before it.
 
-The name of a chunk's event is ignored (:meth:`ErrorBody.in_reply` reads the chunk).
+The names of the two events may differ, as the name of a chunk's event has no effect.
 """
 
 MOST_UNUSED: Final = 8
@@ -69,8 +69,8 @@ _NOT_JSON: Final = object()
 class Decoder:
     """Incremental decoder of one stream, which may be cut into pieces anywhere.
 
-    The events are the same for every way of cutting. The first piece that completes an event gives
-    it. The work is linear in the number of bytes.
+    The events are the same for every way of cutting. An event is returned with the piece that
+    completes it. The work is linear in the number of bytes.
 
     Attributes:
         done: whether the promised end arrived, the line ``data: [DONE]`` (fact 7); nothing is
@@ -87,7 +87,7 @@ class Decoder:
         # Data lines that are no JSON by themselves, and the event name before them.
         self._pending: list[str] = []
         self._pending_event: str | None = None
-        # Of the latest event. While it is there, no data line waits.
+        # Matcher for lines like the latest event. While there is one, no data line waits.
         self._alike: Alike | None = None
         self._unused = 0
 
@@ -142,7 +142,7 @@ class Decoder:
         return events
 
     def _keep(self, tail: bytes, events: list[Event]) -> None:
-        """Keep an unfinished line; the reply's end need not wait for its line end."""
+        """Keep an unfinished line, and recognize the end of the reply before its line end."""
         before = len(self._unfinished)
         self._unfinished += tail
         if before < _LONGEST_DONE:
@@ -174,7 +174,7 @@ class Decoder:
     def _read_data(self, text: str, events: list[Event], line: str) -> None:
         value = _parse(text)
         if value is _NOT_JSON or self._pending:
-            # The rest of the line cannot matter: the line's end may not have arrived yet.
+            # The rest of the line is ignored, as it may not have arrived yet.
             if text.lstrip().startswith(wire.DONE):
                 self._deliver_done(events)
                 return
@@ -188,7 +188,7 @@ class Decoder:
             self._deliver_pending(events)
         if value is not None:
             events.append(Payload(value, self._event))
-            # Unless lines are never alike here.
+            # Not in a stream whose lines are never alike.
             if self._unused < MOST_UNUSED:
                 self._unused += 1
                 self._alike = alike(line, value)
@@ -213,13 +213,13 @@ class Decoder:
 
 
 def encode_event(value: object) -> bytes:
-    """Return one event as bytes, with the blank line behind it that the SSE standard wants.
+    """Return one event as bytes, with the blank line that ends it in the SSE standard.
 
     Args:
         value: any JSON value.
 
     Raises:
-        TypeError: ``value`` holds something that JSON has no word for.
+        TypeError: JSON cannot represent ``value``.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # Only lone surrogates have no UTF-8, and the error handler writes them as JSON does.
@@ -232,12 +232,12 @@ def encode_done() -> bytes:
 
 
 def body_kind(content_type: str | None, head: bytes, *, ended: bool = False) -> Kind | None:
-    """Return the kind of a body: by its beginning, and only then by its header.
+    """Return the kind of a body, by its beginning or, if that is unclear, by its header.
 
     Args:
         content_type: the ``Content-Type`` header, if there is one.
-        head: the body as far as it has come, decompressed.
-        ended: whether that is all of it.
+        head: the body so far, decompressed.
+        ended: whether ``head`` is the whole body.
 
     Returns:
         The kind, or ``None`` while more bytes are needed (never when ``ended``). ``empty`` is a
@@ -271,7 +271,7 @@ def _parse(text: str) -> Any:
 
 
 def _bare_error(line: str) -> dict[str, Any] | None:
-    """Return the error that a line is, as some servers end a stream: named so, or a body."""
+    """Return the error in a line without ``data:``, with which some servers end a stream."""
     named = line.startswith("error:")
     if not named and not line.startswith("{"):
         return None

@@ -12,27 +12,27 @@ CLOSE: Final = "</think>"
 
 
 class ThoughtSplitter:
-    """Splitter of a text that comes in fragments: first thoughts, if there are any, then the reply.
+    """Splitter of a text in fragments into its thoughts, if any, and the reply after them.
 
     The beginning of a mark waits for the rest of it, and so does white space before the reply.
     """
 
     def __init__(self) -> None:
-        """Begin in front of the text."""
+        """Start before the first fragment."""
         self.has_reply = False
-        """Whether the reply has begun; all that follows is of it."""
+        """Whether the reply has begun; all later text belongs to it."""
         self._mark = OPEN
         self._held = ""
 
     @property
     def held(self) -> tuple[str, str]:
-        """The thoughts, and the text of the reply, that wait for more, or for the end."""
+        """The thoughts and the reply's text that wait for more text, or for the end."""
         if self._mark == CLOSE:
             return self._held, ""
         return "", self._held if self._mark else self._held.strip()
 
     def feed(self, text: str) -> tuple[str, str]:
-        """Return the thoughts, and the text of the reply, that a fragment adds.
+        """Return the thoughts and the reply's text that a fragment adds.
 
         Args:
             text: the next fragment.
@@ -61,7 +61,7 @@ class ThoughtSplitter:
         return thoughts, text if self._mark else begin
 
     def rest(self) -> tuple[str, str]:
-        """Return the text in :attr:`held`, if no more arrives: all of it is final now."""
+        """Return :attr:`held` as final, because no more text arrives."""
         held, self._held = self.held, ""
         self.has_reply = True
         return held

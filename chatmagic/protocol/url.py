@@ -1,8 +1,8 @@
 """Base URLs: the address of requests, the origin of a key, and warnings about a URL.
 
-The address of a connection is built from the compared parts, so that no other reader of a URL can
-reach another host than the one the key was given for. A host that two readers might read
-differently (letters beyond ASCII, escapes, odd characters) is refused.
+An address is built anew from its checked parts, so that no parser can reach a host other than the
+key's. A host that two parsers might read differently (letters beyond ASCII, escapes, odd
+characters) is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EMULATOR: Final = "emulator"
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
-_NEVER: Final = frozenset("\\\x7f" + "".join(map(chr, range(ord(" ")))))
+_FORBIDDEN: Final = frozenset("\\\x7f" + "".join(map(chr, range(ord(" ")))))
 """Characters that no address holds; white space is not allowed either."""
 _DIGITS: Final = "0123456789"
 _NAME: Final = frozenset("abcdefghijklmnopqrstuvwxyz_-." + _DIGITS)
@@ -33,8 +33,9 @@ _WHOLE: Final = "/chat/completions"
 def request_url(base_url: str) -> str:
     """Return the address that requests are posted to (fact 1).
 
-    A base URL that ends in ``/chat/completions`` is that address, and may have a query. One that
-    ends in a version (``/v1``, ``/v1beta``), or in ``openai`` after one, lacks only that ending.
+    A base URL that ends in ``/chat/completions`` is that address, and may have a query. To one that
+    ends in a version (``/v1``, ``/v1beta``), or in ``openai`` after a version, only that ending is
+    added.
 
     Args:
         base_url: the service's address, whose path may end in a slash.
@@ -53,7 +54,7 @@ def request_url(base_url: str) -> str:
 
 
 def models_url(base_url: str) -> str:
-    """Return the address beside that of the requests at which compatible servers list models.
+    """Return the address at which compatible servers list their models.
 
     Args:
         base_url: as for :func:`request_url`.
@@ -81,7 +82,7 @@ def shown_url(base_url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """Return the scheme, host and port of an address, in one way of writing them.
+    """Return the scheme, host and port of an address, in one spelling.
 
     Args:
         url: the address.
@@ -120,13 +121,13 @@ def is_loopback(url: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    # Before Python 3.13 an IPv4 address in an IPv6 one does not count by itself.
+    # Before Python 3.13 ``is_loopback`` ignores an IPv4 address inside an IPv6 address.
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
 
 
 def usable_url(url: str, name: str = "The base address") -> tuple[str, tuple[str, ...]]:
-    """Return an address without a user name and a password, and a warning about it.
+    """Return an address without a user name and a password, and warnings about it.
 
     Args:
         url: the address.
@@ -164,7 +165,7 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
     word = url.strip()
     try:
         # Two readers of a URL must not differ about its host, so an ambiguous host is refused.
-        is_odd = len(word.split()) > 1 or not _NEVER.isdisjoint(word)
+        is_odd = len(word.split()) > 1 or not _FORBIDDEN.isdisjoint(word)
         parts = urlsplit("" if is_odd else word)
         good = parts.scheme in DEFAULT_PORTS and parts.port != 0 and _is_a_host(parts)
     except ValueError:
@@ -189,7 +190,7 @@ def _split(url: str, name: str = "The base address") -> SplitResult:
 
 def _is_versioned(path: str) -> bool:
     """Return whether a path ends in a version, such as ``/v1``, or in ``/openai`` behind one."""
-    # Google's compatible paths have "openai" there.
+    # Google's compatible paths have "openai" after the version.
     name = path.removesuffix("/openai").rpartition("/")[2]
     return name.startswith("v") and name[1:2] in {*_DIGITS}
 
@@ -204,7 +205,7 @@ def _may_have_query(parts: SplitResult) -> bool:
 
 
 def _is_a_host(parts: SplitResult) -> bool:
-    """Return whether a text is only a host, with at most a port."""
+    """Return whether the network location is a host, with at most a port."""
     host = _host(parts)
     rest = parts.netloc.rpartition("@")[2].lower()
     if rest.startswith("["):

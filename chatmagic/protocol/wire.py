@@ -45,7 +45,7 @@ class Request:
         extra: fields that a compatible server wants beside the interface's own.
 
     Raises:
-        ValueError: a value cannot be said in JSON.
+        ValueError: JSON cannot represent a value.
     """
 
     messages: tuple[Message, ...]
@@ -110,7 +110,7 @@ class Request:
         """Return the bytes that are sent.
 
         Raises:
-            ValueError: ``extra`` holds something that JSON has no word for.
+            ValueError: JSON cannot represent a value in ``extra``.
         """
         try:
             text = json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
@@ -122,9 +122,9 @@ class Request:
             return without_lone_surrogates(text).encode()
 
     def digest(self) -> str:
-        """Return the digest of the canonical body by which a request is known again.
+        """Return the digest by which a request is recognized.
 
-        It is that of the body as sent, without :data:`NOT_IN_DIGEST`.
+        It covers the canonical body as sent, without :data:`NOT_IN_DIGEST`.
 
         Raises:
             ValueError: as :meth:`encode`.
@@ -237,9 +237,9 @@ _OF_A_CHOICE: Final = ("error", "usage", "finish_reason", "index", "message")
 
 
 def plain_content(value: Mapping[str, Any], model: str | None) -> str:
-    """Return the content of a chunk without any other news; empty for any other.
+    """Return the content of a chunk that holds nothing else new; empty for any other chunk.
 
-    Most chunks are such; to read one in full takes twice the time.
+    Most chunks are of this kind, and reading one in full takes twice the time.
 
     Args:
         value: the chunk's JSON.
@@ -248,8 +248,8 @@ def plain_content(value: Mapping[str, Any], model: str | None) -> str:
     choices = value.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return ""
-    told, delta = choices[0].get, choices[0].get("delta")
-    if any(map(value.get, _OF_A_CHUNK)) or any(map(told, _OF_A_CHOICE)):
+    choice, delta = choices[0], choices[0].get("delta")
+    if any(map(value.get, _OF_A_CHUNK)) or any(map(choice.get, _OF_A_CHOICE)):
         return ""
     if value.get("object") == "error" or value.get("model") not in (None, model):
         return ""
@@ -265,7 +265,7 @@ _EXPLANATIONS: Final = ("message", "detail", "error_description", "title")
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """Body of an error response (facts 8, 9), or the nearest thing to one.
+    """Body of an error response (facts 8, 9), in the shape of any server.
 
     Args:
         error: short error name.
@@ -328,8 +328,8 @@ class ErrorBody:
     def in_reply(cls, value: object) -> Self | None:
         """Read an error in place of a reply; ``None`` for no error.
 
-        An error is known only by its ``error`` field, or that of its choice, or the figures of the
-        rate-limit error: any other field of a reply or a chunk is not shown, and may be called
+        Only three things show an error: the ``error`` field, that of the choice, and the figures of
+        the rate-limit error. The interface does not show the other fields, so they may mean
         anything.
 
         Args:
@@ -388,15 +388,15 @@ def _as_written(value: object) -> str:
         return "error"
 
 
-# Raw control characters inside a string are let through: the text matters, not the letter.
+# Raw control characters inside a string are accepted: the text matters more than the standard.
 JSON_DECODER: Final = json.JSONDecoder(strict=False)
-"""Reads a value at its place; raises :exc:`ValueError` and :exc:`RecursionError`."""
+"""Decoder of JSON; raises :exc:`ValueError` and :exc:`RecursionError`."""
 
 _LONGEST_WORD: Final = len("-Infinity")
 
 
 def is_cut(error: Exception) -> bool:
-    """Return whether JSON could not be read because it ends too early, as far as this is known.
+    """Return whether JSON probably could not be read because it ends too early.
 
     Args:
         error: the error of :data:`JSON_DECODER`.
@@ -413,7 +413,7 @@ _FACTS: Final = tuple(item.name for item in fields(BodyFacts))
 
 
 class ReplyBuilder:
-    """Reply that is coming in: its text and its facts as far as they have come.
+    """Reply under construction: its text and its facts so far.
 
     Attributes:
         on_thoughts: called with each fragment of the reasoning.
@@ -434,14 +434,14 @@ class ReplyBuilder:
     @property
     def facts(self) -> BodyFacts:
         """The facts beside the text so far; the latest value of each counts."""
-        # These come in fragments, as the text does.
+        # These two come in fragments, as the text does.
         thoughts = "".join([*self._thoughts, self._splitter.held[0]]).strip()
         texts = {"refusal": "".join(self._refusal), "reasoning": thoughts}
         return BodyFacts(**{**self._facts, **{name: text or None for name, text in texts.items()}})
 
     @property
     def finish_reason(self) -> str | None:
-        """The finish reason as far as one has come; asked after each piece of a stream."""
+        """The finish reason so far; it is read after each piece of a stream."""
         return self._facts.get("finish_reason")
 
     @property
@@ -451,17 +451,17 @@ class ReplyBuilder:
 
     @property
     def begun(self) -> bool:
-        """Whether anything has come that only a reply holds."""
+        """Whether any part of a reply but the model's name has come."""
         return bool(self.text or replace(self.facts, model=None) != BodyFacts())
 
     @property
     def text(self) -> str:
-        """The text as far as it has come."""
+        """The text so far."""
         self._join()
         return self._text + self._splitter.held[1]
 
     def add(self, chunk: Chunk) -> str:
-        """Take a chunk in.
+        """Add a chunk.
 
         Some servers end a stream with a message that repeats all of it; only its new text is added.
 
@@ -469,8 +469,8 @@ class ReplyBuilder:
             chunk: the next chunk.
 
         Returns:
-            The text that the chunk adds. Half of a surrogate pair at its end waits for the
-            other half.
+            The text that the chunk adds. Half of a surrogate pair at its end waits for the other
+            half.
         """
         for name in _FACTS:
             if fact := getattr(chunk, name):
@@ -487,7 +487,7 @@ class ReplyBuilder:
         return self._put_together(chunk.content)
 
     def append(self, content: str) -> str:
-        """Take in a delta that equals the one before it, except for its content.
+        """Add a delta that equals the one before it, except for its content.
 
         Args:
             content: its content, which is not empty.
@@ -509,7 +509,7 @@ class ReplyBuilder:
         return self._keep(without_lone_surrogates(text))
 
     def rest(self) -> str:
-        """Return the held half of a pair, if no more text arrives."""
+        """Return the text that was held, because no more text arrives."""
         text, self._held = self._held, ""
         text = self._keep(without_lone_surrogates(text))
         thoughts, held = self._splitter.rest()
@@ -533,21 +533,22 @@ class ReplyBuilder:
         return text
 
     def _join(self) -> None:
-        """Put the pieces to the text before them."""
+        """Join the pieces to the text before them."""
         text, pieces = self._text, "".join(self._pieces)
         try:
             self._pieces.clear()
-            # Held by the local name alone, the text is lengthened in its place, not copied.
+            # With the local name as its only reference, the text is lengthened in place, not
+            # copied.
             self._text = ""
         finally:
             text += pieces
             self._text = text
 
     def reply(self, state: State, origin: Origin, header_facts: Mapping[str, Any]) -> Reply:
-        """Return the reply as far as it has come.
+        """Return the reply so far.
 
         Args:
-            state: how the reply ended, or that it has not.
+            state: the end of the reply; ``interrupted`` if it has none yet.
             origin: source of the response.
             header_facts: the facts in its headers, by the names of a reply's facts.
         """

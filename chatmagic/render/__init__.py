@@ -1,4 +1,4 @@
 """A reply as HTML and as Markdown that cannot act; the gauge as HTML and as words.
 
-Pure: no clock, disk, environment, network or thread comes in here.
+Pure: nothing here uses a clock, a disk, the environment, the network or a thread.
 """

@@ -22,7 +22,7 @@ _ENVIRONMENTS: Final = frozenset(_TABLE["environments"].split())
 _COMMANDS: Final = _STYLES.union(_TABLE["commands"].split())
 
 _DEEPEST: Final = 30
-"""The most levels of nesting; 100 nested fractions crash a browser's tab."""
+"""Largest number of nested levels; 100 nested fractions crash a browser's tab."""
 
 _COMMAND: Final = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
 _GROUP: Final = re.compile(
@@ -30,7 +30,7 @@ _GROUP: Final = re.compile(
     re.DOTALL,
 )
 _CLOSES: Final = {"{": "}", "\\left": "\\right", "\\begin": "\\end"}
-# Each of them moves a formula over the text before it.
+# Each of these moves a formula over the text before it.
 _NEGATIVE_SPACE: Final = re.compile(r"(\\\\)|\\(?:!|neg(?:thin|med|thick)space(?![A-Za-z]))")
 _REFUSED: Final = re.compile(
     r"""
@@ -59,9 +59,9 @@ _AT_MOST: Final = (
 
 
 def typeset_form(tex: str) -> str:
-    r"""Return a formula as a page may typeset it, without negative spaces; empty if it may not.
+    r"""Return a formula that a page may typeset, without negative spaces; empty for any other.
 
-    The result stays in its own place, and is quick to typeset.
+    The result covers no other text, and is quick to typeset.
 
     Args:
         tex: the formula without its delimiters.

@@ -1,4 +1,4 @@
-"""Gauge of the credits, as a line and large, as HTML and as words; a plot of the requests' costs.
+"""Gauge of the credits: a line under a reply, and a large one, each as HTML and as words.
 
 Pure. An unknown figure is shown as unknown. Words and the shape of the bar, not colour alone,
 show that credits are low or used up.
@@ -17,7 +17,7 @@ from chatmagic.render.sanitize import QUIET
 
 _CELLS: Final = 10
 _GROUP: Final = '<div class="chatmagic-gauge" role="group" aria-label="Credits">'
-# Colours are Jupyter's, else VS Code's, else those of the text around, which are readable there.
+# Colours are Jupyter's, else VS Code's, else those of the text around.
 _INK: Final = "var(--jp-ui-font-color1, var(--vscode-editor-foreground, currentColor))"
 _COLOURS: Final = {
     # The theme's colours alone are too pale beside text, light and dark.
@@ -38,8 +38,8 @@ def line_words(credits: Credits | None, usage: Usage | None, settings: str = "")
         usage: token counts; ``None`` is unknown.
         settings: the result of :func:`settings_words` for the reply's record.
     """
-    told = "" if credits is None else crediting.words(credits)
-    parts = (told, usage_words(usage), settings)
+    figures = "" if credits is None else crediting.words(credits)
+    parts = (figures, usage_words(usage), settings)
     return " · ".join(part for part in parts if part)
 
 
@@ -57,7 +57,7 @@ def line_html(credits: Credits | None, usage: Usage | None, settings: str = "") 
 
 
 def settings_words(parameters: Mapping[str, Any], model: str | None) -> str:
-    """Return the settings that a request sets itself, in words; empty if there are none.
+    """Return the settings of a request in words; empty if it has none.
 
     Args:
         parameters: the parameters that were set, as a record keeps them.

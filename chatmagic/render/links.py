@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(r"(?:[^@]*\.)?(?:0x[0-9a-f]*|\d+)\.*", re.IGNORECASE
 
 
 def target(href: str) -> str:
-    """Return the host or mailbox that an address leads to; empty if it may be no link.
+    """Return the host or mailbox that an address leads to; empty if no link may have this address.
 
     Args:
         href: the address, of untrusted text.
@@ -47,7 +47,7 @@ def target(href: str) -> str:
 
 
 def note(text: str, href: str) -> str:
-    """Return the note beside a link's text that names its target; empty if the text names it.
+    """Return the note beside a link with its target; empty if the link's text names the target.
 
     Args:
         text: the link's own text, without marks.
@@ -64,7 +64,7 @@ def note(text: str, href: str) -> str:
 
 
 def tags(href: str, text: str) -> tuple[str, str]:
-    """Return the HTML before and after a link's text; without a link if the address may be none.
+    """Return the HTML before and after a link's text; it makes no link of a forbidden address.
 
     Args:
         href: the address, of untrusted text.

@@ -25,7 +25,7 @@ from chatmagic.render import markdown, markdown_parser, sanitize
 from chatmagic.text import PROSE, visible
 
 LONGEST: Final = 1_500
-"""The most characters that are rendered again with each drawing, apart from one more line."""
+"""Largest number of characters, beside one more line, that each drawing renders again."""
 _LONGEST_CODE: Final = 800  # the same for a block of code, whose parts look like one block
 _SLICE: Final = 4_000  # characters that are parsed at once, so that each parse is short
 _LONGEST_HEAD: Final = 200  # characters of the lines that a cut block repeats at its beginning
@@ -53,7 +53,7 @@ class Blocks(list[str]):
     """Blocks on the screen; the first ``finished`` of them do not change any more."""
 
     def __init__(self) -> None:
-        """Begin without a block."""
+        """Start without a block."""
         super().__init__()
         self.finished = 0
 
@@ -74,14 +74,14 @@ class Blocks(list[str]):
 
 
 class LiveMarkdown:
-    """Markdown under way.
+    """Reply under way in Markdown, as blocks of safe HTML.
 
     Args:
         opening: text that is parsed before the reply, such as the line that opens a block of code.
     """
 
     def __init__(self, opening: str = "") -> None:
-        """Begin without text."""
+        """Start without text."""
         self.blocks = Blocks()
         self.side = "auto"
         """The direction of the reply as a whole: ``rtl``, or else ``auto``."""
@@ -96,7 +96,7 @@ class LiveMarkdown:
         """Add text, and return the change of the blocks.
 
         Args:
-            text: the text that has come since.
+            text: the text since the last call.
         """
         if self._is_too_much:
             return BlockChange(len(self.blocks), [])
@@ -189,14 +189,14 @@ class LiveMarkdown:
         return _cut_inside(lines, blocks, begins) if is_long else None
 
     def _give_up(self, why: str) -> BlockChange:
-        """Show nothing more of a reply that is too large for a page, while it arrives."""
+        """Show no more of a reply that is too large for a page, until the reply has ended."""
         self._is_too_much = True
         words = f"<p><em>The rest is shown when the reply has ended: {why}.</em></p>\n"
         return self.blocks.show([sanitize.clean(words)], ())
 
 
 class LiveText(LiveMarkdown):
-    """Text under way, shown as it arrived."""
+    """Reply under way in plain text, shown as it arrived."""
 
     def _render(self, text: str, _: EnvType) -> tuple[list[str], int]:
         return [_plain(text.removesuffix("\n"))], 0

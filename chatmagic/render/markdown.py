@@ -1,11 +1,12 @@
 r"""Markdown of a reply, which is untrusted text, to HTML that cannot act.
 
-Three walls stand one behind the other: markdown-it parses the reply with HTML turned off, the
-renderer below writes only the tags it knows, and nh3 removes everything that is not on the short
-lists of :mod:`chatmagic.render.sanitize`.
+Three guards follow each other. markdown-it parses the reply with HTML turned off. The renderer
+below writes only known tags. nh3 removes everything that is not on the short lists of
+:mod:`chatmagic.render.sanitize`.
 
 :mod:`chatmagic.render.markdown_parser` defines the Markdown of a reply. A reply is not a page:
-images become links that say so, and headings start at level 4 and leave no level out. A reply
+images become links that are marked as images, and headings start at level 4 and skip no level. A
+reply
 that is too long for a page is shown as plain text, with a line that says so.
 """
 
@@ -52,7 +53,7 @@ TOO_MANY: Final = f"it has more than {MOST_BLOCKS:,} paragraphs, list items, blo
 
 _MOST_INLINE: Final = 20_000  # a page takes 54 s for 100,000 in one paragraph
 MOST_FOOTNOTES: Final = 200
-"""The most footnotes that are unfolded; the ones behind them are folded, as many at a time."""
+"""Number of footnotes that are unfolded; later ones are folded, as many in each fold."""
 TOO_RICH: Final = f"it has more than {_MOST_INLINE:,} pieces of code, links, line ends and the like"
 
 TABLE: Final = f'<table style="{sanitize.TABLE}"'
@@ -70,10 +71,10 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
     """Return any reply as an HTML fragment that cannot act.
 
     The same text gives the same HTML. Unfinished Markdown (an open fence, half a table, half a
-    link) is shown as far as it goes.
+    link) is shown, too.
 
     Args:
-        text: the reply, or the part of it that has come.
+        text: the reply, or the part of it that has arrived.
         live: whether the reply still streams: code has no colours, and a formula is its source.
         breaks: whether each line end of the text is a line end of the HTML, as for a prompt.
     """
@@ -130,7 +131,7 @@ def as_text(text: str, why: str = "") -> str:
 
     Args:
         text: the reply.
-        why: the reason, as the end of a sentence, which is given above it; empty for none.
+        why: the reason, as the end of the sentence above the text; empty for no sentence.
     """
     html = f'<pre style="{PROSE}">{sanitize.typed(text)}</pre>'
     if why or len(text) > _LONG:
@@ -140,7 +141,7 @@ def as_text(text: str, why: str = "") -> str:
 
 
 def scrolling(html: str, label: str, side: str = "", style: str = sanitize.BOX) -> str:
-    """Return a scrolling box around HTML that may be too large; keys can scroll it, too.
+    """Return a box around large HTML, which scrolls, also by keys.
 
     Args:
         html: safe HTML.
@@ -162,7 +163,7 @@ def _styled(token: re.Match[str]) -> str:
 
 
 def language_name(info: str) -> str:
-    """Return a fence's language, with only the characters that names of languages have.
+    """Return a fence's language; characters that no name of a language has are left out.
 
     Args:
         info: the text after the fence's marks.
@@ -172,7 +173,7 @@ def language_name(info: str) -> str:
 
 
 def block_count(tokens: Sequence[Token]) -> int:
-    """Return the number of paragraphs and the like; a page bears :data:`MOST_BLOCKS` of them.
+    """Return the number of paragraphs and the like, which :data:`MOST_BLOCKS` limits.
 
     A block of code counts as four.
 
@@ -194,7 +195,7 @@ def is_too_deep(tokens: Sequence[Token]) -> bool:
 def _take_footnotes(tokens: Sequence[Token]) -> tuple[list[Token], list[Token]]:
     """Return the tokens of a reply without its late footnotes, and these as texts to be folded.
 
-    A late footnote is one behind the first :data:`MOST_FOOTNOTES`; each text has as many of them.
+    Late footnotes are those after the first :data:`MOST_FOOTNOTES`. Each text has as many of them.
     Footnotes in lists and quotations stay there.
     """
     kept, late, count = list[Token](), list[list[Token]](), 0
@@ -217,7 +218,7 @@ def _take_footnotes(tokens: Sequence[Token]) -> tuple[list[Token], list[Token]]:
         before = MOST_FOOTNOTES + first
         label = f"Footnotes {before + 1:,} to {before + len(notes):,} of {count:,}"
         end = Token("hardbreak", "br", 0)
-        # In a paragraph of several footnotes a line end stands between two already.
+        # In a paragraph, footnotes have line ends between them already.
         ended = (note if note[-1].type == "hardbreak" else [*note, end] for note in notes)
         children = list(itertools.chain.from_iterable(ended))
         folds.append(Token("inline", "", 0, level=2, content=label, children=children))
@@ -265,7 +266,7 @@ class _Renderer(RendererHTML):
         env["headings"] += 1
         if env["headings"] > _MOST_HEADINGS:
             return f"<p{side}><strong>"
-        # No level is left out, even if the reply leaves one out.
+        # No level is skipped, even if the reply skips one.
         level = int(tokens[idx].tag[1])
         env["above"] = [*(other for other in env["above"] if other < level), level]
         tag = heading_tag(env["above"])
@@ -277,7 +278,7 @@ class _Renderer(RendererHTML):
         return f"</{heading_tag(env['above'])}>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
-        # Each cell names it, because pages align the cells of tables in ways of their own.
+        # Each cell names its alignment, because pages align the cells of tables in different ways.
         side = str(tokens[idx].attrs.pop("style", "")).rpartition(":")[2]
         start = "right" if rest[-1]["table"] == "rtl" else "left"
         tokens[idx].attrs["style"] = sanitize.ALIGNED[side or start]
@@ -296,7 +297,7 @@ class _Renderer(RendererHTML):
     def list_item_open(self, tokens: Sequence[Token], idx: int, *rest: Any) -> str:
         if (
             tokens[idx].meta.get("task") and not tokens[idx].info
-        ):  # its number; only an ordered list has one
+        ):  # only the items of an ordered list have their number there
             tokens[idx].attrs["style"] = sanitize.UNMARKED
         return self.renderToken(tokens, idx, *rest)
 
@@ -334,7 +335,7 @@ class _Renderer(RendererHTML):
     def link_open(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         text = text_of_link(tokens, idx)
         tags = links.tags(str(tokens[idx].attrs["href"]), text)
-        # No link holds another.
+        # A link cannot hold another link.
         before, after = ("", "") if env["after"] else tags
         env["after"].append(after)
         return before

@@ -1,8 +1,8 @@
 r"""Markdown of a model's reply to tokens: the allowed elements, limits, and text direction.
 
-A reply is CommonMark with tables, strikethrough, task lists and footnotes. It is not a page, so
-three things differ: HTML is text; a footnote is a superscript, not a link; and a line under a
-paragraph makes no heading (otherwise a list would flicker as a heading while it streams).
+A reply is CommonMark with tables, strikethrough, task lists and footnotes. Three things differ:
+HTML is text; a footnote is a superscript, not a link; and a line under a paragraph makes no
+heading, as a list would flicker as a heading while it streams.
 
 Formulas are found here and not by a plugin, for three reasons: models write ``\(x\)`` and
 ``\[x\]`` as often as dollars; a digit may follow a formula at the beginning of a paragraph; and no
@@ -29,10 +29,10 @@ from chatmagic.models import CodeBlock
 from chatmagic.render import sanitize
 
 DEEPEST: Final = 20
-"""The most levels of nesting; markdown-it leaves out deeper ones."""
+"""Largest number of nested levels; markdown-it leaves out deeper ones."""
 
 _MOST_TOKENS: Final = 40_000
-"""The most tokens of a reply before a row of a table is no longer read; a cell has three."""
+"""Number of tokens of a reply after which no more rows of a table are read; a cell has three."""
 
 # markdown-it logs each rule at each line at DEBUG, and a user's own logging would show that in the
 # reply's cell. A level that a user has set stays.
@@ -69,7 +69,7 @@ def parser(renderer: type[RendererHTML]) -> MarkdownIt:
         "commonmark", {"html": False, "maxNesting": DEEPEST}, renderer_cls=renderer
     )
     markdown.enable(["table", "strikethrough"]).disable("lheading")
-    # The renderer shows an address that may be no link as text.
+    # The renderer shows a forbidden address as text.
     markdown.validateLink = bool  # type: ignore[assignment, method-assign]
     markdown.inline.ruler.before("escape", "formula", _inline_formula)
     markdown.block.ruler.before(
@@ -97,7 +97,7 @@ def _inline_formula(state: StateInline, silent: bool) -> bool:
 def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Find a formula that has its lines to itself (a block rule of markdown-it).
 
-    Otherwise a line of it that begins with a minus or a plus would make a list.
+    Otherwise a line of the formula that begins with a minus or a plus would make a list.
     """
     pos = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith(("$$", "\\["), pos):
@@ -138,7 +138,7 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _footnotes(state: StateCore) -> None:
-    """Note which footnotes are defined (a core rule): ``[^a-z]`` may also be ordinary text."""
+    """Collect the defined footnotes (a core rule), as ``[^a-z]`` may also be ordinary text."""
     before = state.env.get("footnotes", ())  # of the part of the reply above this one
     state.env["footnotes"] = {*before, *_DEFINED.findall(state.src)}
 
@@ -241,15 +241,16 @@ def top_blocks(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def set_directions(tokens: Sequence[Token], whole: str = "") -> str:
-    """Give each block of a reply its direction, if it is not that of the reply.
+    """Set the direction of each block that differs from that of the whole reply.
 
     The page's own way (``dir="auto"``) counts code as words, and gives each item of a list a
     direction of its own.
 
     Args:
         tokens: the tokens of the reply, or of a part of it. They get the attributes ``dir`` and
-            ``style``; those that are read from the right get ``side`` as meta for the renderer.
-        whole: direction of the whole reply, as far as the part above shows it; empty if unknown.
+            ``style``. Those that are read from the right get ``side`` in their ``meta``, for the
+            renderer.
+        whole: direction of the whole reply, by the part above; empty if unknown.
 
     Returns:
         The direction of the reply as a whole: ``rtl``, or else ``auto``.

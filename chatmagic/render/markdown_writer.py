@@ -39,7 +39,7 @@ _IN_CODE: Final = re.compile(r"\\end(?=\{(?:[Vv]erbatim|lstlisting|minted)\})|\{
 # Marks that a page without formulas would read as HTML, a picture or a link.
 _IN_FORMULA: Final = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)|\](?=[\[(])|\{(?=<)")
 _ENDS: Final = re.compile(r"[$`]")
-# LaTeX allows these only outside of dollars; a page allows them in dollars, too.
+# LaTeX allows these environments only outside of dollars; pages allow them inside, too.
 _OUTER: Final = re.compile(
     r"\\(begin|end)\{(x{0,2}alignat|(?:fl)?align|gather|multline|equation|eqnarray|split)\*?\}"
 )
@@ -90,8 +90,8 @@ def fenced(code: str, language: str = "") -> str:
 
     Args:
         code: any text.
-        language: its language, kept if :mod:`chatmagic.render.markdown` colours it; a page
-            might draw a diagram of another one.
+        language: its language. Only those that :mod:`chatmagic.render.markdown` colours are kept,
+            as a page might draw a diagram for others.
     """
     language = language.lower() if language.lower() in markdown.COLOURED else ""
     return fenced_text(f"{_IN_CODE.sub(_apart, visible(code))}\n", language)
@@ -107,7 +107,7 @@ def _escaped(text: str) -> str:
 
 
 def _at_line_start(inline: str) -> str:
-    """Return inline Markdown none of whose lines begins a block."""
+    """Return inline Markdown whose lines begin no block."""
     inline = _LINE_SIGN.sub(_reference, inline)
     return _NUMBER.sub(lambda match: f"{match[1]}&#{ord(match[2])};", inline)
 
@@ -247,7 +247,7 @@ class _MarkdownWriter:
 
 
 def _inner(match: re.Match[str]) -> str:
-    """Return the command for use inside dollars that replaces one for use outside of them."""
+    """Return the command inside dollars that replaces a command outside of dollars."""
     command, name = match.groups()
     if name == "equation":
         return ""
@@ -264,7 +264,7 @@ def _indented(first: str, rest: str, block: str) -> str:
 
 
 def _link(href: str, text: str) -> tuple[str, str]:
-    """Return the Markdown before and after a link's text; no link if the address may be none."""
+    """Return the Markdown before and after a link's text; a forbidden address makes no link."""
     note = _escaped(links.note(text, href))
     if not links.target(href):
         return "", note

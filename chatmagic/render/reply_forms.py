@@ -13,7 +13,7 @@ from chatmagic.render.live_markdown import LiveMarkdown, LiveText
 from chatmagic.text import PROSE, counted, fenced, visible
 
 _FENCE: Final = "`" * 80
-"""The fence around JSON under way; no line of the code is as long, so none closes the block."""
+"""The fence around JSON under way; no line of JSON closes so long a fence."""
 
 
 def to_html(text: str, format: str) -> str:
@@ -33,7 +33,7 @@ def to_html(text: str, format: str) -> str:
 
 
 def live_reply(format: str, opening: str = "") -> LiveMarkdown:
-    """Return a reply under way, which is fed with its text; JSON is code until it is whole.
+    """Return the renderer of a reply under way; JSON is shown as code until it is whole.
 
     Args:
         format: as for :func:`to_html`.
@@ -77,12 +77,12 @@ def to_text(text: str, format: str) -> str:
 
 
 def _json_html(text: str) -> str:
-    """Return a reply in JSON as a tree; text that is no JSON as code, with the error's place."""
+    """Return a JSON reply as a tree; text that is no JSON is code, with the error's place."""
     try:
         value = _json_reply.parse(text)
     except NotJSONError as error:
-        where = f" at line {error.line:,}, column {error.column:,}" if error.line else ""
-        words = f'<p class="chatmagic-no-json"><strong>No JSON{where}.</strong></p>'
+        place = f" at line {error.line:,}, column {error.column:,}" if error.line else ""
+        words = f'<p class="chatmagic-no-json"><strong>No JSON{place}.</strong></p>'
         return words + markdown.to_html(fenced(text))
     if len(text) > MOST_TREE:
         return markdown.as_text(text, f"it has {len(text):,} characters")
@@ -99,20 +99,20 @@ def _is_bare_code(text: str, format: str) -> bool:
 
 
 MOST_TREE: Final = 200_000
-"""The most characters of a reply that is shown as a tree."""
+"""Largest number of characters of a reply that is shown as a tree."""
 MOST_VALUES: Final = 2_000
-"""The most values of a tree: a page takes about 0.4 ms to lay one out."""
+"""Largest number of values of a tree: a page takes about 0.4 ms to lay one out."""
 OPEN_LEVELS: Final = 3
 """Number of levels of the tree that are unfolded at first."""
 MOST_OPEN: Final = 200
-"""The most items of a list or an object that is unfolded at first."""
+"""Largest number of items of a list or an object that is unfolded at first."""
 
 _LIST: Final = 'style="list-style-type: none; margin: 0; padding: 0 0 0 1.4em;"'
 _WORDS: Final = 'style="overflow-wrap: anywhere;"'
 
 
 def json_tree(value: Any) -> str:
-    """Return a JSON value, with any texts, as an HTML fragment that cannot act.
+    """Return a JSON value as an HTML fragment that cannot act, whatever texts it holds.
 
     Args:
         value: the value, nested at most :data:`chatmagic._json_reply.DEEPEST` deep.
@@ -155,5 +155,5 @@ def _node(name: str, value: Any, level: int) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Return a value that holds no others as JSON in HTML, with its characters visible."""
+    """Return a text, number or other simple value as JSON in HTML, with its characters visible."""
     return escape(visible(json.dumps(value, ensure_ascii=False)))

@@ -55,10 +55,10 @@ def live_mark(live: str) -> str:
 
 
 BOX: Final = "overflow-x: auto; margin-bottom: 1em;"
-# A box with a height of its own is laid out once, and not again with each box around it.
+# A page lays out a box of fixed height once, not again with each box around it.
 LONG_BOX: Final = "overflow-y: auto; max-height: 40em; margin-bottom: 1em;"
-# JupyterLab gives pygments' classes these colours, too. On a page that defines none they are VS
-# Code's, or our own, mixed with the text's colour to be readable on light and on dark.
+# JupyterLab gives pygments' classes these colours, too. On other pages they are VS Code's or our
+# own, mixed with the text's colour to be readable on light and on dark.
 _CODE: Final = {
     "k": ("keyword", "var(--vscode-debugTokenExpression-name, #c878ff) 50%, currentColor"),
     "s": ("string", "var(--vscode-debugTokenExpression-string, #e08060) 50%, currentColor"),
@@ -77,7 +77,7 @@ _CODE_COLOUR: Final = (
 CODE_BOX: Final = f"{BOX} padding: 0.4em 0.8em; {_CODE_COLOUR}"
 CODE_GOES_ON: Final = f"overflow-x: auto; padding: 0.4em 0.8em 0; {_CODE_COLOUR}"
 """The box of a part of a code block that continues in the next box."""
-# The colours are defined once a reply, and only if it has coloured code.
+# Only the box of a reply with coloured code defines the colours.
 COLOURED: Final = CLIP + "".join(
     f" --cm-{name}: var(--jp-mirror-editor-{name}-color, color-mix(in srgb, {mixed}));"
     for name, mixed in _CODE.values()
@@ -88,7 +88,7 @@ UNBROKEN: Final = (
     f"{BARE} white-space: pre; overflow-x: visible; overflow-y: visible; "
     "width: max-content; min-width: 100%;"
 )
-# A page lays each out by itself: for one line of 500,000 combining marks Chromium takes minutes.
+# A page lays out each piece alone: one line of 500,000 combining marks takes Chromium minutes.
 PIECE: Final = "display: block; content-visibility: auto; contain-intrinsic-height: auto 4em;"
 # Front ends show headings of these low levels like text.
 HEADINGS: Final = {
@@ -155,7 +155,7 @@ def is_cut(text: str) -> bool:
     """Return whether the lines of a text are cut because a page would be busy with them for long.
 
     Args:
-        text: the whole text; one that is ASCII is quick.
+        text: the whole text.
     """
     return len(text) > _SHORT and not text.isascii()
 
