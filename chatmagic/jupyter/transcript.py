@@ -198,11 +198,27 @@ def page(*parts: str | Shown, name: str = "Conversation") -> Shown:
         parts: the lines, as untrusted text, and the others as safe HTML and as text.
         name: their subject, for a screen reader.
     """
+    html, text = _joined(parts)
+    return group(html, name), text
+
+
+def folded(summary: str, *parts: str | Shown) -> Shown:
+    """Return parts as HTML that a click on a line unfolds, and as text.
+
+    Args:
+        summary: the line.
+        parts: as :func:`page` has them.
+    """
+    html, text = _joined(parts)
+    return f"<details><summary>{escape(summary)}</summary>{html}</details>", text
+
+
+def _joined(parts: Iterable[str | Shown]) -> Shown:
     pairs = [
         (f"<p>{escape(visible(part))}</p>", to_terminal(part)) if isinstance(part, str) else part
         for part in parts
     ]
-    return group("".join(html for html, _ in pairs), name), "\n".join(text for _, text in pairs)
+    return "".join(html for html, _ in pairs), "\n".join(text for _, text in pairs)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Shown:
@@ -405,12 +421,10 @@ def _shown(
         for name, size in (*parts, ("all of it", sum(size for _, size in parts)))
     ]
     heads = ("Part", "Characters", *([] if rate is None else ["Tokens, about"]))
-    details = (
-        f"<details><summary>The request, {counted(len(body), 'character')} as JSON</summary>"
-        f'<pre dir="auto" style="{PROSE}">{escape(visible(body))}</pre></details>'
-    )
+    shown = f'<pre dir="auto" style="{PROSE}">{escape(visible(body))}</pre>', to_terminal(body)
+    details = folded(f"The request, {counted(len(body), 'character')} as JSON", shown)
     sizes = table(heads, rows, "Parts of the request")
-    return page(*lines, sizes, *end, (details, to_terminal(body)), name="Request")
+    return page(*lines, sizes, *end, details, name="Request")
 
 
 CHANGES: Final = {

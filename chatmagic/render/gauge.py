@@ -6,7 +6,7 @@ show that credits are low or used up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
@@ -114,6 +114,36 @@ def large(credits: Credits | None, took: int | None) -> tuple[str, str]:
         f'<div style="{QUIET}">{rows}</div></div>'
     )
     return html, "\n".join([bar + crediting.words(credits), *details])
+
+
+def plot(bars: Sequence[tuple[int | None, Credits | None]], unit: str) -> str:
+    """Return a plot of requests over the whole width as HTML; empty if no figure is known.
+
+    Args:
+        bars: the figure of each request, ``None`` is unknown; the credits after it, for the colour.
+        unit: unit of the figures, in the plural.
+    """
+    most = max((figure for figure, _ in bars if figure is not None), default=None)
+    if most is None:
+        return ""
+    latest = f"the latest {len(bars):,}, oldest first"
+    words = f"{unit.capitalize()} of each request ({latest}): {most:,} at most; ? is not known."
+    drawn = []
+    for figure, after in bars:
+        # A border, unlike a background, is printed, and shown in a theme of forced colours.
+        height = 0.1 + 4 * (figure or 0) / max(most, 1)
+        colour = "transparent" if figure is None else _COLOURS.get(crediting.level(after), _INK)
+        title = f"{'?' if figure is None else f'{figure:,}'} {unit}"
+        title += "" if after is None else f"; {crediting.left_words(after)}"
+        drawn.append(
+            f'<span title="{title}" style="flex: 1; border-bottom: {height:.2f}em solid {colour};">'
+            f"{'?' if figure is None else ''}</span>"
+        )
+    return (
+        f'<div role="img" aria-label="{words}"><div style="display: flex; align-items: flex-end; '
+        f'gap: 1px; text-align: center;">{"".join(drawn)}</div>'
+        f'<div style="{QUIET}">{words}</div></div>'
+    )
 
 
 def _blocks(credits: Credits | None) -> int | None:

@@ -42,7 +42,7 @@ from chatmagic.errors import (
 )
 from chatmagic.models import Credits, Reply, Usage
 from chatmagic.protocol.wire import Request
-from chatmagic.session.budget import OTHERS, Budget
+from chatmagic.session.budget import Budget
 from chatmagic.session.environment import Environment, of_process
 from chatmagic.text import counted
 
@@ -384,7 +384,7 @@ class Ledger:
             InputError: a budget cannot be read.
         """
         return [
-            f"Budget of {budget} ({budget.setting}): {self.used(budget):,} used; {OTHERS}."
+            f"Budget of {budget} ({budget.setting}): {self.used(budget):,} used."
             for budget in self.budgets()
         ]
 

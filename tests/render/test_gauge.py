@@ -170,3 +170,20 @@ def test_the_large_gauge_is_a_named_group() -> None:
     """A screen reader is told what the figures are of."""
     for credits in (None, figures(10, 5)):
         assert 'role="group" aria-label="Credits"' in gauge.large(credits, None)[0]
+
+
+def test_the_plot_has_a_bar_for_each_request() -> None:
+    """The highest is the most; 0 is a line; unknown is a ``?``; colours are the gauge's."""
+    html = gauge.plot(
+        [(4, figures(10, 9)), (0, figures(10, 1)), (None, None), (2, None)], "credits"
+    )
+    bars = re.findall(r"border-bottom: ([\d.]+)em solid (.*?);", html)
+    assert [height for height, _ in bars] == ["4.10", "0.10", "0.10", "2.10"]
+    shades = [re.findall("success|warn|transparent|^var", colour) for _, colour in bars]
+    assert shades == [["success"], ["warn"], ["transparent"], ["var"]]
+    words = "Credits of each request (the latest 4, oldest first): 4 at most; ? is not known."
+    assert Page(html).heard == f"?{words}"
+    assert f'role="img" aria-label="{words}"' in html
+    assert 'title="0 credits; credits low: 1 of 10 left"' in html
+    assert "0.10em" in gauge.plot([(0, None)], "tokens")
+    assert gauge.plot([(None, None)], "tokens") == gauge.plot([], "tokens") == ""

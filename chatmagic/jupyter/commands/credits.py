@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from chatmagic.conversation.options import Option
@@ -9,13 +11,17 @@ from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
 from chatmagic.jupyter.status import Status
+from chatmagic.models import Credits
 from chatmagic.protocol import credits as crediting
+from chatmagic.render import gauge
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.ledger import EMULATOR, Ledger, LedgerRow, Meter, Sure
 from chatmagic.text import counted
 
 MOST_SHOWN: Final = 20
 """The most rows of the table, which are those of the latest requests."""
+MOST_PLOTTED: Final = 100
+"""The most bars of the plot."""
 _HEADS: Final = ("Request", "Time (UTC)", "Asked in", "Tokens", "Before", "After", "Took", "Sure")
 _SURE: Final[dict[Sure, str]] = {
     "alone": "alone",
@@ -47,43 +53,58 @@ def usage(ledger: Ledger, service: str) -> tuple[str, str]:
         to = f" to {service}" if ledger.rows else ""
         none = f"No request was sent from this kernel{to} yet."
         return transcript.page(none, *ledger.budget_words(), name="Usage")
-    lines = [f"{counted(len(rows), 'request')} of this kernel to {service}."]
-    lines += [*_lately(ledger.meter(service)), *ledger.budget_words()]
+    meter = ledger.meter(service)
+    sentence = f"{counted(len(rows), 'request')} of this kernel to {service}: {_lately(meter)}."
     caption = (
         "Credits before and after each request. Alone: no other request of this kernel had a "
         f"part in what it took; {OTHERS}."
     )
     if (more := len(rows) - MOST_SHOWN) > 0:
         caption += f" The latest {MOST_SHOWN}; session.ledger has {more:,} more."
-    table = transcript.table(_HEADS, [*map(_cells, rows[-MOST_SHOWN:])], "Requests")
-    return transcript.page(*lines, table, caption, name="Usage")
+    shown = rows[-MOST_SHOWN:]
+    cells = [*map(_cells, shown, [None, *shown])]
+    table = transcript.table(_HEADS, cells, "Requests")
+    html, text = transcript.folded("Each request as a table", table, caption)
+    plot = _plot(meter.credits, rows[-MOST_PLOTTED:])
+    return transcript.page(sentence, *ledger.budget_words(), (plot + html, text), name="Usage")
 
 
-def _lately(meter: Meter) -> list[str]:
-    """Return the lines on the cost of the last turns, and on the number of turns left."""
+def _lately(meter: Meter) -> str:
+    """Return the cost of the last turns and the number of turns left, in words."""
     credits, costs = meter.credits, meter.costs
     if credits is None or credits.remaining is None:
-        return ["Its answers report no credits."]
+        return "its answers report no credits"
     left = f"{crediting.left_words(credits)}, {crediting.reset_words(credits)}"
-    left = left[0].upper() + left[1:]
     if not costs:
-        return [f"{left}. The cost of a turn is known from the second answer on."]
+        return f"{left}; the cost of a turn is known from the second answer on"
     low, high = min(costs), max(costs)
     took = counted(high, "credit") if low == high else f"{low:,} to {high:,} credits"
     last, each = ("turn", "") if len(costs) == 1 else (f"{len(costs)} turns", " each")
     turns = meter.turns_left(credits.remaining)
-    more = "" if turns is None else f": about {counted(turns, 'more turn')} like that"
-    return [f"The last {last} took {took}{each}.", f"{left}{more}."]
+    more = "" if turns is None else f", enough for about {counted(turns, 'more turn')} like that"
+    return f"the last {last} took {took}{each}; {left}{more}"
 
 
-def _cells(row: LedgerRow) -> tuple[str, ...]:
-    """Return a row of the table; the emulator's rows have no time, so that outputs repeat."""
+def _plot(credits: Credits | None, rows: Sequence[LedgerRow]) -> str:
+    """Return the plot of the credits that requests took, or of their tokens, as HTML."""
+    if credits is None:
+        return gauge.plot([(row.total_tokens, None) for row in rows], "tokens")
+    bars = [(row.took, replace(credits, remaining=row.after, used=None)) for row in rows]
+    return gauge.plot(bars, "credits")
+
+
+def _cells(row: LedgerRow, before: LedgerRow | None) -> tuple[str, ...]:
+    """Return a row of the table, with the date if it is another one than in the row before.
+
+    The emulator's rows have no time, so that outputs repeat.
+    """
+    day = "" if before and before.time.date() == row.time.date() else f"{row.time:%Y-%m-%d} "
     tokens = (row.prompt_tokens, row.completion_tokens)
     known = [f"{count:,}" for count in tokens if count is not None]
     figures = (row.before, row.after, row.took)
     return (
         f"{row.number:,}",
-        "" if row.service == EMULATOR else f"{row.time:%Y-%m-%d %H:%M:%S}",
+        "" if row.service == EMULATOR else f"{day}{row.time:%H:%M:%S}",
         row.entry + (f" ({row.error})" if row.error else ""),
         " + ".join(known),
         *("?" if figure is None else f"{figure:,}" for figure in figures),

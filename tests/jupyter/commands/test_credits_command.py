@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,8 @@ def test_run_all_stops_at_the_budget(bare: Shell, account: Account) -> None:
     assert account.left == 100 - 15
     assert len(current_session().conversation) == 5
     usage = bare.do("%chat_credits --usage").texts[0]
-    assert f"Budget of 15 credits (%config ChatMagics.budget): 15 used; {OTHERS}." in usage
+    assert "Budget of 15 credits (%config ChatMagics.budget): 15 used." in usage
+    assert usage.count(OTHERS) == 1
     assert "Budget of 15 credits (%config ChatMagics.budget): 15 used" in bare.do("%chat").texts[0]
     # The panel asks the same session; another budget lets go on.
     bare.do('%config ChatMagics.budget = "6 turns"')
@@ -125,38 +127,43 @@ def test_a_cassettes_answers_count_nothing(
     bare.machine("%%chat\nWho is there?")
     bare.do("%chat_cassette --off\n%chat_reset\n%chat_connect emulator")
     usage = bare.do("%chat_credits --usage").texts[0]
-    assert usage.startswith("1 request of this kernel to emulator.")
+    assert usage.startswith("1 request of this kernel to emulator: ")
     bare.machine("%%chat\nHello?")
     bare.machine("%%chat\nHello?")
     assert account.left == 97
     usage = bare.do("%chat_credits --usage").texts[0]
-    assert "3 requests of this kernel to emulator." in usage
-    assert f"Budget of 1 turn (CHATMAGIC_BUDGET): 1 used; {OTHERS}." in usage
+    assert "3 requests of this kernel to emulator: " in usage
+    assert "Budget of 1 turn (CHATMAGIC_BUDGET): 1 used." in usage
 
 
 def test_the_ledger_is_shown(bare: Shell, account: Account) -> None:
-    """As a table, and a count of turns; it says once that others may share the quota."""
+    """In a sentence, a plot and a table, which says once that others may share the quota."""
     del account
     assert bare.do("%chat_credits --usage").texts == ["No request was sent from this kernel yet."]
     bare.machine("%%chat\nHello?")
     assert "known from the second answer on" in bare.do("%chat_credits --usage").texts[0]
     bare.machine("%%chat\nHello?")
     second = bare.do("%chat_credits --usage").texts[0]
-    assert "The last turn took 3 credits.\n" in second
-    assert ": about 31 more turns like that.\n" in second
+    assert ": the last turn took 3 credits; " in second
+    assert ", enough for about 31 more turns like that.\n" in second
     bare.do("import chatmagic")
     for _ in range(4):
         bare.do("chatmagic.ask('Hello?')")
     usage = bare.do("%chat_credits --usage")
     lines = usage.texts[0].splitlines()
-    left = "82 of 100 credits left, resets 2099-01-01 00:00 UTC"
-    assert lines[1] == "The last 5 turns took 3 credits each."
-    assert lines[2] == f"{left}: about 27 more turns like that."
-    assert " ".join(lines[3].split()) == (
+    assert lines[0].endswith(
+        ": the last 5 turns took 3 credits each; 82 of 100 credits left, "
+        "resets 2099-01-01 00:00 UTC, enough for about 27 more turns like that."
+    )
+    assert " ".join(lines[1].split()) == (
         "Request Time (UTC) Asked in Tokens Before After Took Sure"
     )
-    assert " ".join(lines[5].split()[3:]) == "cell 1 + 2 97 94 3 alone"
-    assert " ".join(lines[9].split()[3:]) == "python 1 + 2 85 82 3 alone"
+    assert " ".join(lines[3].split()[-8:]) == "cell 1 + 2 97 94 3 alone"
+    assert " ".join(lines[7].split()[2:]) == "python 1 + 2 85 82 3 alone"
+    titles = re.findall('title="(.*?)"', usage.html)
+    assert titles[0] == "? credits; 97 of 100 credits left"
+    assert titles[1:] == [f"3 credits; {left} of 100 credits left" for left in range(94, 81, -3)]
+    assert "<details><summary>Each request as a table</summary>" in usage.html
     assert usage.html.count(OTHERS) == 1
     rows = list(current_session().ledger.rows)
     assert {row.cell for row in rows} == {None}
@@ -175,6 +182,21 @@ def test_a_long_ledger_is_cut() -> None:
     text = usage(ledger, SERVICE.origin)[1]
     assert "The latest 20; session.ledger has 10 more." in text
     assert text.count(" map ") == 20
+    assert re.match(r"11 +\d{4}-", text.splitlines()[2])  # its first row has the date
+
+
+def test_a_date_is_said_once() -> None:
+    """A row has it if the row before has another; without credits tokens are drawn."""
+    ledger = Ledger(GivenEnvironment)
+    row = LedgerRow(
+        number=1, time=NOW, service="a", entry="cell", cell=None, request="0", total_tokens=5
+    )
+    times = [NOW, NOW + timedelta(hours=1), NOW + timedelta(hours=13)]
+    ledger.rows.extend(replace(row, time=time) for time in times)
+    html, text = usage(ledger, "a")
+    shown = [line.split()[1:3] for line in text.splitlines()[2:5]]
+    assert shown == [["2026-01-01", "12:00:00"], ["13:00:00", "cell"], ["2026-01-02", "01:00:00"]]
+    assert html.count('title="5 tokens"') == 3
 
 
 def test_rows_have_names_for_people() -> None:
@@ -192,4 +214,4 @@ def test_rows_have_names_for_people() -> None:
         )
     )
     _, text = usage(ledger, "emulator")
-    assert " ".join(text.splitlines()[3].split()) == "1 cell (ServiceError) ? ? ? not known"
+    assert " ".join(text.splitlines()[2].split()) == "1 cell (ServiceError) ? ? ? not known"
