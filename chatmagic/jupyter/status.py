@@ -17,7 +17,7 @@ from chatmagic.conversation.turn import MAIN
 from chatmagic.errors import ChatError
 from chatmagic.jupyter import transcript
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.jupyter.page.messages import Standing
+from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.protocol.auth import redacted
 from chatmagic.render import gauge
@@ -52,7 +52,7 @@ class Status:
             return here
         return state.credits.seen_at + max(here - state.received_at, timedelta())
 
-    def standing(self) -> Standing:
+    def standing(self) -> Message:
         """Return the state in one word, and the rows that hold for a question of the panel."""
         order = self.kernel.order(None)
         window = self.kernel.session.conversation.window(order=order)

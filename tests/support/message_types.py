@@ -1,10 +1,56 @@
-"""Whether a value that came as JSON has one of the types of the panel's messages."""
+"""The types of ``page/messages.js``, and whether a value that came as JSON has one of them."""
 
 from __future__ import annotations
 
-from functools import cache
+import re
+from functools import cache, reduce
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from chatmagic.demo import LABEXTENSIONS
+
+_PYTHON = (
+    (r'"(\w+)"', r'Literal["\1"]'),
+    (r"(\w+\??): ", r'"\1": '),
+    (r"Record<string, (\w+)>", r"dict[str, \1]"),
+    (r"(?<!\w)\[(\w+, \w+)\]", r"tuple[\1]"),
+    (r"(tuple\[[^\]]*\]|\w+|\{[^{}]*\})\[\]", r"list[\1]"),
+    (r"\?(list\[\w+\]|\w+)", r"None | \1"),
+    (r"(\{[^{}]*\})(?: & (\w+))?", r"form(\1, \2)"),
+)
+"""Patterns of a type in JSDoc, and the same in Python."""
+
+
+@cache
+def types() -> dict[str, Any]:
+    """Return the types by their names."""
+    text = (LABEXTENSIONS / "chatmagic" / "page" / "messages.js").read_text("utf-8")
+    read: dict[str, Any] = {"form": _form, "Literal": Literal, "any": Any, "boolean": bool}
+    read |= {"string": str, "number": int, "object": dict[str, Any]}
+    one_line = re.sub(r"\n \*\s+", " ", text)
+    for written, name in re.findall(r"@typedef \{(.*?)\} ([A-Z]\w+)", one_line):
+        python = reduce(lambda text, pair: re.sub(pair[0], pair[1], text), _PYTHON, str(written))
+        read[name] = eval(python, read)  # noqa: S307 - of our own file
+    return read
+
+
+def _form(fields: dict[str, Any], more: Any = None) -> Any:
+    """Return the type of an object with these fields, and with those of another type."""
+    own = {
+        name.strip("?"): NotRequired[each] if "?" in name else each for name, each in fields.items()
+    }
+    make: Any = TypedDict
+    return make("Object", {**own, **(_hints(more) if more else {})})
 
 
 def conforms(value: object, form: Any) -> bool:
@@ -12,7 +58,7 @@ def conforms(value: object, form: Any) -> bool:
 
     Args:
         value: as JSON has it.
-        form: of :mod:`chatmagic.jupyter.page.messages`.
+        form: one of :func:`types`.
     """
     origin, parts = get_origin(form), get_args(form)
     if is_typeddict(form):

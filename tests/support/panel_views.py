@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from loopback import CHUNKS_END, DONE, EVENTS, Peer, Server, chunked, event, head, stream, wait_for
-from message_types import conforms
+from message_types import conforms, types
 
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter.page import messages
+from chatmagic.jupyter.page.messages import Message
 from chatmagic.jupyter.page.panel import Shown
 from chatmagic.models import Reply
 from chatmagic.session.session import Session
@@ -40,7 +40,7 @@ class Kernel:
         """Stand still."""
         return NOON
 
-    def standing(self) -> messages.Standing:
+    def standing(self) -> Message:
         """Say where."""
         return {"state": "live", "rows": [["Service", "here"]]}
 
@@ -85,7 +85,7 @@ class View:
         with self._new:
             self.messages.append(json.loads(json.dumps(message)))
             self._new.notify_all()
-        assert conforms(self.messages[-1], messages.FromKernel), message
+        assert conforms(self.messages[-1], types()["FromKernel"]), message
 
     def save(self) -> None:
         """Count how often its output is brought up to date."""

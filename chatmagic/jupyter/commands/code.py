@@ -17,7 +17,7 @@ from chatmagic.jupyter import views
 from chatmagic.jupyter.cells.execution import running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.jupyter.page.messages import CodeCell, FromPage
+from chatmagic.jupyter.page.messages import Message
 from chatmagic.models import CodeBlock
 from chatmagic.render import markdown, markdown_parser, markdown_writer
 from chatmagic.text import counted, fenced, to_terminal, visible
@@ -70,12 +70,12 @@ def _code(kernel: Kernel, given: Arguments) -> None:
     place = views.Place()
     place.note(*_note(f"{counted(len(cells), 'cell')} for this page."))
 
-    def heard(answer: FromPage) -> str:
+    def heard(answer: Message) -> str:
         words = _outcome(answer)
         place.note(*_note(words, blocks if answer["outcome"] == "refused" else ()))
         return words
 
-    made: list[CodeCell] = [
+    made: list[Message] = [
         {"id": str(uuid.uuid4()), "cell_type": kind, "source": source} for kind, source in cells
     ]
     bridge.put_code(owner, digest(cells)[:16], made, heard)
@@ -102,7 +102,7 @@ def cells_of(text: str, *, prose: bool) -> list[tuple[Kind, str]]:
     return cells
 
 
-def _outcome(answer: FromPage) -> str:
+def _outcome(answer: Message) -> str:
     """Return the outcome for the cells, in words."""
     fixed = {"same": SAME, "queued": QUEUED, "refused": REFUSED}.get(answer["outcome"])
     if fixed is not None:

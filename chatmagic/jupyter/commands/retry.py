@@ -21,7 +21,7 @@ from chatmagic.jupyter.cells.execution import Execution, running
 from chatmagic.jupyter.commands.ask import cell_facts, send, settle
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
-from chatmagic.jupyter.page.messages import FromPage
+from chatmagic.jupyter.page.messages import Message
 from chatmagic.models import Reply
 from chatmagic.render import gauge, reply_forms
 from chatmagic.session.events import Ask
@@ -216,7 +216,7 @@ def _retry_stale(kernel: Kernel) -> None:
     place = views.Place()
     place.note(*views.sentence(said))
 
-    def heard(answer: FromPage) -> str:
+    def heard(answer: Message) -> str:
         words = f"{_outcome(answer, names)}{elsewhere}"
         place.note(*views.sentence(words))
         return words
@@ -256,7 +256,7 @@ def _elsewhere(conversation: Conversation, causes: Causes, cells: Collection[str
     return f" {counted(len(turns), 'turn')} {where}" if turns else ""
 
 
-def _outcome(answer: FromPage, names: str) -> str:
+def _outcome(answer: Message, names: str) -> str:
     """Return the outcome for the cells, in words."""
     if answer["outcome"] == "queued":
         return QUEUED

@@ -8,7 +8,7 @@ A page that was reloaded while a reply arrived gets no updates of its output, ma
 it, and cannot ask while the cell runs. So every few seconds it gets the whole reply, with the cell
 that shows it, and at the end the last state.
 
-The messages are listed in :mod:`chatmagic.jupyter.page.messages`.
+The messages are described in :mod:`chatmagic.jupyter.page.messages`.
 """
 
 from __future__ import annotations
@@ -34,20 +34,7 @@ from chatmagic.conversation.conversation import IN_NOTEBOOK, Conversation, reply
 from chatmagic.jupyter import stale_cells
 from chatmagic.jupyter.cells.execution import Execution
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
-from chatmagic.jupyter.page.messages import (
-    ID,
-    TARGET,
-    URGENT,
-    CodeCell,
-    ForPage,
-    FromPage,
-    KernelState,
-    Known,
-    Marks,
-    Paint,
-    Settled,
-    ToBridge,
-)
+from chatmagic.jupyter.page.messages import ID, TARGET, URGENT, Message
 from chatmagic.jupyter.settings import KernelSettings
 from chatmagic.session.events import Began, Ended, Event, Fragment, Thought
 from chatmagic.session.session import Session
@@ -82,7 +69,7 @@ class ShownReply:
     drawn: Drawn | None = None
     whole_due: float = 0.0
     is_told: bool = False
-    settled: Settled | None = None
+    settled: Message | None = None
     owner: str | None = None
     ended_at: float = 0.0
     is_seen: bool = False
@@ -95,7 +82,7 @@ class Painting:
         send: sends all pages a message.
     """
 
-    def __init__(self, send: Callable[[Known | Paint | Settled], object]) -> None:
+    def __init__(self, send: Callable[[Message], object]) -> None:
         """Show nothing yet."""
         self._send = send
         self._shown: dict[str, ShownReply] = {}
@@ -270,13 +257,13 @@ class Bridge:
         self._started = set[str]()
         self._executions: dict[str, str | None] = {}
         self._asked = set[str | None]()
-        self._marked: dict[str, Marks] = {}
+        self._marked: dict[str, Message] = {}
         self._last_key = 0
-        self._awaited: dict[int, Callable[[FromPage], str]] = {}
+        self._awaited: dict[int, Callable[[Message], str]] = {}
         self._painting = Painting(self._send)
         self._state = self._state_now()
         self._comm = comm.create_comm(
-            target_name=TARGET, comm_id=f"{ID}{secrets.token_hex(8)}", data={**self._state}
+            target_name=TARGET, comm_id=f"{ID}{secrets.token_hex(8)}", data=self._state
         )
         self._comm.on_msg(lambda message: self._heard(message["content"]["data"]))
         self._comm.on_close(self._stay_open)
@@ -308,8 +295,8 @@ class Bridge:
         self,
         owner: str | None,
         digest: str,
-        cells: list[CodeCell],
-        heard: Callable[[FromPage], str],
+        cells: list[Message],
+        heard: Callable[[Message], str],
     ) -> None:
         """Let the page put cells below one of its cells.
 
@@ -325,7 +312,7 @@ class Bridge:
             self._send({"kind": "code", **asked, "digest": digest, "cells": cells})
 
     def run_cells(
-        self, owner: str | None, cells: Sequence[str], heard: Callable[[FromPage], str]
+        self, owner: str | None, cells: Sequence[str], heard: Callable[[Message], str]
     ) -> None:
         """Let the page of a cell run others of its cells, in order.
 
@@ -340,8 +327,8 @@ class Bridge:
             self._send({"kind": "run", **asked, "cells": ids})
 
     def _asked_of(
-        self, report: PageReport, owner: str | None, heard: Callable[[FromPage], str]
-    ) -> ForPage:
+        self, report: PageReport, owner: str | None, heard: Callable[[Message], str]
+    ) -> Message:
         """Return of which page something is asked, by a key that it answers with."""
         key = self._last_key = self._last_key + 1
         self._awaited = {key: heard}  # a page that is gone does not answer
@@ -422,7 +409,7 @@ class Bridge:
         """Announce a sentence in the page's status region (ARIA ``status``: polite, once)."""
         self._drawing.put(partial(self._send, {"kind": "say", "text": text}))
 
-    def _state_now(self) -> KernelState:
+    def _state_now(self) -> Message:
         return {
             "kind": "state",
             "version": __version__,
@@ -449,7 +436,7 @@ class Bridge:
                     self._send(marks)
             self._marked = marked
 
-    def _marks(self) -> dict[str, Marks]:
+    def _marks(self) -> dict[str, Message]:
         """Return the present marks of each notebook's cells."""
         conversation = copy(self._session.conversation)  # An ask may change it meanwhile.
         layout = self._session.environment.layout(None)
@@ -464,7 +451,7 @@ class Bridge:
                 words[cell] = _in_force(cell, conversation)
             else:
                 words[cell] = MARKS[mark].format(by_cell[cell].words if mark == "stale" else "")
-        marks: dict[str, Marks] = {}
+        marks: dict[str, Message] = {}
         for report in self.pages.reports:
             ids = {owner: cell.id for owner, cell in report.cells.items()}
             marks[report.notebook] = {
@@ -481,9 +468,9 @@ class Bridge:
             }
         return marks
 
-    def _send(self, message: ToBridge) -> None:
+    def _send(self, message: Message) -> None:
         """Send all pages a message, as the cell that opened the bridge."""
-        self._context.run(self._comm.send, {**message})
+        self._context.run(self._comm.send, message)
 
 
 def _in_force(cell: str, conversation: Conversation) -> str:

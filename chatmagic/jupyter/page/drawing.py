@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 
 from chatmagic._log import swallowed
 from chatmagic.conversation import continuation
-from chatmagic.jupyter.page.messages import Paint
+from chatmagic.jupyter.page.messages import Message
 from chatmagic.render.live_markdown import BlockChange, LiveMarkdown
 from chatmagic.render.reply_forms import live_reply
 from chatmagic.render.sanitize import frame, live_box, live_mark
@@ -77,17 +77,17 @@ class Drawn:
         return f"{live_mark(self.ask.live)} chatmagic-at-{self.serial}"
 
     @cached_property
-    def message(self) -> Paint:
+    def message(self) -> Message:
         """The changes for a page to paint."""
         return self._paint(self.keep, self.blocks)
 
     @property
-    def anew(self) -> Paint:
+    def anew(self) -> Message:
         """The whole drawing, for a page that may lack earlier ones."""
         return self._paint(0, [*self.reply.blocks])
 
-    def _paint(self, keep: int, blocks: list[str]) -> Paint:
-        paint: Paint = {
+    def _paint(self, keep: int, blocks: list[str]) -> Message:
+        paint: Message = {
             "kind": "paint",
             "live": self.ask.live,
             "serial": self.serial,

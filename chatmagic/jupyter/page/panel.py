@@ -28,20 +28,22 @@ from IPython.display import DisplayHandle, display
 from ipywidgets import DOMWidget  # type: ignore[import-untyped] # it has no types
 from traitlets import Int, Unicode
 
+from chatmagic._json import known_items
 from chatmagic._log import log_swallowed, swallowed
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.slots import Change
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter.page import messages, panel_content
+from chatmagic.jupyter.page import panel_content
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn
+from chatmagic.jupyter.page.messages import PROTOCOL, Message
 from chatmagic.jupyter.transcript import PANEL_ABSENT, redone, saved, undone
 from chatmagic.session.events import Ask, Began, Changed, Ended, Event, Outcome, View, failure
 from chatmagic.session.session import Session
 from chatmagic.text import without_lone_surrogates
 
-Send = Callable[[messages.Answer], object]
+Send = Callable[[Message], object]
 
 MOST_ASIDES: Final = 50
 WITHDRAWN: Final = "Withdrawn before it was sent."
@@ -96,8 +98,8 @@ class PendingAsk:
             self.after = own[-1].number
             self.replaces = [turn.number for turn in own if turn.execution != execution]
 
-    def values(self) -> messages.Pending:
-        """Return it as a page draws it."""
+    def values(self) -> Message:
+        """Return it as a page draws it (``Pending``)."""
         return {
             "live": self.ask.live,
             **panel_content.prompt(self.ask.as_typed, self.ask.asker, self.ask.entry),
@@ -115,7 +117,7 @@ class KernelStatus(Protocol):
     def now(self) -> datetime:
         """Return the time by which the gauge counts."""
 
-    def standing(self) -> messages.Standing:
+    def standing(self) -> Message:
         """Return the state in one word, and the settings in force as rows of words."""
 
     def defaults(self) -> dict[str, Any]:
@@ -135,7 +137,7 @@ class Shown:
         greeted: whether a view of it has received the content.
     """
 
-    send: Callable[[dict[str, Any]], object]
+    send: Send
     save: Callable[[], object]
     greeted: bool = False
 
@@ -155,7 +157,7 @@ class ChatPanel(DOMWidget):  # type: ignore[misc] # as above
     _view_name = Unicode("PanelView").tag(sync=True)
     _view_module = Unicode(_MODULE).tag(sync=True)
     _view_module_version = Unicode("*").tag(sync=True)
-    protocol = Int(messages.PROTOCOL, help="The form of the messages.").tag(sync=True)
+    protocol = Int(PROTOCOL, help="The form of the messages.").tag(sync=True)
     draft = Unicode("", help="The typed text that was not sent.").tag(sync=True)
 
 
@@ -286,7 +288,7 @@ class Panels:
         conversation = self.session.conversation
         return conversation if len(names) == 1 else conversation.of_thread(name)
 
-    def snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> messages.Snapshot:
+    def snapshot(self, known: Mapping[int, str] | None, count: int = 0) -> Message:
         """Return a snapshot.
 
         Args:
@@ -298,7 +300,7 @@ class Panels:
         names, name = self.threads()
         credit, standing = self.session.credit_state, self._standing()
         self._shown_state = standing, credit.credits
-        new: list[messages.Entry] = []
+        new: list[Message] = []
         if known is not None:
             with swallowed():  # views ask for missing entries
                 new = entries.draw({id for id, version in listed if known.get(id) != version})
@@ -317,7 +319,7 @@ class Panels:
             "thread": name,
         }
 
-    def publish(self, ended: messages.AskEnd | None = None) -> None:
+    def publish(self, ended: Message | None = None) -> None:
         """Send panels the list of entries and the new ones; save it beside them.
 
         Args:
@@ -342,7 +344,7 @@ class Panels:
         """Return whether an ask is the panel's, or of the thread that panels show."""
         return pending.mine or pending.thread in {"", self.threads()[1]}
 
-    def _standing(self) -> messages.Standing:
+    def _standing(self) -> Message:
         try:
             return self.kernel.standing()
         except Exception as error:  # noqa: BLE001 - a panel that cannot say it is still a panel
@@ -422,7 +424,7 @@ class Panels:
         ask, turns = pending.ask, self.conversation().turns
         kept = outcome is not None and ask.history
         what, hint = (NOT_KEPT, "") if error is None else failure(error)
-        entry: messages.Entry = {
+        entry = {
             "id": next(self._aside_ids),
             "version": "",
             **panel_content.prompt("" if kept else ask.as_typed, ask.asker, ask.entry),
@@ -439,36 +441,34 @@ class Panels:
 
     # Sending.
 
-    def _send_to_all(self, message: Mapping[str, Any]) -> None:
+    def _send_to_all(self, message: Message) -> None:
         for shown in self._shown:
             self.send(shown, message)
 
-    def send(self, shown: Shown, message: Mapping[str, Any]) -> None:
+    def send(self, shown: Shown, message: Message) -> None:
         """Send a message to the views of one panel.
 
         Args:
             shown: the panel.
-            message: one of :mod:`chatmagic.jupyter.page.messages`.
+            message: the message.
         """
         with swallowed():  # a page that went away does not silence the others
-            self.context.run(shown.send, dict(message))
+            self.context.run(shown.send, message)
 
     # Requests of pages.
 
-    def _receive(
-        self, shown: Shown, message: messages.FromPage, context: contextvars.Context
-    ) -> None:
+    def _receive(self, shown: Shown, message: Message, context: contextvars.Context) -> None:
         # Pages get messages in the context of their last message: ipykernel passes their next one
         # to the thread that sent to them, past a running cell.
         self.context = context
         view = message.get("view", "")
 
-        def answer(message: messages.Answer) -> None:
+        def answer(message: Message) -> None:
             self.send(shown, {**message, "view": view})
 
         self._try(partial(self._take, shown, message, answer), message, answer)
 
-    def _try(self, work: Callable[[], object], message: messages.FromPage, answer: Send) -> None:
+    def _try(self, work: Callable[[], object], message: Message, answer: Send) -> None:
         """Do the work for a page; report a failure by the kind of its error, which quotes nothing.
 
         Args:
@@ -484,7 +484,7 @@ class Panels:
             words = FAILED.format(what=what, error=type(error).__name__)
             self.drawing.put(partial(answer, _notice(words, message.get("nonce"))))
 
-    def _take(self, shown: Shown, message: messages.FromPage, answer: Send) -> None:
+    def _take(self, shown: Shown, message: Message, answer: Send) -> None:
         match message.get("kind"):
             case "ping":
                 self.send(shown, {"kind": "pong"})
@@ -506,7 +506,7 @@ class Panels:
             case _:
                 self._act(message, answer)
 
-    def _act(self, message: messages.FromPage, answer: Send) -> None:
+    def _act(self, message: Message, answer: Send) -> None:
         match message.get("kind"):
             case "ask":
                 self._offer(message, answer)
@@ -529,11 +529,11 @@ class Panels:
                 if turn is not None and turn.entry == "panel":
                     self._later(partial(self._hand_over, turn.number, owner), message, answer)
 
-    def _later(self, work: Callable[[], object], message: messages.FromPage, answer: Send) -> None:
+    def _later(self, work: Callable[[], object], message: Message, answer: Send) -> None:
         """Do something in the worker's thread: it may have to wait for a reply to end."""
         self._work.put(partial(self._try, work, message, answer))
 
-    def _offer(self, message: messages.FromPage, answer: Send) -> None:
+    def _offer(self, message: Message, answer: Send) -> None:
         """Offer to ask; the page says `go`, unless the reader has taken it back meanwhile."""
         text, nonce = message["text"], message["nonce"]
         old = self._turn(message["replaces"])
@@ -631,15 +631,12 @@ class Panels:
         self.session.change(lambda conversation: conversation.hand_over(number, owner))
 
 
-def _notice(words: str, nonce: str | None = None) -> messages.Notice:
+def _notice(words: str, nonce: str | None = None) -> Message:
     """Return words for the status region, or why the prompt of a nonce was not sent."""
-    notice: messages.Notice = {"kind": "notice", "words": words}
-    return notice if nonce is None else {**notice, "nonce": nonce}
+    return {"kind": "notice", "words": words, **known_items(nonce=nonce)}
 
 
-def _ended(
-    pending: PendingAsk, words: str, *, answered: bool, fine: bool = False
-) -> messages.AskEnd:
+def _ended(pending: PendingAsk, words: str, *, answered: bool, fine: bool = False) -> Message:
     """Return how an ask ended; a prompt of the panel's that was not answered goes back."""
     prompt = pending.ask.as_typed if pending.mine and not answered else None
     return {"live": pending.ask.live, "words": words, "fine": fine, "prompt": prompt}

@@ -1,4 +1,4 @@
-"""Content of the panel, as values of :mod:`chatmagic.jupyter.page.messages`; turns as cells.
+"""Content of the panel, as parts of its messages; turns as cells.
 
 :mod:`chatmagic.render.markdown` makes all HTML that a page inserts. Everything else is plain text,
 with the characters that act made visible, and the page inserts it as text.
@@ -23,7 +23,7 @@ from chatmagic.conversation import chat_cell, options
 from chatmagic.conversation.conversation import Conversation
 from chatmagic.conversation.record import Record, owner_of
 from chatmagic.conversation.turn import Turn
-from chatmagic.jupyter.page import messages
+from chatmagic.jupyter.page.messages import Message
 from chatmagic.protocol import credits as crediting
 from chatmagic.render import gauge, markdown, reply_forms
 from chatmagic.text import PROSE, one_line, visible
@@ -39,7 +39,7 @@ MOST_DRAWN: Final = 128
 _reply_html: Final = lru_cache(maxsize=MOST_DRAWN)(reply_forms.to_html)
 
 
-Aside: TypeAlias = tuple[int, messages.Entry]
+Aside: TypeAlias = tuple[int, Message]
 """An ask that failed or was not kept, with an id below 0, after a turn; 0 is the top."""
 
 
@@ -75,7 +75,7 @@ class LogEntries:
         gone = {after for after, _ in self._asides} - {0, *numbers}
         return listed + self._behind(gone), first
 
-    def draw(self, ids: Collection[int]) -> list[messages.Entry]:
+    def draw(self, ids: Collection[int]) -> list[Message]:
         """Return entries, the newest page of those that are wanted and still there.
 
         Args:
@@ -92,7 +92,7 @@ class LogEntries:
         shown = turn.digest, turn.entry, turn.asker, turn.reply.state, self._facts(turn)
         return hashlib.blake2b(repr(shown).encode(), digest_size=4).hexdigest()
 
-    def _facts(self, turn: Turn) -> messages.TurnFacts:
+    def _facts(self, turn: Turn) -> Message:
         """Return the special facts of a turn, and its replies if it has several."""
         cause, is_hidden = self._causes.cause_of(turn.number), turn.number in self._hidden
         replies = self._replies[turn.number]
@@ -102,7 +102,7 @@ class LogEntries:
             "replies": [each.number for each in replies] if len(replies) > 1 else [],
         }
 
-    def _draw(self, turn: Turn) -> messages.Entry:
+    def _draw(self, turn: Turn) -> Message:
         return {
             "id": turn.number,
             "version": self._version(turn),
@@ -113,7 +113,7 @@ class LogEntries:
         }
 
 
-def reply(reply: models.Reply, format: str = "markdown") -> messages.ReplyContent:
+def reply(reply: models.Reply, format: str = "markdown") -> Message:
     """Return a reply, whole or in part.
 
     Args:
@@ -129,7 +129,7 @@ def reply(reply: models.Reply, format: str = "markdown") -> messages.ReplyConten
     }
 
 
-def prompt(text: str, asker: str, entry: str) -> messages.Prompt:
+def prompt(text: str, asker: str, entry: str) -> Message:
     """Return a prompt.
 
     Args:
@@ -154,7 +154,7 @@ def prompt_html(text: str) -> str:
     return markdown.to_html(text, live=True, breaks=True)
 
 
-def credits(state: CreditTracker, took: int | None, *, now: datetime) -> messages.GaugeFigures:
+def credits(state: CreditTracker, took: int | None, *, now: datetime) -> Message:
     """Return the figures of the gauge.
 
     Args:
@@ -180,7 +180,7 @@ def credits(state: CreditTracker, took: int | None, *, now: datetime) -> message
 
 def cells_of(
     turns: Sequence[Turn], wanted: Collection[int] | None, on_page: Sequence[str]
-) -> list[messages.NewCell]:
+) -> list[Message]:
     """Return the cells to make, in order, and where.
 
     Args:
@@ -196,7 +196,7 @@ def cells_of(
         for turn, is_put in zip(turns, put, strict=True)
         if is_put or turn.shown
     }
-    new: list[messages.NewCell] = []
+    new: list[Message] = []
     for place, turn in enumerate(turns):
         if not put[place]:
             continue
@@ -207,7 +207,7 @@ def cells_of(
         record = turn.record
         if record is not None:
             record = replace(record, owner=owner_of(own), **turn.carried.listed(shown))
-        cell: messages.NewCell = {"turn": turn.number, "cell": _cell(turn, own, record)}
+        cell = {"turn": turn.number, "cell": _cell(turn, own, record)}
         if above:
             cell["after"] = above[-1]
         elif below:

@@ -27,7 +27,7 @@ from chatmagic.jupyter.page import bridge as module
 from chatmagic.jupyter.page import drawing
 from chatmagic.jupyter.page.bridge import Bridge, Painting
 from chatmagic.jupyter.page.drawing import DrawingLoop, Drawn, ReplyUnderWay
-from chatmagic.jupyter.page.messages import URGENT, Known, Paint, Settled
+from chatmagic.jupyter.page.messages import URGENT, Message
 from chatmagic.models import Reply
 from chatmagic.session.budget import OTHERS
 from chatmagic.session.current import current_session
@@ -503,7 +503,7 @@ class Page:
         self.painting = Painting(self.take)
         self.reply = ReplyUnderWay(Ask("why?"))
 
-    def take(self, message: Known | Paint | Settled) -> None:
+    def take(self, message: Message) -> None:
         """Take a message; of the outputs that are the kernel's own, the digests."""
         if message["kind"] == "known":
             self.known += message["digests"]

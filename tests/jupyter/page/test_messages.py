@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 import pytest
-from message_types import conforms
+from message_types import conforms, types
 
 from chatmagic._version import __version__
 from chatmagic.conversation.cell_order import report_from
@@ -20,8 +19,8 @@ SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[2] / "samples" / "messages.json").read_text(encoding="utf-8")
 )
 FORMS: dict[str, Any] = {
-    "to the panel": messages.FromKernel,
-    "to the bridge": messages.ToBridge,
+    "to the panel": types()["FromKernel"],
+    "to the bridge": types()["ToBridge"],
 }
 EACH = [
     pytest.param(form, sample, id=f"{name}: {sample['kind']}")
@@ -35,8 +34,7 @@ OPTIONAL = {"view", "reloaded", "ended", "last", "cell", "box", "replaces"}
 
 def kinds(form: Any) -> set[str]:
     """Return the kinds of messages of a type."""
-    forms = get_args(form) if isinstance(form, UnionType) else [form]
-    return {kind for one in forms for kind in get_args(get_type_hints(one)["kind"])}
+    return {kind for one in get_args(form) for kind in get_args(get_type_hints(one)["kind"])}
 
 
 def test_each_message_has_an_example() -> None:

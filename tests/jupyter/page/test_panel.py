@@ -14,7 +14,7 @@ import pytest
 from comms import Widgets, Wire
 from logged import Emulator, Settings
 from loopback import DONE, Peer, document, event, head, stream, wait_for
-from message_types import conforms
+from message_types import conforms, types
 from panel_views import (
     HOSTILE,
     LIMITS,
@@ -35,7 +35,7 @@ import chatmagic
 from chatmagic.client.halt import Halt
 from chatmagic.conversation.record import owner_of
 from chatmagic.conversation.steering import ThreadStart
-from chatmagic.jupyter.page import drawing, messages, panel
+from chatmagic.jupyter.page import drawing, panel
 from chatmagic.jupyter.page.drawing import DrawingLoop
 from chatmagic.jupyter.page.messages import PROTOCOL
 from chatmagic.jupyter.page.panel import Panels, PendingAsk, Shown
@@ -477,7 +477,7 @@ def test_an_ask_stands_where_its_turn_will() -> None:
         new = PendingAsk(unowned)
         new.place(turns)
         assert (new.after, new.replaces) == (None, ())
-    assert conforms(again.values(), messages.Pending)
+    assert conforms(again.values(), types()["Pending"])
 
 
 def test_what_was_taken_back_is_never_sent(page: View, service: Service) -> None:

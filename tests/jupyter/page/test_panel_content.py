@@ -18,14 +18,14 @@ from chatmagic.conversation.request_facts import Value
 from chatmagic.conversation.steering import Hiding
 from chatmagic.conversation.turn import Carried, Turn
 from chatmagic.jupyter.page import panel_content
-from chatmagic.jupyter.page.messages import Entry, Problem
+from chatmagic.jupyter.page.messages import Message
 from chatmagic.models import Credits, Reply
 from chatmagic.protocol.credits import RequestLimit
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def drawn(conversation: Conversation) -> list[Entry]:
+def drawn(conversation: Conversation) -> list[Message]:
     """Return the entries of a conversation."""
     entries = panel_content.LogEntries(conversation, ())
     listed, _ = entries.window()
@@ -91,9 +91,8 @@ def test_asides_stand_behind_their_turns() -> None:
     assert [entry["id"] for entry in entries.draw(whole)][-4:] == [-1, -3, -65, -100]
 
 
-def aside(id: int) -> Entry:
+def aside(id: int) -> Message:
     """Return an aside."""
-    problem: Problem = {"what": "w", "hint": "", "failed": True}
     return {
         **panel_content.prompt("p", "", "panel"),
         "id": id,
@@ -101,7 +100,7 @@ def aside(id: int) -> Entry:
         "notes": [],
         "took": None,
         "reply": None,
-        "problem": problem,
+        "problem": {"what": "w", "hint": "", "failed": True},
         "replies": [],
     }
 
