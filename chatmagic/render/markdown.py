@@ -12,7 +12,6 @@ that is too long for a page is shown as plain text, with a line that says so.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from html import escape
@@ -52,8 +51,7 @@ TOO_DEEP: Final = "its lists or quotations are nested too deeply"
 TOO_MANY: Final = f"it has more than {MOST_BLOCKS:,} paragraphs, list items, blocks and table cells"
 
 _MOST_INLINE: Final = 20_000  # a page takes 54 s for 100,000 in one paragraph
-MOST_FOOTNOTES: Final = 200
-"""Number of footnotes that are unfolded; later ones are folded, as many in each fold."""
+_INLINE: Final = {"footnote": 8}  # weight of a piece: with 8,000 footnotes a page takes 1.5 s
 TOO_RICH: Final = f"it has more than {_MOST_INLINE:,} pieces of code, links, line ends and the like"
 
 TABLE: Final = f'<table style="{sanitize.TABLE}"'
@@ -86,20 +84,11 @@ def to_html(text: str, *, live: bool = False, breaks: bool = False) -> str:
         tokens = PARSER.parse(visible(text), env)
         if is_too_deep(tokens):
             return as_text(text, TOO_DEEP)
-        tokens, folds = _take_footnotes(tokens)
         if block_count(tokens) > MOST_BLOCKS:
             return as_text(text, TOO_MANY)
-        pieces = sum(len(token.children or ()) for token in tokens)
-        if max(pieces, *(len(fold.children or ()) for fold in folds), 0) > _MOST_INLINE:
+        pieces = (child.type for token in tokens for child in token.children or ())
+        if sum(_INLINE.get(kind, 1) for kind in pieces) > _MOST_INLINE:
             return as_text(text, TOO_RICH)
-        for fold in folds:
-            tokens += [
-                Token("fold_open", "details", 1, content=fold.content),
-                Token("paragraph_open", "p", 1, level=1),
-                fold,
-                Token("paragraph_close", "p", -1, level=1),
-                Token("fold_close", "details", -1),
-            ]
         side = markdown_parser.set_directions(tokens)
         html = PARSER.renderer.render(tokens, PARSER.options, env)
         return sanitize.reply_box(html, side)
@@ -192,39 +181,6 @@ def is_too_deep(tokens: Sequence[Token]) -> bool:
     return any(token.level >= markdown_parser.DEEPEST - 1 for token in tokens)
 
 
-def _take_footnotes(tokens: Sequence[Token]) -> tuple[list[Token], list[Token]]:
-    """Return the tokens of a reply without its late footnotes, and these as texts to be folded.
-
-    Late footnotes are those after the first :data:`MOST_FOOTNOTES`. Each text has as many of them.
-    Footnotes in lists and quotations stay there.
-    """
-    kept, late, count = list[Token](), list[list[Token]](), 0
-    for token in tokens:
-        kept.append(token)
-        if token.type == "inline" and kept[-2].type == "paragraph_open" and token.level == 1:
-            part = stays = list[Token]()
-            for child in token.children or ():
-                if child.level == 0 and child.meta.get("defines"):
-                    count += 1
-                    if count > MOST_FOOTNOTES:
-                        late.append(part := [])
-                part.append(child)
-            token.children = stays
-        elif token.type == "paragraph_close" and not kept[-2].children:
-            del kept[-3:]
-    folds = list[Token]()
-    for first in range(0, len(late), MOST_FOOTNOTES):
-        notes = late[first : first + MOST_FOOTNOTES]
-        before = MOST_FOOTNOTES + first
-        label = f"Footnotes {before + 1:,} to {before + len(notes):,} of {count:,}"
-        end = Token("hardbreak", "br", 0)
-        # In a paragraph, footnotes have line ends between them already.
-        ended = (note if note[-1].type == "hardbreak" else [*note, end] for note in notes)
-        children = list(itertools.chain.from_iterable(ended))
-        folds.append(Token("inline", "", 0, level=2, content=label, children=children))
-    return kept, folds
-
-
 def text_of_link(tokens: Sequence[Token], begin: int) -> str:
     """Return the text of a link, without marks.
 
@@ -308,10 +264,6 @@ class _Renderer(RendererHTML):
 
     def footnote(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         return f"<sup>{escape(tokens[idx].content)}</sup>"
-
-    def fold_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        side = _dir(tokens[idx].attrs.get("dir"))
-        return f"<details{side}><summary>{escape(tokens[idx].content)}</summary>\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, _: Any, env: EnvType) -> str:
         code, word = tokens[idx].content, language_name(tokens[idx].info)

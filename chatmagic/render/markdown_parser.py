@@ -62,8 +62,7 @@ def parser(renderer: type[RendererHTML]) -> MarkdownIt:
     Args:
         renderer: class that writes the tokens. Besides markdown-it's own tokens there are
             ``formula`` (``markup``: the source with its delimiters), ``task`` (``meta``: whether
-            it is ``done``) and ``footnote`` (``content``: the label; ``meta``: whether it
-            ``defines`` the footnote).
+            it is ``done``) and ``footnote`` (``content``: the label).
     """
     markdown = MarkdownIt(
         "commonmark", {"html": False, "maxNesting": DEEPEST}, renderer_cls=renderer
@@ -159,8 +158,7 @@ def _footnote(state: StateInline, silent: bool) -> bool:
     if not silent:
         if begins and match[2] and before is not None:
             before.type, before.tag = "hardbreak", "br"
-        token = state.push("footnote", "", 0)
-        token.content, token.meta = match[1], {"defines": bool(begins and match[2])}
+        state.push("footnote", "", 0).content = match[1]
     state.pos = match.end() if begins else match.end(1) + 1
     return True
 

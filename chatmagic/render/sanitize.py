@@ -133,7 +133,6 @@ _VALUES: Final[dict[str, dict[str, set[str]]]] = {
         "tabindex": {"0"},
     },
     "pre": {"style": {UNBROKEN, PROSE}},
-    "details": {"dir": {"ltr", "rtl"}},
     "li": {"style": {UNMARKED}},
     "a": {"referrerpolicy": {"no-referrer"}},
 }

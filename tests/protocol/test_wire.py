@@ -600,12 +600,3 @@ def test_thoughts_come_in_fragments_beside_the_text_or_in_front_of_it() -> None:
     assert unended.rest() == ""
     assert (unended.text, unended.facts.reasoning) == ("", "Hm </th")
     assert [built(Chunk(text)).text for text in (" ", "<thi")] == [" ", "<thi"]
-
-
-def test_a_text_of_many_fragments_is_whole() -> None:
-    """However many are joined at once."""
-    words = [f"{number} " for number in range(3 * wire.MOST_PIECES + 5)]
-    builder = built(*map(Chunk, words))
-    assert builder.text == "".join(words)
-    assert builder.add(Chunk("end")) == "end"
-    assert builder.text.endswith(f"{words[-1]}end")

@@ -562,6 +562,9 @@ def test_many_pieces_within_lines_make_it_plain() -> None:
     """A page takes a minute for 100,000 of them in one paragraph."""
     assert "<strong>" in to_html("**b** " * 4_999)
     assert "Shown as plain text: it has more than 20,000 pieces" in to_html("**b** " * 6_000)
+    notes = "[^1]: note\n"
+    assert "<sup>" in to_html(notes * 1_900)
+    assert "it has more than 20,000 pieces" in to_html(notes * 2_100)
 
 
 def test_one_block_too_many_makes_it_plain(monkeypatch: pytest.MonkeyPatch) -> None:

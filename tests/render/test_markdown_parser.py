@@ -51,30 +51,6 @@ def test_footnotes_are_superscripts() -> None:
     assert page("![a[^1]](https://x.example)\n\n[^1]: x").links == ["https://x.example"]
 
 
-def test_footnotes_behind_the_first_200_fold() -> None:
-    """As many at a time, one line for each, at the end; a list's stay, and the prose around."""
-    notes = [f"[^{number}]: note *{number}*" for number in range(450)]
-    assert "<details>" not in to_html("\n".join(notes[:200]))
-    together = "A [^1]\n\nBegin\n" + "\n".join(notes) + "\n\nThe end."
-    apart = "\n\n".join(["A [^1]", "Begin", *notes, "- [^0]: listed", "> [^0]: quoted", "The end."])
-    for text in (together, apart):
-        html = to_html(text)
-        kept, *folds = html.split("<details><summary>")
-        assert kept.count("note <em>") == 200
-        assert "Begin" in kept
-        assert kept.endswith("The end.</p>\n")
-        assert [fold.partition("<")[0] for fold in folds] == [
-            "Footnotes 201 to 400 of 450",
-            "Footnotes 401 to 450 of 450",
-        ]
-        assert [fold.count("<br>") for fold in folds] == [200, 50]
-        assert "<p></p>" not in html
-    turned = "\n".join(f"[^{number}]: \u05d0" for number in range(201))
-    assert '<details dir="rtl">' in to_html(f"Words.\n\n{turned}")
-    rich = "\n".join([*notes, "*x*" * 20_000])
-    assert "it has more than 20,000 pieces" in to_html(rich)
-
-
 def table(columns: int, rows: int) -> str:
     """Give a table of so many cells in its head and in each row below it."""
     return "\n".join(
