@@ -78,11 +78,11 @@ _HOMES: Final = {
 if not TYPE_CHECKING:  # a name that is not listed is an error for a type checker, too
 
     def __getattr__(name: str) -> Any:
-        """Import a public name when it is asked for: loading the extension needs few of them."""
+        """Import a public name at its first use: loading the extension needs few of them."""
         if name == "errors":
             return import_module("chatmagic.errors")
         if name in _HOMES:
-            import_module("chatmagic.archive.output")  # it shows the replies of whatever asks
+            import_module("chatmagic.archive.output")  # it shows replies
             return getattr(import_module(f"chatmagic.{_HOMES[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,4 +1,4 @@
-"""Readers of numbers, times and texts in JSON; fields of files; digests of JSON values.
+"""Readers of numbers, times and texts in JSON, fields of files, and digests of JSON values.
 
 Readers are lenient: a wrong value is ``None``, and raises no error. Only readers made by
 :func:`exact` raise one. Writing is canonical.
@@ -205,7 +205,7 @@ def fields_from_json(kind: type, value: object) -> dict[str, Any]:
             if item_value is not None:
                 values[item.name] = read(item_value)
             elif item.metadata["required"]:
-                raise ValueError("missing")  # noqa: TRY301 - said in one way below
+                raise ValueError("missing")  # noqa: TRY301 - reworded below
         except ValueError:
             raise ValueError(f"its {item.name!r} cannot be read") from None
     return values
@@ -264,7 +264,7 @@ def digest(value: object) -> str:
 
 
 def turn_digest(prompt: str, reply: str) -> str:
-    """Return the digest by which a later request's record names a turn that it carried.
+    """Return the digest by which the records of later requests name a turn.
 
     It is the digest of the JSON array of both texts.
 
@@ -279,7 +279,7 @@ def turn_digest(prompt: str, reply: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Return a text in pieces, so that to hash a long reply takes no copy of it."""
+    """Return a text in pieces, so that hashing a long reply makes no copy of it."""
     return (text[at : at + 100_000] for at in range(0, len(text), 100_000))
 
 
@@ -293,7 +293,7 @@ def _sha256(pieces: Iterable[str]) -> str:
 def chain_digest(before: str | None, turn: str) -> str:
     """Return the digest of a turn together with all turns that its request carried.
 
-    It names a whole list of turns: the digest of each turn includes that of the turn before it.
+    So it names a whole list of turns.
 
     Args:
         before: chain digest of the turn before it in the list; ``None`` for the first turn.

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from chatmagic.text import fences
 
 DEEPEST: Final = 100
-"""The most levels of nested lists and objects."""
+"""Largest number of nested lists and objects."""
 INDENT: Final = 2
 
 _HALF: Final = "[\ud800-\udfff]"
@@ -24,14 +24,14 @@ class NotJSONError(ValueError):
 
     Args:
         reason: the mistake, in words.
-        line: its line, from 1; 0 if it is unknown.
-        column: its column in that line, from 1.
+        line: line of the mistake, from 1; 0 if it is unknown.
+        column: column of the mistake in that line, from 1.
     """
 
     def __init__(self, reason: str, line: int = 0, column: int = 0) -> None:
         """Keep the mistake and its place."""
-        where = f"line {line:,}, column {column:,}: " if line else ""
-        super().__init__(f"{where}{reason}")
+        place = f"line {line:,}, column {column:,}: " if line else ""
+        super().__init__(f"{place}{reason}")
         self.line = line
         self.column = column
 
@@ -81,8 +81,8 @@ def _value(text: str, start: int, end: int) -> Any:
     try:
         value = _DECODER.decode(text[start:end].rstrip())
     except json.JSONDecodeError as error:
-        where = json.JSONDecodeError(error.msg, text, start + error.pos)
-        raise NotJSONError(error.msg, where.lineno, where.colno) from None
+        place = json.JSONDecodeError(error.msg, text, start + error.pos)
+        raise NotJSONError(error.msg, place.lineno, place.colno) from None
     except RecursionError:
         raise NotJSONError(_TOO_DEEP) from None
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The logger ``chatmagic``: exceptions that are swallowed for good reason, at debug level.
+"""The logger ``chatmagic``: exceptions that are swallowed on purpose, at debug level.
 
 A log is copied into bug reports, and an exception's message or a frame's values may hold a key or
 a prompt. So an entry names only the exception's type, the types of its causes, and its frames
@@ -21,7 +21,7 @@ class swallowed(suppress):  # noqa: N801 - used as contextlib.suppress is
     """Context that suppresses exceptions and logs them.
 
     Args:
-        kinds: the types that are suppressed; without one, every :exc:`Exception`.
+        kinds: the suppressed types; by default every :exc:`Exception`.
     """
 
     def __init__(self, *kinds: type[BaseException]) -> None:
@@ -42,7 +42,7 @@ class swallowed(suppress):  # noqa: N801 - used as contextlib.suppress is
 
 
 def log_swallowed(error: BaseException) -> None:
-    """Log an exception that goes no further, or that another error replaces.
+    """Log an exception that is not raised further, or that another error replaces.
 
     Args:
         error: the exception.

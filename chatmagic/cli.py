@@ -32,9 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the words after ``chatmagic``; ``None`` takes them from the process.
 
     Returns:
-        The exit code: 0, also after Ctrl-C once the command runs; 1 where something is missing
-        or failed; 2 for wrong arguments; 3 where the output cannot be written; 130 for Ctrl-C
-        before that; 141 where the output is not read to its end, as of a program that SIGPIPE ends.
+        The exit code: 0, also after Ctrl-C in a running command; 1 if something is missing or
+        failed; 2 for wrong arguments; 3 if the output cannot be written; 130 for Ctrl-C before the
+        command runs; 141 if the output is not read to its end, like a program that SIGPIPE ends.
     """
     if sys.stderr is None:
         # Messages of the other commands would be printed to standard output.
@@ -47,12 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = vars(_parser().parse_args(argv))
             code: int = arguments.pop("run")(arguments)
         finally:
-            # Here, not at Python's end, which would complain of a closed pipe.
+            # Here, as Python would complain about a closed pipe when it ends.
             print(end="", flush=True)
     except OSError as error:
         if error.filename is not None:
             raise
-        # Of standard output, which Python would try once more.
+        # Else Python would try once more to write to standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 128 + _SIGPIPE

@@ -37,7 +37,7 @@ _HOST: Final = "127.0.0.1"
 _PATH: Final = f"lab/tree/{FIRST}"
 _TICK: Final = 0.1
 SECONDS_TO_END: Final = 10.0
-"""How long JupyterLab may take to end before it is killed."""
+"""Seconds that JupyterLab may take to end before it is killed."""
 _LAST_LINES: Final = 15
 # This JupyterLab extension asks to fetch news in spite of the server's settings.
 _NEWS: Final = "@jupyterlab/apputils-extension:announcements"
@@ -48,7 +48,7 @@ def run(folder: Path, *, port: int, browser: bool) -> int:
 
     Args:
         folder: the notebooks' folder; made if it does not exist.
-        port: JupyterLab's; 0 takes any free one.
+        port: JupyterLab's port; 0 takes any free one.
         browser: whether to open a browser.
 
     Returns:
@@ -63,9 +63,9 @@ def run(folder: Path, *, port: int, browser: bool) -> int:
     folder = folder.absolute()
     copied, kept = copy_lessons(find_lessons(lesson_places()), folder)
     print(f"Lessons in {folder}")
-    for what, names in (("copied", copied), ("kept as they are", kept)):
+    for state, names in (("copied", copied), ("kept as they are", kept)):
         if names:
-            print(f"  {what}: {', '.join(names)}")
+            print(f"  {state}: {', '.join(names)}")
     try:
         with socket.create_server((_HOST, port)) as listener:
             port = listener.getsockname()[1]
@@ -77,8 +77,8 @@ def run(folder: Path, *, port: int, browser: bool) -> int:
     token = secrets.token_hex(24)
     command = lab_command(folder, port=port, browser=browser)
     address = f"http://{_HOST}:{port}/{_PATH}?token={token}"
-    said = f"JupyterLab is starting. In a moment the demo is at\n  {address}\nCtrl-C ends it."
-    print(said, flush=True)
+    message = f"JupyterLab is starting. In a moment the demo is at\n  {address}\nCtrl-C ends it."
+    print(message, flush=True)
     with tempfile.TemporaryDirectory(prefix="chatmagic-", ignore_cleanup_errors=True) as name:
         return _run_lab(command, Path(name), token)
 
@@ -86,7 +86,7 @@ def run(folder: Path, *, port: int, browser: bool) -> int:
 def lesson_places() -> list[Path]:
     """Return the folders where the lessons may be, the preferred one first.
 
-    An editable install has an old copy of them; those beside the package's source are newer.
+    The lessons beside the package's source come first: an editable install has an old copy.
     """
     installed = Path("share", "chatmagic", "notebooks")
     bases = (sys.prefix, sysconfig.get_path("data"), site.getuserbase())
@@ -118,8 +118,8 @@ def copy_lessons(lessons: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Copy the files that a folder lacks, with their subfolders; none is overwritten.
 
     Args:
-        lessons: their folder; hidden files in it are left out, and the reference pages, which only
-            a checkout has there.
+        lessons: the folder of the lessons. Hidden files are left out, and so are the reference
+            pages, which only a checkout has.
         folder: the target; made if it does not exist.
 
     Returns:
@@ -157,8 +157,8 @@ def lab_command(folder: Path, *, port: int, browser: bool) -> list[str]:
 
     Args:
         folder: the notebooks' folder, absolute.
-        port: its port.
-        browser: whether it opens a browser.
+        port: JupyterLab's port.
+        browser: whether JupyterLab opens a browser.
     """
     return [
         sys.executable,
@@ -190,7 +190,7 @@ def lab_environment(environment: Mapping[str, str], private: Path) -> dict[str, 
     It has no configuration of chatmagic, hence no real key; each kernel starts an emulator.
 
     Args:
-        environment: that of this process.
+        environment: the environment of this process.
         private: a temporary folder for JupyterLab's configuration and state.
     """
     own = {name: text for name, text in environment.items() if not name.startswith("CHATMAGIC_")}
@@ -206,7 +206,7 @@ def lab_environment(environment: Mapping[str, str], private: Path) -> dict[str, 
 
 def _run_lab(command: list[str], private: Path, token: str) -> int:
     """Run JupyterLab until it ends or a signal asks to end, and return the exit code."""
-    # In files, which precede a user's own; every user can list the arguments of a command.
+    # In files, which precede a user's own. Arguments would be visible to all users of the machine.
     for name, content in {
         "labconfig/page_config.json": {"disabledExtensions": {_NEWS: True}},
         "jupyter_server_config.json": {"IdentityProvider": {"token": token}},
@@ -216,8 +216,8 @@ def _run_lab(command: list[str], private: Path, token: str) -> int:
         file.write_text(json.dumps(content), encoding="utf-8")
     log, caught = private / "log", list[int]()
     with log.open("wb") as out, on_signals(lambda number, _: caught.append(number)):
-        # In a session of its own it gets no Ctrl-C, and ends when it is terminated here.
-        server = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
+        # In its own process session JupyterLab gets no Ctrl-C, and ends when it is terminated here.
+        server = subprocess.Popen(  # noqa: S603 - no shell, and no word of a user
             command,
             env=lab_environment(os.environ, private),
             stdin=subprocess.DEVNULL,
@@ -242,9 +242,9 @@ def end(
     """End the server, which ends its kernels; a second signal kills it at once.
 
     Args:
-        server: its process.
+        server: the server's process.
         caught: the signals that ask to end, as they arrive.
-        seconds: how long it may take to end by itself.
+        seconds: time for the server to end by itself.
     """
     until, signals = time.monotonic() + seconds, len(caught)
     server.terminate()
@@ -257,7 +257,7 @@ def end(
 
 @contextmanager
 def on_signals(handler: Handler) -> Iterator[None]:
-    """Handle the signals that ask to end by ``handler``; afterwards as before.
+    """Return a context in which ``handler`` handles the signals that ask to end.
 
     Args:
         handler: called with the signal's number and frame.

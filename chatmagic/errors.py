@@ -1,4 +1,4 @@
-"""Errors, one class for each thing that the caller can do about them.
+"""Errors, one class for each next step of the caller.
 
 ::
 
@@ -14,14 +14,14 @@
         ├── ServiceError                the service, or a proxy before it, failed: ask again later
         ├── ConnectError                no connection, so nothing was sent: address, network, TLS
         │   └── NotConnectedError       no address is set
-        ├── RequestTimeoutError         a timeout of ours ran out; says which
+        ├── RequestTimeoutError         a timeout of chatmagic ran out; it names which
         ├── CutOffError                 the reply ended too early; its text so far is in ``reply``
         ├── NotUnderstoodError          the answer is not the interface's: wrong address?
         └── ReplyFormatError            the reply lacks the requested form; it is in ``reply``
     KeyboardInterrupt
     └── ChatInterrupted                 a person stopped the reply; its text so far is in ``reply``
 
-Each error says in one line what happened and what to do. It carries ``status``, ``credits``,
+Each error gives in one line the event and the next step. It carries ``status``, ``credits``,
 ``reply`` and ``retry_after`` if they are known. All errors can be pickled. They hold no exception
 of ``requests`` and no frame with bytes of the wire.
 """
@@ -92,7 +92,7 @@ class _ErrorBase(BaseException):
     def alone(self) -> Self:
         """Return the error itself without its causes and frames.
 
-        These hold requests, headers and bodies, which a traceback with locals would show.
+        Frames hold requests, headers and bodies, which a traceback with local variables would show.
         """
         self.__cause__ = self.__context__ = None
         return self.with_traceback(None)
@@ -148,7 +148,7 @@ class ConnectError(ChatError):
 
 
 class NotConnectedError(ConnectError):
-    """Missing address: nothing says where to ask."""
+    """Missing address of the service."""
 
 
 class RequestTimeoutError(ChatError):

@@ -1,4 +1,4 @@
-"""``chatmagic install``: IPython loads the extension by itself in each kernel of an environment."""
+"""``chatmagic install``: each kernel of an environment loads the extension at its start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINES: Final = """\
 if __import__("importlib.util").util.find_spec("chatmagic"):
     c.InteractiveShellApp.extensions.append("chatmagic")
 """
-"""The lines that are added: an environment without chatmagic reads it without an error."""
+"""The added lines, which cause no error in an environment without chatmagic."""
 
 NAME: Final = "ipython_config.py"
 SYSTEM: Final = Path("/etc/ipython")
@@ -27,8 +27,8 @@ def run(*, system: bool, uninstall: bool) -> int:
     """Run ``chatmagic install``.
 
     Args:
-        system: for all environments of this machine, not for this one alone.
-        uninstall: remove the lines instead.
+        system: whether to change all environments of this machine, not this one alone.
+        uninstall: whether to remove the lines instead.
 
     Returns:
         The exit code, 0.
@@ -63,7 +63,7 @@ def config_file(*, system: bool) -> Path:
         system: whether the file is for the whole machine.
 
     Raises:
-        InputError: IPython reads none for the machine here.
+        InputError: IPython reads no file for the whole machine here.
     """
     if system and os.name == "nt":
         raise InputError(
@@ -76,10 +76,10 @@ def config_file(*, system: bool) -> Path:
 
 
 def _changed(old: bytes, path: Path, *, uninstall: bool) -> bytes:
-    """Return a file's content with our lines at its end, once, or without them.
+    """Return a file's content with the added lines once at its end, or without them.
 
     Raises:
-        InputError: it holds some of our lines, changed.
+        InputError: the lines were changed.
     """
     lines = LINES.encode()
     left = old.replace(lines, b"")

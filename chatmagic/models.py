@@ -24,7 +24,7 @@ from chatmagic.text import to_terminal
 if TYPE_CHECKING:
     import typing_extensions
 
-    # As of Python 3.13: a bare ``Reply`` is one of ``Any``.
+    # With a default, as from Python 3.13 on: a bare ``Reply`` means ``Reply[Any]``.
     _Parsed_co = typing_extensions.TypeVar("_Parsed_co", covariant=True, default=Any)
 else:
     _Parsed_co = TypeVar("_Parsed_co", covariant=True)
@@ -67,11 +67,11 @@ class Message:
 
 
 MOST_TOKENS: Final = 10**15
-"""The highest token count that is taken for one."""
+"""Largest plausible token count."""
 
 
 def _count(value: object) -> int | None:
-    """Return a token count; ``None`` for a value that is none, or that no request can have."""
+    """Return a token count; ``None`` for any other value, or an implausible count."""
     count = value if type(value) is int else whole_number(value)
     return None if count is None or not 0 <= count <= MOST_TOKENS else count
 
@@ -101,10 +101,10 @@ class Usage:
         """
         if not isinstance(value, Mapping):
             return None
-        # This runs often: some servers send the counts with each chunk of a stream.
+        # This must be quick: some servers send the counts with each chunk of a stream.
         details = value.get("completion_tokens_details")
-        told = {**details, **value} if isinstance(details, Mapping) else value
-        counts = [_count(told.get(name)) for name in cls.__match_args__]
+        items = {**details, **value} if isinstance(details, Mapping) else value
+        counts = [_count(items.get(name)) for name in cls.__match_args__]
         return None if counts.count(None) == len(counts) else cls(*counts)
 
     def to_json(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Credits:
         limit: the credit limit; ``None`` is unknown.
         remaining: credits left; ``None`` is unknown.
         used: credits used; ``None`` is unknown.
-        resets_at: when the limit resets, aware, in UTC; ``None`` is unknown.
+        resets_at: time of the limit's reset, aware, in UTC; ``None`` is unknown.
         seen_at: the time of these figures, aware, in UTC.
         lapsed_at: the reset that the response named, if it had passed already; then the next reset
             is unknown.
@@ -159,7 +159,7 @@ class BodyFacts:
 
     Args:
         model: name of the model; ``None`` is unknown.
-        finish_reason: the reason of the end in the service's words; ``stop`` is a normal end.
+        finish_reason: reason for the end, in the service's words; ``stop`` is a normal end.
         usage: token counts; ``None`` is unknown.
         refusal: text by which a model refused to answer (compatible servers); ``None`` for none.
         reasoning: text of a model's thoughts before its reply (compatible servers); ``None`` for
@@ -178,7 +178,7 @@ class ReplyFacts(BodyFacts):
     """Facts of a reply besides its text, as a turn's record keeps them.
 
     Args:
-        took: the approximate cost in credits, as far as it was known then; ``None`` is unknown.
+        took: the approximate cost in credits; ``None`` if it was not known then.
         credits: the credits that this response named; ``None`` is unknown.
         date: the response's own ``Date``, aware, in UTC.
         state: ``complete``, ``interrupted`` or ``cut off``.
@@ -201,7 +201,7 @@ class ReplyFacts(BodyFacts):
 
 
 class Renderer(Protocol):
-    """Renderer of replies, which :mod:`chatmagic.archive.output` is: no import leads up."""
+    """Renderer of replies. :mod:`chatmagic.archive.output` is one, without an import from here."""
 
     def bundle(self, reply: Reply, /) -> dict[str, Any]:
         """Return the data by which a notebook shows a reply, by media type.
@@ -269,7 +269,7 @@ class Reply(ReplyFacts, Generic[_Parsed_co]):
         return {**renderer.bundle(self), "text/plain": to_terminal(self.text)}, {}
 
     def _repr_html_(self) -> str:
-        """Return the same HTML, for marimo, which asks for nothing else."""
+        """Return the same HTML for marimo, which reads no other form."""
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:

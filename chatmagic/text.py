@@ -30,7 +30,7 @@ TYPESET: Final = "mathjax_process tex2jax_process"
 PROSE: Final = (
     "white-space: pre-wrap; overflow: hidden; overflow-wrap: anywhere; word-break: normal;"
 )
-"""Style of a box for text as typed, which stays in its box whatever its characters are.
+"""Style of a box for text as typed; no character leaves the box.
 
 It replaces JupyterLab's ``word-break: break-all`` for each ``pre`` of an output, which cuts words
 and takes Chromium 16 s for 3,000 marks without a letter.
@@ -60,8 +60,8 @@ def visible(text: str) -> str:
 def to_terminal(text: str) -> str:
     """Return a text that is safe to print in a terminal.
 
-    It is that of :func:`visible` without carriage returns, which would overwrite the line. Each
-    character is replaced by itself, so a text may come in fragments.
+    It equals the text of :func:`visible` without carriage returns, which would overwrite the line.
+    Characters are replaced one by one, so a text may come in fragments.
 
     Args:
         text: untrusted text, or a fragment of it.
@@ -74,8 +74,7 @@ def one_line(text: str, limit: int = 60) -> str:
 
     Args:
         text: untrusted text.
-        limit: the most characters, including the ellipsis of a cut; by default as many as fit into
-            a message.
+        limit: largest number of characters, with the ellipsis of a cut.
     """
     line = " ".join(visible(text).split())
     return line if len(line) <= limit else (line[: max(limit - 1, 0)].rstrip() + "…")[:limit]
@@ -126,7 +125,7 @@ def _symbol(match: re.Match[str]) -> str:
 
 JOINER: Final = "\u2060"
 
-# The beginning of such a link; a joiner after it ends the link.
+# The beginning of an address; a joiner after it prevents the link.
 _ADDRESS: Final = r"data(?=:(?:\S|\Z))|:/(?=/)"
 _SCHEME: Final = r"[A-Za-z0-9+.-]*\Z"
 _FAR: Final = 42
@@ -158,7 +157,7 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the rows of a table as lines with aligned columns.
 
     Args:
-        rows: the cells of each row; all rows have as many.
+        rows: the cells of each row; all rows have the same number.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

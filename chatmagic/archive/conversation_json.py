@@ -1,8 +1,8 @@
 """A conversation as JSON and as Markdown, written by ``%chat_save`` and read by ``%chat_load``.
 
 The JSON holds each live turn as a notebook's output does: its record and the reply's text. It is
-read in the same way as a notebook's cells. It does not hold undone turns. Of a ``{{ }}`` value it
-holds only the expression, the size and the digest, unless values are kept.
+read in the same way as a notebook's cells, and has no undone turns. Unless values are kept, it has
+only the expression, the size and the digest of a ``{{ }}`` value.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
     shown = frozenset(turn.recorded_digest for turn in conversation)
     records: dict[int, Record] = {}
     for number, turn in turns.items():
-        # A turn that Python put there by itself has no record yet.
+        # A turn that Python added has no record yet.
         record = turn.record
         if record is None:
             above = (turns[each] for each in turn.carried if each in turns)
@@ -97,7 +97,7 @@ def records_of(conversation: Conversation, *, keep_values: bool) -> dict[int, Re
             record = turn.to_record(request.digest())
 
         record = replace(record, values=turn.values) if keep_values else record.bare
-        # The present turn is saved, without its earlier replies.
+        # Only the present reply of a turn is saved, not the earlier ones.
         record = replace(record, in_place_of=(), continues=None, picked=False)
         records[number] = replace(record, **turn.carried.listed(shown))
     return records
@@ -117,7 +117,7 @@ def markdown(conversation: Conversation) -> str:
                 continue
             if isinstance(item, ThreadStart):
                 here = item.name
-            # A hiding of a turn that is not there has no source.
+            # The hiding of a missing turn has no source.
             parts += [item.in_words] if item.source else []
             parts += [fenced(item.text, "text")] if item.text else []
     return "\n\n".join(parts) + "\n"
@@ -152,7 +152,7 @@ def _placed(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _item(value: object) -> Item:
-    """Read a turn of :func:`dumps`, or a steering item."""
+    """Return the turn, or the steering item, in a value of :func:`dumps`."""
     if not isinstance(value, Mapping):
         raise ValueError("a turn in it is damaged")
     owner, entry, text = value.get("owner"), value.get("entry"), value.get("reply")

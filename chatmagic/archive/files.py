@@ -1,4 +1,4 @@
-"""Files that are read, replaced and added to: after a fault at any step one is old or new."""
+"""Reading, replacing and extending of files; after a fault a file is whole, old or new."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def content_of(path: Path) -> bytes | None:
         path: the file.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
     """
     try:
         # Opening a pipe may wait forever, and a device may not end.
@@ -46,7 +46,7 @@ def content_of(path: Path) -> bytes | None:
 
 
 def replace_content(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Return a file a new content in one step, and keep its permissions.
+    """Replace a file's content in one step, and keep its permissions.
 
     Args:
         path: the file, which may not exist yet; not a link, which would be replaced itself.
@@ -54,9 +54,9 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
         mode: its permissions from its first byte on; ``None`` keeps them.
 
     Raises:
-        OSError: it could not be written, and is as it was.
+        OSError: the file could not be written, and is as it was.
     """
-    # Every process writes to the same name, so that it overwrites the file of a killed process.
+    # All processes use the same name, so that each overwrites the remains of a killed process.
     new = path.with_name(f".{path.name}.new")
     try:
         with new.open("wb") as file:
@@ -67,7 +67,7 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
             os.fsync(file.fileno())
         new.replace(path)
     except OSError:
-        # On a full disk the remains would take the room that the next attempt needs.
+        # On a full disk the remains would take the space that the next attempt needs.
         with swallowed(OSError):
             new.unlink()
         raise
@@ -76,15 +76,15 @@ def replace_content(path: Path, content: bytes, mode: int | None = None) -> None
 def append_content(path: Path, content: bytes) -> None:
     """Add to the end of a file in one step: its first byte is written last.
 
-    Until then a NUL stands in that byte's place, and readers of the file do not see the following
-    text (:func:`whole_part`).
+    Until then that byte is NUL, and readers of the file ignore the text from there on
+    (:func:`whole_part`).
 
     Args:
         path: the file.
         content: the text to add; its first byte is not NUL.
 
     Raises:
-        OSError: it could not be written, and is as it was.
+        OSError: the file could not be written, and is as it was.
     """
     size = path.stat().st_size
     try:
@@ -101,10 +101,10 @@ def append_content(path: Path, content: bytes) -> None:
 
 
 def whole_part(content: bytes) -> bytes:
-    """Return a file's content without the end that :func:`append_content` was killed at.
+    """Return a file's content without the end that a killed :func:`append_content` left.
 
     Args:
-        content: of a text file, in which each line ends.
+        content: the content of a text file whose last line has an end.
     """
     whole, is_cut, _ = content.partition(b"\n\0")
     return whole + b"\n" if is_cut else content
@@ -116,10 +116,10 @@ def folder_lock(folder: Path, waiting: Callable[[], object] = lambda: None) -> I
 
     Args:
         folder: the folder of the files that are written.
-        waiting: called before it waits for another one.
+        waiting: called before waiting for another kernel.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: the folder cannot be opened.
     """
     if sys.platform == "win32":
         yield

@@ -1,4 +1,4 @@
-"""A notebook file: the records and replies in its outputs, read as data; and its cells, written.
+"""A notebook file: reading of the records and replies in its outputs, and writing of cells.
 
 Its content is untrusted. It is read as JSON, in any minor version of nbformat 4. Nothing in it is
 evaluated, and malformed parts are left out with a line that says so. A cell's number is its place
@@ -118,7 +118,7 @@ class Notebook:
 
     @property
     def missing(self) -> str:
-        """Line on the cells that ask and have no output; empty if there is none."""
+        """Line on the cells that ask and have no output; empty if there are none."""
         silent = [cell.number for cell in self.cells if cell.plan.asks and not cell.has_outputs]
         if not silent:
             return ""
@@ -167,7 +167,7 @@ class Notebook:
                 return
             steering = STEERING.get("thread" if kind == "deletion" else kind)
             is_whole = is_sealed(cast("Mapping[str, Any]", value), _json.json_at(output, "data"))
-            # JSON is shown in another form than it came; edited by hand, the output counts.
+            # JSON is shown in another form than it arrived in. In an edited file the output counts.
             is_reply = kind in {"turn", "pick"}
             text = _json.json_at(value, "text") if is_reply and is_whole else None
             text = _json.json_at(output, "data", "text/plain") if text is None else text
@@ -200,7 +200,7 @@ def read_notebook(path: Path) -> Notebook:
         path: the file, of any origin.
 
     Raises:
-        InputError: there is none, or it is not a notebook of format 4.
+        InputError: there is no file, or it is not a notebook of format 4.
     """
     return parse_notebook(content_of(path), path)
 
@@ -212,7 +212,7 @@ def content_of(path: Path) -> bytes:
         path: the file, which is a notebook of any origin.
 
     Raises:
-        InputError: there is none, or it cannot be read.
+        InputError: there is no file, or it cannot be read.
     """
     content = files.content_of(path)
     if content is None:
@@ -274,7 +274,7 @@ def texts_of(output: object) -> list[str]:
 
 
 def text_of(value: object) -> str | None:
-    """Read a text that may stand as a list of its lines.
+    """Return a text, which may be given as a list of its lines; ``None`` for any other value.
 
     Args:
         value: JSON value in the place of a text.
@@ -292,7 +292,7 @@ def notebook_json(
         cells: of each code cell the identity, unique within the notebook, the source, and the
             data and metadata of its output, if any.
     """
-    # nbformat comes with the first notebook that is written.
+    # nbformat is loaded with the first notebook that is written.
     import nbformat.v4  # noqa: PLC0415
 
     v4, writes = cast("Any", nbformat.v4), cast("Any", nbformat).writes

@@ -36,7 +36,7 @@ AT_LIMIT: Final = f"Stopped at its limit of tokens: this reply is not complete. 
 HIDDEN: Final = "hidden: it does not go along"
 STATE_STYLE: Final = "margin: 0.4em 0 0; font-weight: 600;"
 MARKDOWN_MARK: Final = "[//]: # (chatmagic)"
-"""The last line of our Markdown, which no page shows: ``nbval-sanitize.cfg`` looks for it."""
+"""Last line of the Markdown, which no page shows; ``nbval-sanitize.cfg`` looks for it."""
 RENDERERS: Final = ("markdown-it-py", "nh3", "pygments")
 """The packages that make a reply's HTML together with this one."""
 
@@ -57,7 +57,7 @@ def of_turn(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any
     data = bundle(reply, record)
     content = {**record.to_json(), "versions": dict(versions())}
     if data["text/plain"] != reply.text:
-        # Shown in another form, and folded: later requests carry the original text.
+        # The output shows another form, but later requests carry the original text.
         content["text"] = reply.text
     return data, {"chatmagic": sealed(content, data)}
 
@@ -65,7 +65,7 @@ def of_turn(reply: Reply, record: Record) -> tuple[dict[str, Any], dict[str, Any
 def note(
     html: str, text: str, record: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the output of something of ours that is no reply: its data, and its metadata.
+    """Return the output of a message of chatmagic that is no reply: its data, and its metadata.
 
     Args:
         html: safe HTML.
@@ -114,7 +114,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
     answered = _answered(record)
     head = answered and f'<p style="{QUIET} margin: 0 0 0.4em;">{escape(answered)}</p>'
     text = f"{record.block}\n{reply.text}" if record.block else reply.text
-    # The rest of a JSON is none.
+    # The rest of a JSON value is no JSON.
     format = "text" if record.continues and format == "json" else format
     thought = counted(len((reply.reasoning or "").split()), "word")
     thoughts = reply.reasoning and _folded(f"Thought: {thought}", reply.reasoning)
@@ -123,7 +123,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
         for value in record.values
         if value.text is not None
     )
-    footer = gauge.line_html(*told) if (told := _told(reply, record)) else ""
+    footer = gauge.line_html(*facts) if (facts := _line_facts(reply, record)) else ""
     body = reply_forms.to_html(text, format)
     return {
         "text/html": frame("".join(filter(None, (head, thoughts, body, states, kept, footer)))),
@@ -133,7 +133,7 @@ def bundle(reply: Reply, record: Record = _NO_RECORD) -> dict[str, Any]:
 
 
 def _markdown(reply: Reply, record: Record, body: str) -> str:
-    """Return a reply, as safe Markdown, with all that stands around it."""
+    """Return a reply as safe Markdown, with the lines around it."""
     words = markdown_writer.escaped
     answered = _answered(record)
     footer = credit_line(reply, record)
@@ -159,7 +159,7 @@ def _merged(record: Record) -> list[str]:
 
 
 def _answered(record: Record) -> str:
-    """Return which question a reply is another one to, if to one; else nothing."""
+    """Return the words above another reply to an earlier question; empty for a first reply."""
     if not record.in_place_of:
         return ""
     does = "This earlier reply is in force" if record.picked else "Asked again"
@@ -178,7 +178,7 @@ def code_blocks(reply: Reply) -> tuple[CodeBlock, ...]:
 
 
 def state_lines(reply: Reply) -> list[str]:
-    """Return how a reply ended, in lines; none for the normal end of a text.
+    """Return lines on the end of a reply; none for the normal end of a text.
 
     Args:
         reply: the reply, whole or in part.
@@ -206,7 +206,7 @@ def turn_notes(turn: Turn, cause: Cause | None, *, is_hidden: bool = False) -> l
     Args:
         turn: the turn.
         cause: cause for which it is stale; ``None`` if it is not stale.
-        is_hidden: whether a request below it all leaves it out.
+        is_hidden: whether a request below all turns leaves this one out.
     """
     stale = [] if cause is None else [f"stale, {cause.words}"]
     reply, notes = turn.reply, [HIDDEN] * is_hidden + stale
@@ -236,12 +236,12 @@ def credit_line(reply: Reply, record: Record) -> str:
 
     Args:
         reply: the reply, whole or in part.
-        record: the turn's.
+        record: the turn's record.
     """
-    return gauge.line_words(*told) if (told := _told(reply, record)) else ""
+    return gauge.line_words(*facts) if (facts := _line_facts(reply, record)) else ""
 
 
-def _told(reply: Reply, record: Record) -> tuple[Credits | None, Usage | None, str] | None:
+def _line_facts(reply: Reply, record: Record) -> tuple[Credits | None, Usage | None, str] | None:
     """Return the facts in the line under a reply; ``None`` if it is left out."""
     if not record.parameters.get("credit_line", True):
         return None

@@ -1,6 +1,6 @@
 """Turns as rows of a table: of a conversation, and of notebook files, read without a kernel.
 
-``request`` and ``reply`` are the digests by which the ledger of a session names a request, too.
+The ledger of a session names a request by the same digests, ``request`` and ``reply``.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRow:
-    """Row of one turn; a fact that is not known, or was not set, is ``None``.
+    """Row of one turn; an unknown fact, or an unset option, is ``None``.
 
     Args:
-        file: the notebook, as its path was given; ``None`` of a session.
+        file: the notebook's path, as it was given; ``None`` for a turn of a session.
         cell_number: place of the cell in the notebook, from 1.
         thread: name of its thread; ``None`` if it is not in the conversation.
         number: its number in its thread, as in ``%chat_history``.
-        prompt: as typed.
+        prompt: the prompt as typed.
         reply_text: the reply's text, exactly as it arrived.
         date: the response's own date, aware, in UTC.
         state: ``complete``, ``interrupted`` or ``cut off``.
@@ -43,22 +43,22 @@ class TurnRow:
         entry: place of the question: ``cell``, ``panel`` or ``python``; unknown in a file.
         model: name of the model that answered.
         asked_model: name of the model that was asked for.
-        finish_reason: in the service's own words.
+        finish_reason: the reason for the end of the reply, in the service's own words.
         refusal: the model's text in place of an answer.
         prompt_tokens: tokens of the request.
         completion_tokens: tokens of the reply.
-        total_tokens: both.
+        total_tokens: the tokens of both.
         took: approximate cost in credits.
         credits_left: the credits left by its response.
         credits_limit: the limit of the credits.
-        temperature: as it was asked with.
-        max_tokens: as it was asked with.
-        last: as it was asked with.
+        temperature: the option of the question.
+        max_tokens: the option of the question.
+        last: the option of the question.
         history: whether the request carried the turns before.
         format: form of the reply that was asked for.
         schema: name of the schema that was asked for.
         carried: number of turns that its request carried.
-        is_stale: whether it would be asked otherwise now.
+        is_stale: whether its request would be different now.
         cell: hash of the cell.
         request: digest of the request.
         reply: digest of the reply's text.
@@ -155,7 +155,7 @@ def turns(*patterns: str | os.PathLike[str]) -> Any:
         *patterns: paths, such as ``"*.ipynb"`` or ``"work/**/*.ipynb"``.
 
     Raises:
-        InputError: no file is named so.
+        InputError: no file has such a name.
         ImportError: pandas is not installed.
     """
     rows: list[TurnRow] = []
@@ -198,7 +198,7 @@ def of_file(file: str) -> Iterator[TurnRow]:
 
 
 def _places(conversation: Conversation) -> dict[int, dict[str, Any]]:
-    """Return by the turns' numbers where each stands, and whether it is stale."""
+    """Return the place of each turn, and whether it is stale, by the turns' numbers."""
     stale = {turn.number for turn in conversation.stale_turns()}
     return {
         turn.number: {
@@ -223,7 +223,7 @@ def dataframe(kind: type, rows: Iterable[Any]) -> Any:
     """Return rows as a DataFrame; unknown values are missing, and times are in UTC.
 
     Args:
-        kind: the dataclass, whose fields are the columns; it is made with annotations as texts.
+        kind: the dataclass, whose fields are the columns; its annotations are texts.
         rows: its instances.
 
     Raises:
@@ -237,7 +237,7 @@ def dataframe(kind: type, rows: Iterable[Any]) -> Any:
 
 
 def _held(value: Any) -> Any:
-    """Return a value that a column can hold: a file may have any number, and halves of letters."""
+    """Return a value that a column can hold; a file may have huge numbers and lone surrogates."""
     if isinstance(value, int) and abs(value) >= _LARGEST:
         return None
     return without_lone_surrogates(value) if isinstance(value, str) else value

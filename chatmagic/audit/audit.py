@@ -1,8 +1,8 @@
 """Audit of notebooks and cassettes; there is no kernel, and nothing is run.
 
-The source of each code cell determines its question, and so the output below it: exactly one sealed
-output of that prompt with those options, and nothing else. Each sealed output needs a source that
-asks for it, and each turn must have been asked after those above it at that time. A cassette must
+The source of a code cell determines its question, and so its output: one sealed output of that
+prompt with those options, and nothing else. Each sealed output needs a source that asks for it.
+Each turn must have been asked after those above it at that time. A cassette must
 be readable, and must hold each exchange once. With notebooks and cassettes, each reply in a
 notebook must be in a cassette.
 
@@ -51,9 +51,9 @@ class Row(TurnRow):
 
     Args:
         agrees: whether the record, its output and the source of its cell agree; ``None`` for a cell
-            that may ask without saying so in its source.
-        in_order: whether it was asked after the turns that stood above it then; ``None`` for a turn
-            that is no part of the conversation, and if unknown.
+            whose source may hide a question.
+        in_order: whether it was asked after the turns that stood above it then; ``None`` if
+            unknown, or if the turn is no part of the conversation.
     """
 
     agrees: bool | None = None
@@ -68,9 +68,9 @@ class Audit:
         path: the path, as it was given.
         kind: ``notebook`` or ``cassette``.
         turns: its turns, in the order of the cells or of the file.
-        problems: a line for each thing that is not in order.
-        remarks: a line for each thing worth knowing that is no fault.
-        values: a line for each thing that the file would give away.
+        problems: a line for each fault.
+        remarks: a line for each other notable point.
+        values: a line for each private text in the file.
     """
 
     path: str
@@ -82,14 +82,14 @@ class Audit:
 
     @property
     def in_order(self) -> bool:
-        """Whether everything agrees."""
+        """Whether there is no problem."""
         return not self.problems
 
     def wrong(self, place: int, words: str) -> None:
         """Add a problem of one cell, or of one exchange.
 
         Args:
-            place: its number.
+            place: number of the cell or the exchange.
             words: the fault.
         """
         self.problems.append(f"{UNITS[self.kind]} {place}: {words}.")
@@ -116,24 +116,24 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
     held: dict[str, tuple[Interaction, ...]] = {}
     notebooks: list[tuple[Audit, Notebook]] = []
     for path in (file for given in paths for file in _files(given)):
-        found = Audit(str(path), "cassette" if is_cassette(path) else "notebook")
-        audits.append(found)
+        audit = Audit(str(path), "cassette" if is_cassette(path) else "notebook")
+        audits.append(audit)
         try:
             if path.is_dir():
                 raise InputError(f"{path} holds no notebook and no cassette.")  # noqa: TRY301
             if is_cassette(path):
-                held[one_line(path.name, LONGEST_NAME)] = _audit_cassette(path, found)
+                held[one_line(path.name, LONGEST_NAME)] = _audit_cassette(path, audit)
             else:
-                notebooks.append((found, notebook.read_notebook(path)))
+                notebooks.append((audit, notebook.read_notebook(path)))
         except InputError as error:
-            found.problems.append(str(error))
+            audit.problems.append(str(error))
     exchanges = [interaction for each in held.values() for interaction in each]
-    for found, read in notebooks:
-        _audit_notebook(found, read)
-        # A notebook may name cassettes of its own, which are not given.
+    for audit, read in notebooks:
+        _audit_notebook(audit, read)
+        # A notebook may name cassettes of its own that are not among the paths.
         named = _cassettes(read)
         if held and (not named or named & set(held)):
-            found.problems += missing(read, exchanges, ", ".join(held))
+            audit.problems += missing(read, exchanges, ", ".join(held))
     _note_copies(notebooks)
     return audits
 
@@ -141,17 +141,17 @@ def audit_all(paths: Sequence[Path]) -> list[Audit]:
 def _files(path: Path) -> list[Path]:
     """Return a path, or the notebooks and cassettes in a folder and those below it."""
     inside = path.rglob("*") if path.is_dir() else ()
-    found = [
+    files = [
         each
         for each in inside
         if not any(part.startswith(".") for part in each.relative_to(path).parts)
         and (each.suffix == ".ipynb" or (each.suffix == ".jsonl" and _has_head(each)))
     ]
-    return sorted(found) or [path]
+    return sorted(files) or [path]
 
 
 def _has_head(path: Path) -> bool:
-    """Return whether a file begins as a cassette does; others of its name hold rows of a map."""
+    """Return whether a file begins like a cassette; others of its kind hold rows of a map."""
     try:
         with path.open("rb") as file:
             return b'"cassette"' in file.readline(WIDEST)
@@ -162,12 +162,12 @@ def _has_head(path: Path) -> bool:
 # --- Notebooks ----------------------------------------------------------------------------------
 
 
-def _audit_notebook(found: Audit, read: Notebook) -> None:
+def _audit_notebook(audit: Audit, read: Notebook) -> None:
     """Add the findings in a notebook."""
     restored = restore.restore(read, changed=True)
-    found.problems += restored.problems
-    found.remarks += restore.gaps(restored, read)
-    agrees = _compared(found, read)
+    audit.problems += restored.problems
+    audit.remarks += restore.gaps(restored, read)
+    agrees = _compared(audit, read)
     hiding = {cell.number: _loads(cell) for cell in read.cells if _hides(cell)}
     first_load = min((cell for cell in hiding if hiding[cell]), default=None)
     unrendered = []
@@ -177,18 +177,18 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
         if is_rendered is None and not saved.fault:
             unrendered.append(cell)
         if is_rendered is False:
-            found.wrong(cell, "its HTML or Markdown differs from its rendered reply")
+            audit.wrong(cell, "its HTML or Markdown differs from its rendered reply")
         turn, window = restored.asked.get(restored.numbers.get(saved, 0), (None, Window()))
         if turn is not None:
             is_in_order = _in_order(turn, window, restored.cells, hiding, cell)
-            # No output of this notebook shows the turns of a load.
+            # No output of this notebook shows loaded turns.
             is_known = first_load is None or cell < first_load
             if is_known and not window.instructs_as(turn):
                 words = "it was asked with other instructions than those that stand above it"
-                found.wrong(cell, words)
+                audit.wrong(cell, words)
         if is_in_order is False:
-            found.wrong(cell, "it was asked after other turns than those above it")
-        found.turns.append(
+            audit.wrong(cell, "it was asked after other turns than those above it")
+        audit.turns.append(
             Row.of_record(
                 record,
                 cell_number=cell,
@@ -197,14 +197,14 @@ def _audit_notebook(found: Audit, read: Notebook) -> None:
                 in_order=is_in_order,
             )
         )
-    found.remark(unrendered, "HTML not checked: other versions rendered it")
+    audit.remark(unrendered, "HTML not checked: other versions rendered it")
     practice = [saved.cell for saved, record in read.turns if record.origin == "emulator"]
-    found.remark(practice, "the emulator answered, practice only")
-    found.values += disclosures(read)
+    audit.remark(practice, "the emulator answered, practice only")
+    audit.values += disclosures(read)
 
 
 def _rendered(saved: SavedOutput, record: Record) -> bool | None:
-    """Return whether a reply is rendered as it stands; ``None`` if that was not tried."""
+    """Return whether an output is the rendering of its reply; ``None`` if that was not tried."""
     if saved.versions != output.versions() or saved.fault or saved.text is None:
         return None
     try:
@@ -222,19 +222,19 @@ _SETTINGS: Final = sorted(
 """The facts of a question that may be configured."""
 
 
-def _compared(found: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
+def _compared(audit: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
     """Compare each cell's source with its outputs, and add the differences.
 
     Returns:
-        By the outputs with a record, whether a source asks for them; ``None`` for a cell that may
-        ask without saying so in its source.
+        For each output with a record, whether a source asks for it; ``None`` for a cell whose
+        source may hide a question.
     """
     agrees: dict[SavedOutput, bool | None] = {}
     shown: dict[int, list[SavedOutput]] = defaultdict(list)
     for saved in read.outputs:
         shown[saved.cell].append(saved)
     texts = "\n".join(text for _, text in read.texts)
-    untold: dict[str, dict[int, object]] = defaultdict(dict)
+    configured: dict[str, dict[int, object]] = defaultdict(dict)
     functions = [each for cell in read.cells for each in cell.plan.commands if not each.is_once]
     for cell in read.cells:
         left, plan = _left(cell), cell.plan
@@ -250,51 +250,51 @@ def _compared(found: Audit, read: Notebook) -> dict[SavedOutput, bool | None]:
                 for name in _SETTINGS:
                     value = saved.record.parameters.get(name)
                     is_told = name in {*typed.parameters, *variable_fields(command.line)}
-                    untold[name][cell.number] = None if is_told else value
+                    configured[name][cell.number] = None if is_told else value
             elif agrees[saved] is False:
                 own = next((each for each in left if each.recorded == saved.kind), None)
-                found.wrong(cell.number, _difference(own, saved))
+                audit.wrong(cell.number, _difference(own, saved))
             left = [each for each in left if each is not own]
         is_gone = any(each in left for each in _left(cell, texts))
-        _judge_others(found, cell, is_gone=is_gone)
+        _judge_others(audit, cell, is_gone=is_gone)
     if "ChatMagics" not in texts:
-        _judge_settings(found, untold)
+        _judge_settings(audit, configured)
     return agrees
 
 
-def _judge_others(found: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
+def _judge_others(audit: Audit, cell: NotebookCell, *, is_gone: bool) -> None:
     """Add faults of a cell's outputs without a record, and of missing ones."""
     others, plan = cell.others, cell.plan
     is_ours = bool(plan.commands) and not plan.code
     shows = any(not each.recorded and not each.is_quiet for each in plan.commands)
     if "reply" in others and "display" not in plan.code:
-        found.wrong(cell.number, "its reply has no record: it was removed, or pasted")
+        audit.wrong(cell.number, "its reply has no record: it was removed, or pasted")
     elif "output" in others and is_ours and not shows:
-        found.wrong(cell.number, "it shows something that chatmagic did not write")
+        audit.wrong(cell.number, "it shows something that chatmagic did not write")
     elif "error" in others and is_gone:
-        found.remark([cell.number], "it ended in an error, without a reply")
+        audit.remark([cell.number], "it ended in an error, without a reply")
     elif is_gone and "live" not in others:
         words = "the output of its question is missing: not run, stripped, or cleared"
-        found.wrong(cell.number, words)
+        audit.wrong(cell.number, words)
     if "warning" in others and is_ours:
-        found.remark([cell.number], "it shows a warning, which nothing seals")
+        audit.remark([cell.number], "it shows a warning, which nothing seals")
 
 
-def _judge_settings(found: Audit, untold: Mapping[str, Mapping[int, object]]) -> None:
-    """Add faults of settings that no source sets: they apply to all cells, or to none."""
-    for name, values in untold.items():
+def _judge_settings(audit: Audit, configured: Mapping[str, Mapping[int, object]]) -> None:
+    """Add faults of settings that no source sets: a setting applies to all cells, or to none."""
+    for name, values in configured.items():
         cells = [cell for cell, value in values.items() if value is not None]
         asked = f"asked with {name} {one_line(str(values[cells[0]]), EXCERPT)}" if cells else ""
         if len({*map(str, values.values())}) == 1:
             words = f"{asked}, which no source says: configured elsewhere, or edited"
-            found.remark(cells, words)
+            audit.remark(cells, words)
             continue
         for cell in cells:
-            found.wrong(cell, f"it was {asked}, which its source does not say")
+            audit.wrong(cell, f"it was {asked}, which its source does not say")
 
 
 def _left(cell: NotebookCell, texts: str = "") -> list[MagicCall]:
-    """Return the magics of a cell that each leave a record, unless a setting may hide it."""
+    """Return the magics of a cell that must each leave a record."""
     is_quiet = "ChatMagics.quiet" in texts
     commands = (each for each in cell.plan.commands if each.is_once and each.recorded)
     return [each for each in commands if not (is_quiet and each.asks)]
@@ -325,10 +325,10 @@ def _is_typed(command: MagicCall, steering: Steering | None) -> bool:
 
 
 def _difference(command: MagicCall | None, saved: SavedOutput) -> str:
-    """Return the difference of an output and the magic that may have left it, in words."""
+    """Return the difference between an output and the magic that may have left it, in words."""
     if command is None or saved.record is None or not command.asks:
-        what = "reply" if saved.record is not None else saved.kind
-        return f"its source does not ask for the {what} below it: edited, moved, or pasted"
+        noun = "reply" if saved.record is not None else saved.kind
+        return f"its source does not ask for the {noun} below it: edited, moved, or pasted"
     parsed = command.parsed(saved.record.parameters)
     is_same = parsed is not None and parsed.prompt == saved.record.prompt.rstrip("\n")
     return f"its {'options were' if is_same else 'question was'} edited after it was asked"
@@ -343,7 +343,8 @@ def _in_order(
         turn: the turn.
         window: the window above it when it was asked.
         cells: the cells of the turns, by the turns' numbers.
-        hiding: by their numbers the cells that may have asked unseen; whether each is a load.
+        hiding: the numbers of the cells that may have asked without an output; whether each is a
+            load.
         cell: the number of its cell.
     """
     if window.carries_as(turn):
@@ -355,12 +356,12 @@ def _in_order(
 
 
 def _may_fit(turn: Turn, above: Sequence[int], *, is_loaded: bool) -> bool:
-    """Return whether a turn carried those above it, beside others that are in no output.
+    """Return whether a turn carried the turns above it, beside others that are in no output.
 
     Args:
         turn: the turn.
         above: the numbers of the turns that stand above it, below the last load.
-        is_loaded: whether there is a load: it puts others in place of all above it.
+        is_loaded: whether there is a load, which replaces all turns above it.
     """
     known = [number for number in turn.carried if number]
     both = min(len(known), len(above))
@@ -376,7 +377,7 @@ def _loads(cell: NotebookCell) -> bool:
 
 
 def _cassettes(read: Notebook) -> set[str]:
-    """Return the names of the cassettes that a notebook's cells put in."""
+    """Return the names of the cassettes that a notebook's cells insert."""
     commands = [command for cell in read.cells for command in cell.plan.commands]
     lines = [command.line for command in commands if command.name == "chat_cassette"]
     words = [Path(word.strip("'\"")) for line in lines for word in line.split()]
@@ -404,7 +405,7 @@ def missing(read: Notebook, held: Sequence[Interaction], names: str) -> list[str
     return [
         f"cell {saved.cell}: its reply, with this text, model, end and tokens, is not in {names}."
         for saved, record in read.turns
-        # A reply that was cut off is in no cassette, and one by its place answered another request.
+        # A reply that was cut off is in no cassette. A reply by order answered another request.
         if record.state == "complete"
         and not (record.by_order and saved.text in every)
         # In a hand-out the emulator answers requests that are not recorded.
@@ -421,18 +422,18 @@ def _ended(interaction: Record | Interaction) -> tuple[object, ...]:
 def _note_copies(files: Sequence[tuple[Audit, Notebook]]) -> None:
     """Add a remark for each two notebooks with the same replies of a service."""
     first: dict[tuple[object, ...], tuple[Audit, int]] = {}
-    for found, read in files:
+    for audit, read in files:
         copies: dict[str, list[int]] = defaultdict(list)
         for saved, record in read.turns:
             key = record.request, record.reply, record.date
             if record.origin == "live" and record.date is not None:
-                other, cell = first.setdefault(key, (found, saved.cell))
-                if other is not found:
+                other, cell = first.setdefault(key, (audit, saved.cell))
+                if other is not audit:
                     copies[one_line(other.path, LONGEST_NAME)].append(saved.cell)
                 elif cell != saved.cell:
-                    found.wrong(saved.cell, f"its reply is that of cell {cell}")
+                    audit.wrong(saved.cell, f"its reply is that of cell {cell}")
         for name, cells in copies.items():
-            found.remark(cells, f"{name} has the same replies, of the same requests and dates")
+            audit.remark(cells, f"{name} has the same replies, of the same requests and dates")
 
 
 # --- Cassettes ----------------------------------------------------------------------------------
@@ -441,7 +442,7 @@ _LEFT: Final = "x-ratelimit-remaining"
 
 
 def is_cassette(path: Path) -> bool:
-    """Return whether a file is a cassette, by its name: one of any name but a notebook's.
+    """Return whether a file is a cassette by its name, which is any but a notebook's.
 
     Args:
         path: the file's path.
@@ -449,7 +450,7 @@ def is_cassette(path: Path) -> bool:
     return path.suffix.lower() not in {".ipynb", ".json"}
 
 
-def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
+def _audit_cassette(path: Path, audit: Audit) -> tuple[Interaction, ...]:
     """Add the findings in a cassette, and return its exchanges."""
     if not path.exists():
         raise InputError(f"{path} is not there.")
@@ -460,7 +461,7 @@ def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
         # Two replies leave different credits; two errors, or replies without figures, may be equal.
         is_told = any(name.lower() == _LEFT for name, _ in interaction.headers)
         if interaction.is_reply and is_told and interaction in same:
-            found.wrong(place, "it stands above once more")
+            audit.wrong(place, "it stands above once more")
         same.append(interaction)
         known = {
             **shared_fields(interaction, Interaction),
@@ -470,7 +471,7 @@ def _audit_cassette(path: Path, found: Audit) -> tuple[Interaction, ...]:
         if not interaction.is_reply:
             known |= {"state": "error", "finish_reason": f"HTTP {interaction.status}"}
         known |= {"cell_number": place, "prompt": interaction.as_typed, "agrees": True}
-        found.turns.append(Row.of_facts(known))
+        audit.turns.append(Row.of_facts(known))
     return held
 
 
@@ -490,7 +491,7 @@ _GIVEN_AWAY: Final = {
 
 
 def disclosures(read: Notebook) -> list[str]:
-    """Return a line for each secret, path, host or value that a file would give away.
+    """Return a line for each secret, path, host or value in a file.
 
     Args:
         read: the notebook.
@@ -502,18 +503,21 @@ def disclosures(read: Notebook) -> list[str]:
         if isinstance(saved.steering, Instructions) and saved.steering.value.expression:
             values = (saved.steering.value,)
         for value in values:
-            what = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
+            name = f"{'value of ' if value.kind is None else ''}{value.as_typed}"
             kept = "its size and digest" if value.text is None else "all of it"
             size = counted(value.size, "character")
-            lines.append(f"cell {saved.cell}: {what} ({size}): {kept}")
+            lines.append(f"cell {saved.cell}: {name} ({size}): {kept}")
     places: dict[str, list[int]] = defaultdict(list)
     for number, text in read.texts:
-        found = [
+        phrases = [
             words.format(*match.groups())
             for words, pattern in _GIVEN_AWAY.items()
             for match in pattern.finditer(text)
         ]
-        for words in [*found, *(f"a text that looks like {name}" for name in key_shapes_in(text))]:
+        for words in [
+            *phrases,
+            *(f"a text that looks like {shape}" for shape in key_shapes_in(text)),
+        ]:
             places[words].append(number)
     lines += [f"{numbered(cells, 'cell')}: {words}" for words, cells in places.items()]
     return lines
@@ -528,7 +532,7 @@ def table(audits: Sequence[Audit], *, values: bool, summary: bool = False) -> st
     Args:
         audits: of each file.
         values: whether to list the private texts in the files.
-        summary: whether to leave it at the lines.
+        summary: whether to leave out the tables.
     """
     heads = columns([_head(audit) for audit in audits])
     bodies = [] if summary else ["\n".join(_of_one(audit, values=values)) for audit in audits]
@@ -607,6 +611,6 @@ def _cells(row: Row, unit: str) -> dict[str, str]:
 
 
 def _model(row: Row) -> str:
-    """Return the model that answered, and before it the one that was asked for if it differs."""
+    """Return the model that answered; before it the requested model, if that differs."""
     name = row.model or "?"
     return name if row.asked_model in {None, name} else f"{row.asked_model} -> {name}"

@@ -1,4 +1,4 @@
 """Parts of a job of many rows: the rows, the pace of its requests, and its file.
 
-Nothing is asked here. Nothing of a conversation, of a kernel or of a page comes in here.
+Nothing here asks, or knows a conversation, a kernel or a page.
 """

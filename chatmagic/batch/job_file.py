@@ -1,8 +1,8 @@
 """File of a job: a line of JSON for each row that has ended, only ever added to.
 
-Before a row is sent, there is room for its line: blanks after the last line, which the new line
-overwrites when its row has ended. So a full disk refuses a row before it is paid for, and a process
-that is killed has lost no row that ended before. Each line is flushed to the disk (``fsync``). A
+Before a row is sent, room is made for its line: blanks after the last line, which the new line
+overwrites when the row has ended. So a full disk refuses a row before it is paid for, and a killed
+process loses no row that has ended. Each line is flushed to the disk (``fsync``). A
 row that is asked again has another line; the last one counts. Only one job at a time has the file;
 another one is refused, if the system has locks.
 """
@@ -40,36 +40,36 @@ if sys.platform != "win32":
     import fcntl
 
 BEGINNING: Final = b'{"key": "'
-"""How each line begins, by which a file of rows is known."""
+"""Beginning of each line, by which a file of rows is recognized."""
 ROOM: Final = 65_536
 """Bytes that are kept free for each row under way, or twice the longest line where that is more."""
 
 
 def replay_key(request: str, occurrence: int) -> str:
-    """Return the digest by which a reply is found in a replay, as a cassette finds it.
+    """Return the digest by which a replay finds a reply.
 
     Args:
-        request: digest of the request, as the ledger has it.
-        occurrence: which of equal requests it is, from 1.
+        request: digest of the request, as in the ledger.
+        occurrence: number of the request among equal ones, from 1.
     """
     return digest([request, occurrence])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RowReply(BodyFacts):
-    """Reply to one row, or why there is none.
+    """Reply to one row, or the error in its place.
 
     Args:
         row: the row's place, from 0.
-        key: digest of its request with the address and, of equal requests, which it is.
-        request: digest of the request, as the ledger has it.
-        occurrence: which of equal requests it is, from 1.
+        key: digest of its request, the address and the occurrence.
+        request: digest of the request, as in the ledger.
+        occurrence: number of the request among equal ones, from 1.
         service: the service's name in the ledger.
         text: the reply so far; ``None`` if there is none.
-        value: the value of a reply in JSON, or the instance of its schema; of this run alone.
-        call: name of the call that has the row there: of two calls with one file each has its rows.
+        value: the value of a reply in JSON, or the instance of its schema; no file keeps it.
+        call: name of the call that the row belongs to, as several calls may share a file.
         error: the error in one line; ``None`` if the reply is whole and has its form.
-        ended_at: when it had ended, aware, in UTC.
+        ended_at: the time of its end, aware, in UTC.
     """
 
     row: int = json_field(exact_count, required=True)
@@ -90,7 +90,7 @@ class RowReply(BodyFacts):
 
     @property
     def replay_key(self) -> str:
-        """Digest by which a replay finds it, for any service and model."""
+        """Digest by which a replay finds the reply, for any service and model."""
         return replay_key(self.request, self.occurrence)
 
     @classmethod
@@ -101,7 +101,7 @@ class RowReply(BodyFacts):
             line: JSON in UTF-8.
 
         Raises:
-            ValueError: it is none of a job's file.
+            ValueError: it is no line of a job's file.
         """
         value = json.loads(line)
         if not isinstance(value, Mapping):
@@ -112,9 +112,9 @@ class RowReply(BodyFacts):
         return cls(**{**fields_from_json(cls, known), "usage": Usage.from_json(known)})
 
     def to_line(self) -> bytes:
-        """Return it as a line: flat, with every name, and an empty text for one that is absent.
+        """Return the reply's line: flat, with every name, and an empty text for an absent fact.
 
-        So a table that is read of it in blocks has the same columns of the same types in each.
+        So readers that take the file in blocks find the same columns in each block.
         """
         own = [item.name for item in fields(self) if "read" in item.metadata]
         counts = [item.name for item in fields(Usage)]
@@ -123,17 +123,17 @@ class RowReply(BodyFacts):
         line.pop("usage")
         for name in ("call", "reasoning", "reasoning_tokens"):
             if line[name] in {"", None}:
-                line.pop(name)  # as files have it that were written without
+                line.pop(name)  # files of earlier releases have no such names
         text = without_lone_surrogates(json.dumps(line, ensure_ascii=False))
         return text.encode() + b"\n"
 
 
 class JobFile:
-    """File of one job, which has it for itself while it is open.
+    """File of one job, which alone has it while it is open.
 
     Args:
         path: the file, which may not exist yet.
-        replays: whether it is only read: each row that it has is as it was, also one that failed.
+        replays: whether the file is only read; then even a failed row counts as answered.
     """
 
     def __init__(self, path: Path, *, replays: bool = False) -> None:
@@ -142,7 +142,7 @@ class JobFile:
         self._replays = replays
         self._file: FileIO | None = None
         self._at: dict[bytes, int] = {}
-        """Where the last line of each key begins; 16 bytes of a digest tell keys apart."""
+        """Offset of the last line of each key; 16 bytes of a digest distinguish keys."""
         self._failed: set[bytes] = set()
         self.unread = 0
         """Number of lines that were not read, such as a damaged one; their rows are asked again."""
@@ -154,16 +154,14 @@ class JobFile:
     def open(self) -> Self:
         """Open, lock and read the file; repair the last line that a killed process left.
 
-        One that is replayed is read alone.
-
-        The caller closes it, however it ends.
+        A replayed file is only read. The caller closes the file in any case.
 
         Raises:
             InputError: it cannot be opened, another job has it, or it is another file.
         """
         mode, opener = ("r", None) if self._replays else ("r+", _created)
         try:
-            # Not to append, as a line overwrites its room.
+            # Not the mode for appending, as a line overwrites its room.
             self._file = FileIO(self.path, mode, opener=opener)
         except (OSError, ValueError) as error:
             if self._replays and isinstance(error, FileNotFoundError):
@@ -183,7 +181,7 @@ class JobFile:
         """Return whether a row has ended well, or is replayed.
 
         Args:
-            key: the row's.
+            key: the row's key.
         """
         short = _short(key)
         return short in self._at and short not in self._failed
@@ -192,10 +190,10 @@ class JobFile:
         """Add a line for a row that has ended.
 
         Args:
-            reply: its reply, or its error.
+            reply: the row's reply, or its error.
 
         Raises:
-            ChatError: it cannot be written; the file is as before.
+            ChatError: the line cannot be written; the file is as before.
         """
         line, file = reply.to_line(), cast("FileIO", self._file)
         with self._lock:
@@ -212,13 +210,13 @@ class JobFile:
             self._longest = max(self._longest, len(line))
 
     def make_room(self, rows: int) -> None:
-        """Make room for the lines of the rows under way, of which one is about to be sent.
+        """Make room for the lines of the rows under way, before one of them is sent.
 
         Args:
             rows: their number.
 
         Raises:
-            ChatError: there is none.
+            ChatError: there is no room.
         """
         with self._lock:
             begin, room = max(self._room, self._end), self._end + 2 * self._longest * rows
@@ -230,11 +228,11 @@ class JobFile:
                 self._room = room
 
     def copy(self, key: str, row: int, call: str) -> None:
-        """Add a line that gives a call a row with a known reply, unless its line says so.
+        """Add a line that makes a known reply a row of this call, unless it is one already.
 
         Args:
-            key: the row's.
-            row: its place in the call.
+            key: the row's key.
+            row: the row's place in the call.
             call: the call.
 
         Raises:
@@ -257,10 +255,10 @@ class JobFile:
         return ChatError(f"{self.path.name} cannot be written: {why}.", hint=hint)
 
     def replies(self, keys: Iterable[str]) -> Iterator[RowReply | None]:
-        """Return the replies to rows; ``None`` for one without a line.
+        """Return the replies to rows; ``None`` for a row without a line.
 
         Args:
-            keys: the rows', in the order that is wanted.
+            keys: the rows' keys, in the wanted order.
         """
         places = (self._at.get(_short(key)) for key in keys)
         if not self._at:
@@ -272,9 +270,9 @@ class JobFile:
                 yield None if at is None else RowReply.from_line(file.readline())
 
     def close(self) -> None:
-        """Take away the room, and close the file; may be repeated.
+        """Remove the room, and close the file; may be repeated.
 
-        A file without any line is taken away.
+        A file without any line is removed.
         """
         if self._file is not None and not self._file.closed:
             with swallowed(OSError):
@@ -299,17 +297,17 @@ class JobFile:
             log_swallowed(error)  # a file system without locks
 
     def _read(self, file: FileIO) -> None:
-        """Note where each row's last line is; end or drop a last line that was not ended.
+        """Note the place of each row's last line; end or drop an unfinished last line.
 
-        A line that a power cut has torn costs its row alone.
+        A line that a power cut has torn costs only its own row.
 
         Args:
-            file: where that is done, unless it is only read.
+            file: the file to repair, unless it is only read.
         """
         is_ended = True
         with self.path.open("rb") as lines:
             for line in lines:
-                # Behind a torn line the next one may follow in the same.
+                # After a torn line the next one may follow without a line end.
                 begin = max(line.rfind(BEGINNING), 0)
                 try:
                     self._note(RowReply.from_line(line[begin:]), self._end + begin)

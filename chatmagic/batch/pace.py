@@ -1,4 +1,4 @@
-"""Pace of a job: whether the next request may go, by the credits and requests that are left. Pure.
+"""Pace of a job: the pauses that the credits and requests left require. Pure.
 
 Times are seconds of a clock that never jumps. The time until a reset is taken from the service's
 own answer, counted from its arrival: the clocks of the two machines are not compared.
@@ -16,7 +16,7 @@ from chatmagic.protocol.credits import RequestLimit
 from chatmagic.text import counted
 
 SHORT: Final = 60.0
-"""Seconds up to which the end of a pause is waited for by itself."""
+"""Longest pause, in seconds, whose end a job waits for by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,10 @@ class Pause:
     """Reason not to send now.
 
     Args:
-        why: in words, as a sentence.
-        until: when to continue; ``None`` if unknown.
-        is_waited_for: whether the job waits for its end; otherwise it ends the job.
+        why: the reason, as a sentence.
+        until: the time to continue; ``None`` if unknown.
+        is_waited_for: whether the job waits for the end of the pause; otherwise the pause ends the
+            job.
     """
 
     why: str
@@ -39,7 +40,7 @@ class Pace:
     """Credits and requests that are left, by the latest answers.
 
     Args:
-        waits: whether a pause is waited for that lasts longer than a minute.
+        waits: whether the job waits for pauses longer than a minute, too.
     """
 
     waits: bool = False
@@ -70,12 +71,12 @@ class Pace:
             self._requests_until = _later(now, window.seen_at, window.ends_at)
 
     def refuse(self, error: RateLimitError, now: float, wall: datetime) -> Pause:
-        """Note a refusal for the limit; return until when nothing is to be sent.
+        """Note a refusal for the limit, and return the pause that it requires.
 
         Args:
             error: the refusal.
             now: time of its arrival.
-            wall: the same as a time of day, aware.
+            wall: the same time by the calendar, aware.
         """
         until = _later(now, wall, error.retry_after)
         if until is None and error.credits is not None:
@@ -84,7 +85,7 @@ class Pace:
         return self._refused
 
     def pause(self, under_way: int, cost: int, now: float) -> Pause | None:
-        """Return why the next request is not to go now; ``None`` lets it go.
+        """Return the pause before the next request; ``None`` if it may be sent now.
 
         Args:
             under_way: number of requests under way, which the figures may not count yet.
@@ -125,11 +126,11 @@ def _is_ahead(until: float | None, now: float) -> bool:
 
 
 def waiting_words(pause: Pause | None, today: datetime, now: float) -> str:
-    """Return until when a job waits; empty if that is but a moment.
+    """Return words for the end of a job's pause; empty if it is unknown or there is no pause.
 
     Args:
         pause: the pause that it waits for; ``None`` for none.
-        today: the time of day, in UTC.
+        today: the date and time, in UTC.
         now: the same moment, by the clock of the pause in seconds.
     """
     if pause is None or pause.until is None:

@@ -1,8 +1,8 @@
 """Rows of a job: of a table, a list, an iterable, or the parts of a larger collection.
 
-Their replies are put beside a table's own columns, or into a list.
+Their replies become columns of a table, or a list.
 
-No library is imported here: a table is known by its methods. Parts are read one at a time, as
+No library is imported here: a table is recognized by its methods. Parts are read one at a time, as
 they are needed.
 """
 
@@ -46,7 +46,7 @@ class Rows:
 
     @property
     def count(self) -> int | None:
-        """Number of rows; ``None`` if they are read as they are needed, once."""
+        """Number of rows; ``None`` if they are read once, as they are needed."""
         source, is_sized = self.source, isinstance(self.source, Sized)
         if not is_sized or isinstance(source, Iterator) or _is_in_parts(source):
             return None
@@ -73,7 +73,7 @@ def is_table(value: Any) -> bool:
 
 def _is_in_parts(value: Any) -> bool:
     """Return whether a value is a collection that is computed part by part, or such a part."""
-    # Of the type: an object of Dask's that is not computed yet has any attribute.
+    # The type is asked, as an uncomputed object of Dask has any attribute.
     return any(hasattr(type(value), n) for n in ("to_delayed", "collect_batches", "compute"))
 
 
@@ -116,7 +116,7 @@ def _parts(collection: Any) -> Iterable[Any]:
 
 
 def refuse_taken(source: Any, *, parsed: bool, fields: Sequence[str] = ()) -> None:
-    """Refuse a table that has one of the result's columns already.
+    """Raise an error if a table already has one of the result's columns.
 
     Args:
         source: the rows as they were given.
@@ -124,7 +124,7 @@ def refuse_taken(source: Any, *, parsed: bool, fields: Sequence[str] = ()) -> No
         fields: names of the fields of the values that get columns of their own.
 
     Raises:
-        InputError: it has one.
+        InputError: the table has such a column.
     """
     taken = {str(name) for name in source.columns} if is_table(source) else set()
     for name in _columns([], parsed=parsed, fields=fields):
@@ -139,13 +139,13 @@ def refuse_taken(source: Any, *, parsed: bool, fields: Sequence[str] = ()) -> No
 def with_replies(
     source: Any, replies: Sequence[RowReply], *, parsed: bool, fields: Sequence[str] = ()
 ) -> Any:
-    """Return a table with its replies, values and errors; of other rows the replies as a list.
+    """Return a table with its replies, values and errors; for other rows, the list of replies.
 
     Args:
         source: the rows as they were given.
         replies: one for each row, in order.
         parsed: whether the replies have values beside their texts.
-        fields: as :func:`refuse_taken` has them.
+        fields: as for :func:`refuse_taken`.
     """
     if not is_table(source):
         return list(replies)

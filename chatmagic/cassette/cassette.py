@@ -197,7 +197,7 @@ class Cassette:
 
     Args:
         config: the file and the mode.
-        news: gets a line for the person on interactions that the file had lost.
+        news: list to which lines for the user are added, on interactions that the file had lost.
 
     Raises:
         InputError: the file is missing in a replay, or cannot be used.
@@ -207,7 +207,7 @@ class Cassette:
         """Read the file."""
         self.config = config
         self.trouble: ChatError | None = None
-        """Reason why the last attempt to save failed; ``None`` if it succeeded."""
+        """Error of the last attempt to save; ``None`` if it succeeded."""
         self._news = [] if news is None else news
         self._file = CassetteFile(config.path)
         self._matcher = Matcher(self._load())
@@ -254,10 +254,10 @@ class Cassette:
         if not self.is_recording:
             return self._replay(query)
         is_refresh = config.mode == "refresh"
-        if not is_refresh and (found := self._matcher.answer(query, recording=True)) is not None:
+        if not is_refresh and (recorded := self._matcher.answer(query, recording=True)) is not None:
             self._answered += 1
             note = f"not sent: answered from {name}, where it is recorded"
-            return Lookup("cassette", query, (note,), found)
+            return Lookup("cassette", query, (note,), recorded)
         try:
             is_practice = is_emulator()
         except ChatError as error:
@@ -317,7 +317,7 @@ class Cassette:
     def take(self, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Record interactions that another cassette could not save.
 
-        If saving fails here, too, :attr:`trouble` holds the reason.
+        If saving fails here, too, :attr:`trouble` holds the error.
 
         Args:
             interactions: the interactions that were recorded there.
@@ -401,7 +401,7 @@ class Cassette:
             self._gone = 0
 
     def retry(self) -> None:
-        """Try again to save; :attr:`trouble` holds the reason if that fails."""
+        """Try again to save; :attr:`trouble` holds the error if that fails."""
         if self.trouble is not None:
             with swallowed(ChatError):
                 self.save()
@@ -433,7 +433,7 @@ class ActiveCassette:
     """The cassette that answers and records one session's requests."""
 
     def __init__(self) -> None:
-        """Begin without a cassette."""
+        """Start without a cassette."""
         self.current: Cassette | None = None
         self._left: list[Interaction] = []
         """Interactions that ejected cassettes could not save; the next recording one takes them."""
@@ -486,14 +486,14 @@ class ActiveCassette:
         """
         summary = self.eject() if again else None
         if not off:
-            # With `off` none is wanted; the environment's cassette comes with the next ask.
+            # With `off`, only the next ask inserts the environment's cassette again.
             self.insert(choose())
         if self.current is not None:
             self.current.retry()
         return summary
 
     def news(self) -> list[str]:
-        """Return lines on interactions that a file had lost, once, and on unsaved ones, always."""
+        """Return lines on interactions that a file lost, once, and on unsaved ones, each time."""
         news, self._news[:] = [*self._news], []
         if unsaved := self.unsaved:
             trouble = None if self.current is None else self.current.trouble

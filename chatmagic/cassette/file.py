@@ -4,8 +4,8 @@ A cassette is a file of JSON Lines. Its first line names the format and the vers
 exchange has:
 
 - one line with the facts of the request and of its answer (the fields of :class:`Interaction`).
-  ``after`` names an earlier exchange, and ``before`` only the turns that were carried since that
-  exchange. ``check`` is a digest of the whole exchange;
+  ``after`` names an earlier exchange, and ``before`` the turns that were carried after that one.
+  ``check`` is a digest of the whole exchange;
 - a line for each line of the prompt (``you``);
 - a line for each line of the reply (``reply``).
 
@@ -91,8 +91,8 @@ class Interaction(BodyFacts, AsTyped):
         prompt: the last message; as sent, or in a notebook as typed.
         text: the reply, exactly; ``None`` if the answer was an error.
         request: digest of the canonical request, by which a request is matched.
-        before: the names of the turns before it, oldest first (see :attr:`turn`). An unknown
-            number of turns before the known ones has one name together.
+        before: the names of the turns before it, oldest first (see :attr:`turn`). Unknown turns
+            before the known ones have one name together.
         parameters: the other fields of the body: ``stream``, ``max_tokens``, ``temperature``
             and those of ``extra_body``, as far as known; without ``wire.NOT_IN_DIGEST``.
         asked_model: the model that was requested; ``None`` if none was set.
@@ -102,7 +102,7 @@ class Interaction(BodyFacts, AsTyped):
         status: the HTTP status.
         headers: the answer's headers, of those in :data:`KEPT_HEADERS`.
         error: the JSON body of an error.
-        took: the approximate cost in credits, as far as it was known then.
+        took: the approximate cost in credits; ``None`` if it was not known then.
         origin: ``live`` if a service answered, or ``emulator``.
     """
 
@@ -221,7 +221,7 @@ def to_text(interactions: Iterable[Interaction]) -> str:
 
 
 _Names = dict[tuple[str, ...], str]
-"""The names of exchanges, by the turns of a request that goes on from each."""
+"""The names of exchanges, by the turns that a request carries if it continues the exchange."""
 
 
 def _names(items: Iterable[Interaction]) -> _Names:
@@ -229,7 +229,7 @@ def _names(items: Iterable[Interaction]) -> _Names:
 
 
 def _name(item: Interaction, turn: str) -> str:
-    """Return the name of an exchange; its request's digest covers all that was carried."""
+    """Return the name of an exchange; its request's digest covers the turns that it carried."""
     return _json.digest([item.request, turn])[:DIGITS]
 
 
@@ -253,7 +253,7 @@ def _written(item: Interaction, names: _Names) -> str:
 
 def _check(facts: Mapping[str, Any], prompt: str, text: str) -> str:
     """Return the digest of an exchange, the same when it is written and when it is read."""
-    # JSON's escapes make two halves of a character equal to the whole one, as reading does.
+    # With JSON's escapes, two halves of a character equal the whole one, as they do when read.
     return _json.digest(json.dumps([facts, prompt, text]))
 
 
@@ -333,13 +333,13 @@ def _read_block(block: _Block, name: str) -> tuple[str, Interaction]:
 
 
 def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...]:
-    """Return interactions with all the turns that they carried, as far as these are known.
+    """Return interactions with all known turns that they carried.
 
     An interaction may stand before the one that it continues, because cells may run in any order.
 
     Args:
-        drafts: the interactions, each after the name of the exchange that it continues; that name
-            is empty for none.
+        drafts: the name of the exchange that each interaction continues, empty for none, and the
+            interaction.
     """
     items = [item for _, item in drafts]
     turns = [item.turn for item in items]
@@ -347,7 +347,7 @@ def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...
     waiting: dict[str, list[int]] = defaultdict(list)
     for index, (after, _) in enumerate(drafts):
         waiting[after].append(index)
-    # The name of an exchange that the file lacks stands for turns that are not known.
+    # The name of an exchange that is not in the file stands for unknown turns.
     ready: list[tuple[int, tuple[str, ...]]] = [
         (index, (after,) if after else ())
         for after in waiting.keys() - names
@@ -364,7 +364,7 @@ def _linked(drafts: Sequence[tuple[str, Interaction]]) -> tuple[Interaction, ...
 
 
 class CassetteFile:
-    """The file of one cassette: it is added to, or replaced, in one step, and never half written.
+    """The file of one cassette. Each change is one step, so the file is never half written.
 
     Args:
         path: the file, which may not exist yet.
@@ -372,7 +372,7 @@ class CassetteFile:
 
     def __init__(self, path: Path) -> None:
         """Read nothing yet."""
-        # A link's target is replaced, not the link. A link to itself fails when it is read.
+        # The target of a link is replaced, not the link. A link to itself fails when it is read.
         self.path = path
         with swallowed(OSError, RuntimeError, ValueError):
             self.path = path.resolve()
@@ -464,7 +464,7 @@ def from_notebook(path: Path) -> tuple[Interaction, ...]:
     for saved, record in file.turns:
         asked = restored.asked.get(restored.numbers.get(saved, 0))
         carried = NOTHING if asked is None else asked[0].carried
-        # The first turns may have one chain digest together, if no output tells them.
+        # If no output shows the first turns, they have one chain digest together.
         unknown = carried.root.chain
         before = carried.digests if unknown is None else (unknown, *carried.digests)
         if record.state == "complete":

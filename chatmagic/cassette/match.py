@@ -2,8 +2,8 @@
 
 The rules need no file and send nothing:
 
-1. The interactions recorded for a request's digest answer it. A cell gets those that it recorded,
-   or that answered an earlier execution of it, in order, each time that it runs. Any other asker
+1. The interactions recorded for a request's digest answer it. A cell gets, in order and each time
+   that it runs, those that it recorded or that answered its earlier execution. Any other request
    gets them in the order recorded, then from the first again.
 2. If a request may differ (``--by-order``), it is answered by its position: first by the cell's
    own interaction, then by the same prompt as typed, then by the next interaction.
@@ -39,7 +39,7 @@ class Query:
 
     Args:
         asked: the request, as it would be recorded.
-        execution: identity of the cell's execution; ``None`` is an execution of its own.
+        execution: identity of the cell's execution; ``None`` counts as a new execution.
     """
 
     asked: Interaction
@@ -52,7 +52,7 @@ class Query:
 
     @property
     def run(self) -> object:
-        """The execution; all requests without a cell are of one."""
+        """The execution; all requests without a cell have the same one."""
         return self.owner and (self.execution or self)
 
 
@@ -63,8 +63,8 @@ class Item:
     Args:
         recorded: the interaction.
         outcome: its state in a refresh by this kernel.
-        uses: how often the latest execution of each cell used it.
-        owners: the cells of which an earlier execution used it.
+        uses: number of uses by the latest execution of each cell.
+        owners: the cells whose earlier execution used it.
     """
 
     recorded: Interaction
@@ -78,7 +78,7 @@ class Item:
         return not self.uses and not self.owners
 
     def is_own(self, query: Query) -> bool:
-        """Return whether the cell of a query recorded it, or an earlier execution used it.
+        """Return whether the cell of a query recorded this item, or used it earlier.
 
         Args:
             query: the request.
@@ -95,7 +95,7 @@ class Matcher:
     """
 
     def __init__(self, interactions: Iterable[Interaction]) -> None:
-        """Begin before the first request."""
+        """Start before the first request."""
         self.items = [Item(recorded) for recorded in interactions]
         self._runs: dict[str | None, object] = {}
         self._last: Item | None = None
@@ -110,8 +110,8 @@ class Matcher:
 
         Args:
             query: the request.
-            recording: whether each of a cell's equal requests, as in a loop, gets a reply of its
-                own; the rest must be sent.
+            recording: whether a reply answers only one of a cell's equal requests, as in a loop, so
+                that the others are sent.
         """
         self._begin(query)
         own = query.owner
@@ -137,7 +137,7 @@ class Matcher:
             query: the request.
 
         Returns:
-            ``None`` if the cassette is empty.
+            The interaction; ``None`` if the cassette is empty.
         """
         self._begin(query)
         start = 0 if self._last not in self.items else self.items.index(self._last) + 1
@@ -151,10 +151,10 @@ class Matcher:
         return None if item is None else self._give(item, query)
 
     def is_changed_cell(self, query: Query) -> bool:
-        """Return whether a cell asks something new, and its earlier exchanges stay.
+        """Return whether a cell asks a new question while its earlier exchanges stay.
 
         Args:
-            query: a request; once one of its execution was answered, the result is ``False``.
+            query: a request. After the first answer to its execution the result is ``False``.
         """
         self._begin(query)
         own = query.owner
@@ -249,7 +249,7 @@ class Matcher:
         return sum(key in known for key in here)
 
     def _begin(self, query: Query) -> None:
-        """Make the uses by a cell's execution before this one those of an earlier one."""
+        """Count the uses by a cell's execution before this one as earlier uses."""
         own = query.owner
         if self._runs.get(own) != query.run:
             self._runs[own] = query.run
@@ -258,13 +258,13 @@ class Matcher:
                     item.owners.add(own)
 
     def _same_place(self, query: Query) -> Item | None:
-        """Return the best of the unused items at the same place (rule 3); ``None`` for none."""
+        """Return the best unused item at the same place (rule 3); ``None`` for none."""
         own, asked = query.owner, query.asked
 
         def is_free(item: Item) -> bool:
             recorded_by = item.recorded.owner
             if own is None:
-                # It replaces no exchange of a cell that has asked here.
+                # A request without a cell replaces no exchange of a cell that has asked here.
                 return item.is_fresh and recorded_by not in self._runs.keys() - {None}
             if recorded_by is None:
                 return item.is_fresh
@@ -285,7 +285,7 @@ class Matcher:
 
 
 def nearest(asked: Interaction, recorded: Iterable[Interaction]) -> Interaction | None:
-    """Return the recorded request most like a request; ``None`` if none is recorded.
+    """Return the recorded request that is most like a request; ``None`` if none is recorded.
 
     The same prompt counts most, then the number of equal earlier turns, then the number of earlier
     turns, then the length of the prompts' common beginning. Among equals the latest wins.
@@ -341,7 +341,7 @@ def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
 
 
 def _prompt(request: Interaction, recorded: Interaction) -> str:
-    """Return a prompt as sent; as typed if a notebook is compared, which has no other form."""
+    """Return a prompt as sent; for a notebook, which has only the typed form, as typed."""
     return request.as_typed if recorded.typed == recorded.prompt else request.prompt
 
 

@@ -27,7 +27,7 @@ from chatmagic.protocol.auth import Secret
 from chatmagic.protocol.wire import Chunk
 
 LONGEST_ERROR: Final = 65_536
-"""The most bytes of an error's body that are recorded."""
+"""Largest number of bytes of an error's body that are recorded."""
 
 
 def through(
@@ -47,7 +47,7 @@ def through(
 
 
 class ReplayTransport:
-    """A transport and its one exchange: it answers from an interaction, and sends nothing.
+    """A transport, and its only exchange, that answers from an interaction and sends nothing.
 
     Args:
         interaction: the recorded answer.
@@ -56,7 +56,7 @@ class ReplayTransport:
     origin: Origin = "replay"
 
     def __init__(self, interaction: Interaction) -> None:
-        """Begin before the answer."""
+        """Start before the answer."""
         self.status = interaction.status
         self.headers = interaction.headers
         self._interaction = interaction
@@ -94,7 +94,7 @@ class ReplayTransport:
 
 
 class RecordingTransport:
-    """A transport and its one exchange: it sends by another one, and reports the whole answer.
+    """A transport, and its only exchange, that sends by another one and reports the answer.
 
     Args:
         inner: the other transport.
@@ -109,7 +109,7 @@ class RecordingTransport:
         self._record = record
 
     def send(self, body: bytes, *, stream: bool, halt: Halt) -> Exchange:
-        """Send by the other transport, and return its answer, which is recorded at its end.
+        """Send by the other transport, and return the answer, which is recorded when it ends.
 
         Args:
             body: the request's body.

@@ -1,1 +1,1 @@
-"""``chatmagic doctor``: a look at all that a question needs, with advice."""
+"""``chatmagic doctor``: checks of everything that a question needs, with advice."""

@@ -1,7 +1,7 @@
 """The doctor: a list of checks, each of which reports lines with advice.
 
 The lines are a block to read, and to paste where help is asked for: no key is in them. With
-``ask`` one question is put, and its answer is watched.
+``--ask`` it asks one question and watches the answer.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from chatmagic.session.session import Session
 from chatmagic.text import counted, one_line
 
 Mark = Literal["ok", "!!", "!", "?"]
-"""It is well; it keeps a question from its answer; it is unwise or slow; it cannot be told."""
+"""Mark of a line: fine; a fault that prevents an answer; unwise or slow; unknown."""
 
 PACKAGES: Final = ("ipython", "ipykernel", "ipywidgets", "requests", "urllib3")
 QUESTION: Final = "Count from 1 to 20, in digits with spaces between them."
 MOST_TOKENS: Final = 100
 ENOUGH: Final = 5
-"""Fewest fragments for a judgement of whether they arrive as they are made."""
+"""Fewest fragments that show whether a reply is streamed."""
 LONG_WAIT: Final = 1.0
-"""Seconds of a wait after which a reply that comes all at once was held back."""
+"""Wait, in seconds, after which a reply that comes all at once was held back."""
 SHARE: Final = 0.01
-"""Part of the wait for the first word within which all of a reply is there at once."""
+"""Part of the wait for the first word; a reply that ends within it came all at once."""
 _TOLERANCE: Final = timedelta(minutes=1)
 _SHOWN: Final = 400
 
@@ -59,9 +59,9 @@ class Line:
     """Line of the block.
 
     Args:
-        mark: whether it is well.
-        name: name of the thing that was looked at.
-        seen: its state, in words.
+        mark: the result.
+        name: name of the check.
+        seen: the state that was found, in words.
         todo: one thing to do; empty if there is nothing to do.
     """
 
@@ -73,14 +73,14 @@ class Line:
 
 @dataclass(slots=True)
 class Examination:
-    """Facts that the looks share, and the function that shows their lines.
+    """Facts that the checks share, and the function that shows their lines.
 
     Args:
-        environment: the environment that is looked at.
-        session: its session, whose answers so far had the time.
+        environment: the environment to check.
+        session: its session, with the answers so far.
         front_end: the line on the front end that shows replies.
-        show: takes each line of text: no known key is in it, nor the path of the user's home
-            folder, which tells a name.
+        show: takes each line of text, which has no known key, and no path of the user's home
+            folder, as that shows a name.
         is_asking: whether one short question is sent, if the checks before allow it.
         is_shell: whether a question keeps its conversation in a file.
         address: the address, without a key; ``None`` while none is known.
@@ -114,18 +114,18 @@ class Examination:
         Returns:
             Whether a question can be asked.
         """
-        for look in LOOKS:
+        for check in CHECKS:
             try:
-                for line in look(self):
+                for line in check(self):
                     self.tell(line)
             except ChatError as error:
                 todo = error.hint or "Correct it where it is set."
-                self.tell(Line("!!", look.__name__, error.message, todo))
+                self.tell(Line("!!", check.__name__, error.message, todo))
         faults, remarks = self.marks["!!"], self.marks["!"]
-        told = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
-        told += f", {counted(remarks, 'thing')} to mind" if remarks else ""
+        words = f"{counted(faults, 'thing') if faults else 'Nothing'} wrong"
+        words += f", {counted(remarks, 'thing')} to mind" if remarks else ""
         is_sent = self.question is not None and self.question.row is not None
-        self.show(f"{told}. {'One question was sent.' if is_sent else 'No request was sent.'}")
+        self.show(f"{words}. {'One question was sent.' if is_sent else 'No request was sent.'}")
         return not faults
 
     def tell(self, line: Line) -> None:
@@ -140,25 +140,25 @@ class Examination:
             self.show(f"     -> {self._safe(line.todo)}")
 
     def _safe(self, words: str) -> str:
-        # Before it is cut, which could leave a part of a key.
+        # Before the text is cut, as a cut could leave a part of a key.
         words, home = redacted(words, self.environment.known_keys()), str(Path.home())
         return one_line(words.replace(home, "~") if len(home) > 1 else words, _SHOWN)
 
 
 def versions(_: Examination) -> Iterator[Line]:
-    """Yield the line on the versions, also of a package that is missing.
+    """Yield the line on the versions, with missing packages, too.
 
     Args:
         _: the examination, which is not needed.
     """
-    told = [f"chatmagic {__version__}", f"Python {platform.python_version()}"]
-    told.append(f"{platform.system() or 'system'} {platform.release()} {platform.machine()}")
+    words = [f"chatmagic {__version__}", f"Python {platform.python_version()}"]
+    words.append(f"{platform.system() or 'system'} {platform.release()} {platform.machine()}")
     for name in PACKAGES:
         try:
-            told.append(f"{name} {version(name)}")
+            words.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            told.append(f"{name} is not installed")
-    yield Line("ok", "versions", ", ".join(told))
+            words.append(f"{name} is not installed")
+    yield Line("ok", "versions", ", ".join(words))
 
 
 def front_end(examination: Examination) -> Iterator[Line]:
@@ -239,12 +239,12 @@ def budget(examination: Examination) -> Iterator[Line]:
     budgets = ledger.budgets()
     for item in budgets:
         item.reserve(ledger.used(item), None)
-    told = (f"{item}, {ledger.used(item):,} used ({item.setting})" for item in budgets)
-    yield Line("ok", "budget", "; ".join(told) or "none")
+    words = (f"{item}, {ledger.used(item):,} used ({item.setting})" for item in budgets)
+    yield Line("ok", "budget", "; ".join(words) or "none")
 
 
 def connection(examination: Examination) -> Iterator[Line]:
-    """Yield the lines on the proxy, and on a connection like a question's; it is closed again.
+    """Yield the lines on the proxy, and on a connection that is made and closed again.
 
     Args:
         examination: the environment and the settings to examine.
@@ -264,7 +264,7 @@ def connection(examination: Examination) -> Iterator[Line]:
 
 
 def _proxy(url: str) -> str | None:
-    """Return the origin of the proxy that an address is asked through; ``None`` for none."""
+    """Return the origin of the proxy for an address; ``None`` for none."""
     at = origin(url)
     named = None if is_loopback(url) else select_proxy(at, get_environ_proxies(at))
     if named is None:
@@ -305,7 +305,7 @@ def files(examination: Examination) -> Iterator[Line]:
 
 
 def cassette(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the cassette, which is read again.
+    """Yield the line on the cassette, which is read anew.
 
     Args:
         examination: the environment and the settings to examine.
@@ -340,9 +340,9 @@ def answer(examination: Examination) -> Iterator[Line]:
 
 
 def _ask(examination: Examination, halt: Halt) -> list[Line]:
-    """Ask the question, beside the conversation; budgets and ledger count it.
+    """Ask the question, and return the last lines; the others are shown as they are known.
 
-    Each line is shown as soon as it is known.
+    The question is beside the conversation. Budgets and ledger count it.
     """
     session, environment = examination.session, examination.session.environment
     client = session.clients.client("service", environment.service)
@@ -373,7 +373,7 @@ def _ask(examination: Examination, halt: Halt) -> list[Line]:
 
 
 def streaming(fragments: int, first: float, last: float) -> Line:
-    """Return the line on whether fragments come as they are made, or all at once.
+    """Return the line on streaming: fragments come one by one, or all at once.
 
     Args:
         fragments: number of fragments of the reply.
@@ -392,18 +392,18 @@ def streaming(fragments: int, first: float, last: float) -> Line:
 
 
 def clock_off(written: datetime, asked: datetime, arrived: datetime) -> timedelta:
-    """Return how far the clock here is ahead at least (below 0: behind).
+    """Return the least time that this machine's clock is ahead (below 0: behind).
 
     Args:
         written: the response's own ``Date``.
-        asked: the time here when the request was sent, aware.
-        arrived: the time here when the response's headers had come, aware.
+        asked: this machine's time when the request was sent, aware.
+        arrived: this machine's time when the response's headers arrived, aware.
     """
     return min(max(written, asked), arrived) - written
 
 
 def clock(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the clock; the emulator's stands still, so it is not compared.
+    """Yield the line on the clock; none for the emulator, whose clock stands still.
 
     Args:
         examination: the environment and the settings to examine.
@@ -425,7 +425,7 @@ def clock(examination: Examination) -> Iterator[Line]:
         yield Line("!", "clock", words, todo)
 
 
-LOOKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
+CHECKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     versions,
     front_end,
     address,
@@ -438,5 +438,5 @@ LOOKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     answer,
     clock,
 )
-"""The checks, in order, each with the name of its line for a failure; the clock last, because the
-answer has the service's time."""
+"""The checks, in order. A failed check is named by its function. The clock is last, as the answer
+has the service's time."""

@@ -1,7 +1,7 @@
 """``chatmagic ask`` and ``chatmagic doctor``, as functions of their arguments.
 
-A shell has a session's environment and words of its own, and keeps each conversation in a file in
-the user's state folder, private to the user.
+A shell has its own environment of a session, and its own words in messages. It keeps each
+conversation in a private file in the user's state folder.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def session_in_shell(
     """Return a context with a session in a shell's environment; it closes both.
 
     Args:
-        arguments: the command's; ``connect`` and ``model`` precede the settings.
+        arguments: the command's arguments; ``connect`` and ``model`` precede the settings.
     """
     environment = ConfiguredEnvironment(FileSettings())
     environment.choose(arguments["connect"], "--connect", arguments["model"])
@@ -124,10 +124,10 @@ NO_REPLY, NOT_SENT, IN_PART, USED_UP, STOPPED = 1, 2, 3, 4, 128 + signal.SIGINT
 
 
 def ask(arguments: Mapping[str, Any]) -> int:
-    """Put a question.
+    """Ask a question.
 
     Args:
-        arguments: the command's, by name; options that were not given are not among them.
+        arguments: the command's arguments, by name, without options that were not given.
 
     Returns:
         The exit code.
@@ -155,9 +155,9 @@ def ask(arguments: Mapping[str, Any]) -> int:
 
 @contextlib.contextmanager
 def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[None]:
-    """Return a context that keeps the turn asked in it, whole or in part: nobody else can read it.
+    """Return a context that keeps the turn asked in it, whole or in part, in a private file.
 
-    It is in a file of its own, or in that of the last conversation, which is read first.
+    The file is new, or that of the last conversation, which is read first.
     """
     if not goes_on and not ask.history:
         yield
@@ -169,7 +169,7 @@ def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{_unwritable(folder, error)} Nothing was sent.") from None
     path = folder / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
-    # One after the other, so that none overwrites the turn of another.
+    # One command after the other, so that none overwrites another's turn.
     waiting = partial(say, "waiting for another --continue to end")
     with folder_lock(folder, waiting) if goes_on else contextlib.nullcontext():
         if goes_on:
@@ -184,7 +184,7 @@ def _kept(session: Session, ask: Ask, *, goes_on: bool) -> Iterator[None]:
 
 
 def _latest(folder: Path) -> Path:
-    """Return the conversation's file that was written last."""
+    """Return the file of the conversation that was written last."""
     files = list(folder.glob("*.json"))
     if not files:
         raise InputError(
@@ -195,7 +195,7 @@ def _latest(folder: Path) -> Path:
 
 
 def _read(path: Path) -> Conversation:
-    """Return the conversation of a file; its error says that it is none."""
+    """Return the conversation in a file, or raise an error for any other file."""
     try:
         return conversation_json.loads(content_of(path) or b"")
     except InputError:
@@ -212,8 +212,8 @@ def _save(path: Path, conversation: Conversation) -> None:
     try:
         replace_content(path, conversation_json.dumps(conversation).encode(), mode=0o600)
     except OSError as error:
-        what = f"{_unwritable(path, error)} This reply is not kept."
-        raise ChatError(what, reply=conversation.turns[-1].reply) from None
+        message = f"{_unwritable(path, error)} This reply is not kept."
+        raise ChatError(message, reply=conversation.turns[-1].reply) from None
 
 
 def _text(words: list[str]) -> str:
@@ -250,7 +250,7 @@ def _is_piped() -> bool:
 
 
 def _question(environment: ConfiguredEnvironment, arguments: Mapping[str, Any], text: str) -> Ask:
-    """Return the question with its options, as settings and words say."""
+    """Return the question, with the options of the settings and of the command."""
     settings = environment.settings
     parsed = options.parse_line("", settings.trait_values(config=True))
     fields = {option.dest for option in options.OPTIONS if option.in_shell}
@@ -292,7 +292,7 @@ def _code(error: ChatError) -> int:
 class ShellView(TextView):
     """View that writes a reply as it arrives, into a terminal and a pipe alike.
 
-    No character of a reply acts in a terminal, as a pipe may end in one.
+    No character of a reply acts in a terminal. A pipe may end in a terminal, too.
     """
 
     def began(self, notes: Sequence[str]) -> None:
@@ -311,14 +311,14 @@ class ShellView(TextView):
             outcome: the end of the ask, with its reply.
         """
         super().ended(outcome)
-        # Also if nothing is added: a text that could not be written before is an error here.
+        # Even an empty text: it raises the error of an earlier text that could not be written.
         self.write("" if (outcome.reply.text or "\n").endswith("\n") else "\n")
         for line in self.lines(outcome):
             say(words_for_shell(line))
 
 
 def examine(arguments: Mapping[str, Any]) -> int:
-    """Print the block, each line as soon as it is known.
+    """Print the doctor's block, each line as soon as it is known.
 
     Args:
         arguments: the command's arguments.
@@ -340,6 +340,6 @@ def examine(arguments: Mapping[str, Any]) -> int:
 
 
 def _print_line(line: str) -> None:
-    # An error's hint names this very command.
+    # An error's hint may name this command itself.
     words = words_for_shell(line).replace("chatmagic doctor shows", "this block shows")
     print(to_terminal(words), flush=True)

@@ -206,7 +206,7 @@ def asked_by(session: Session) -> tuple[Examination, str]:
     shown: list[str] = []
     place = Mock(known_keys=lambda: ())
     looked = Examination(place, session, WELL, shown.append, is_asking=True)
-    with mock.patch.object(doctor, "LOOKS", (doctor.answer,)):
+    with mock.patch.object(doctor, "CHECKS", (doctor.answer,)):
         looked.run()
     return looked, "\n".join(shown)
 
