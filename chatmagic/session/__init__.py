@@ -1,4 +1,4 @@
 """Ask: client, conversation and cassette joined, under the lock of a thread.
 
-Nothing of IPython or of a page comes in here.
+It contains no code of IPython or of a page.
 """

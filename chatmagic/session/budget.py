@@ -41,11 +41,11 @@ class Budget:
         """Return the budget that a text sets: ``50``, ``50 credits`` or ``20 turns``.
 
         Args:
-            text: as it was set.
+            text: the budget, as it was set.
             setting: source of the setting.
 
         Raises:
-            InputError: it is none.
+            InputError: the text is no budget.
         """
         match = re.fullmatch(_FORM, text.strip())
         if match is None:
@@ -58,7 +58,7 @@ class Budget:
         return cls(int(re.sub("[_,]", "", match[1])), unit, setting)
 
     def __str__(self) -> str:
-        """Return it in words, such as ``20 turns``."""
+        """Return the budget in words, such as ``20 turns``."""
         return counted(self.most, self.unit.removesuffix("s"))
 
     def reserve(self, used: int, dearest: int | None) -> int:
@@ -66,11 +66,11 @@ class Budget:
 
         Args:
             used: amount of the budget that is used or reserved.
-            dearest: the estimated cost of the request in credits; ``None`` if unknown, which
-                reserves the rest, so that no second request begins meanwhile.
+            dearest: the estimated cost of the request in credits. ``None`` is unknown and reserves
+                the whole rest, so that no second request begins meanwhile.
 
         Raises:
-            BudgetError: it does not go into the budget.
+            BudgetError: the request exceeds the budget.
         """
         need = 1 if self.unit == "turns" else dearest or max(self.most - used, 1)
         if used + need <= self.most:
@@ -88,10 +88,10 @@ class Budget:
         )
 
     def refuse_unknown_costs(self) -> None:
-        """Refuse a budget in credits, because answers do not show the cost of a request.
+        """Raise an error for a budget in credits, because answers show no cost of a request.
 
         Raises:
-            BudgetError: it is in credits.
+            BudgetError: the budget is in credits.
         """
         if self.unit == "credits":
             raise BudgetError(
@@ -101,7 +101,7 @@ class Budget:
             )
 
     def notice(self, used: int) -> str | None:
-        """Return a line where 80 % of it, or more, are used; ``None`` otherwise.
+        """Return a line if at least 80 % of the budget are used; ``None`` otherwise.
 
         Args:
             used: amount of the budget that is used or reserved.

@@ -26,10 +26,10 @@ def current_session() -> Session:
 
 
 def use_environment(find: Callable[[], Environment] | None) -> None:
-    """Let this process's session, and its clients, ask in an environment from now on.
+    """Set the environment of this process's session and its clients.
 
     Args:
-        find: returns the environment, when it is first needed; ``None`` is plain Python.
+        find: returns the environment; ``None`` is plain Python.
     """
     with _lock:
         config.find_kernel = find
@@ -38,7 +38,7 @@ def use_environment(find: Callable[[], Environment] | None) -> None:
 
 
 def _by_current(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of sessions as a function of this process's session, of its signature."""
+    """Return a function that calls a method of this process's session, with its signature."""
 
     @wraps(method)
     def call(*args: Any, **options: Any) -> Any:
@@ -50,7 +50,7 @@ def _by_current(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 if TYPE_CHECKING:
-    # As the methods are typed
+    # So the functions have the types of the methods.
     ask, aask, map = Session().ask, Session().aask, Session().map
 else:
     ask, aask, map = _by_current(Session.ask), _by_current(Session.aask), _by_current(Session.map)

@@ -1,4 +1,4 @@
-"""Environments of a session: the places where it runs, and the clients that it makes."""
+"""Environments of a session, each with the settings of a place, and the session's clients."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from chatmagic.text import one_line
 
 
 class Environment:
-    """Surroundings of a session: read again at each ask, so that changes take effect.
+    """Settings of a session's place, read again at each ask, so that changes take effect.
 
-    These are those of a plain Python process: its variables, and nothing else. A kernel has
+    This class is for a plain Python process, which has only its variables. A kernel has
     :class:`chatmagic.jupyter.kernel.Kernel`.
     """
 
@@ -123,11 +123,11 @@ class ConfiguredEnvironment(Environment):
     """Environment with settings, which are read at each use: a kernel's, or a shell's.
 
     Args:
-        settings: as :class:`chatmagic.jupyter.settings.KernelSettings` has them.
+        settings: the settings, such as :class:`chatmagic.jupyter.settings.KernelSettings`.
     """
 
     def __init__(self, settings: Any) -> None:
-        """Choose nothing yet; starts nothing."""
+        """Choose and start nothing yet."""
         self.settings = settings
         self.chosen: str | None = None
         """The address that ``%chat_connect``, or an option of a command, chose."""
@@ -156,12 +156,12 @@ class ConfiguredEnvironment(Environment):
         return self.is_watched()
 
     def notify(self, line: str) -> None:
-        """Print a line in a way that fails no cell.
+        """Print a line; unlike a warning, it fails no cell.
 
         Args:
             line: the line.
         """
-        print(line, file=sys.stderr)  # noqa: T201 - it is meant for a person
+        print(line, file=sys.stderr)  # noqa: T201 - for a person
 
     def service(self) -> ServiceSetup:
         """Return the endpoint of the session and its present settings.
@@ -174,19 +174,21 @@ class ConfiguredEnvironment(Environment):
             self.notify(warning)
         headers = request_headers(self.of_this_address("extra_headers"))
         named = bool(self.of_this_address("response_format"))
-        return ServiceSetup(endpoint, response_format=named, extra_headers=headers, **self._ways())
+        return ServiceSetup(
+            endpoint, response_format=named, extra_headers=headers, **self._request_settings()
+        )
 
     def cassette(self) -> CassetteConfig | None:
-        """Return which cassette the session puts in now; ``None`` for no cassette.
+        """Return the cassette that the session inserts now; ``None`` for none.
 
         Raises:
             InputError: the settings contradict each other.
         """
         choice = self.choice()
-        return None if choice is None else replace(choice, **self._ways())
+        return None if choice is None else replace(choice, **self._request_settings())
 
-    def _ways(self) -> dict[str, Any]:
-        """Return how requests are made, wherever they go."""
+    def _request_settings(self) -> dict[str, Any]:
+        """Return the settings that all requests have, whatever their address."""
         return {
             "timeout": self.settings.timeout,
             "extra_body": self.extra_body(),
@@ -201,7 +203,7 @@ class ConfiguredEnvironment(Environment):
     def start_emulator(self) -> tuple[str, Secret]:
         """Start the emulator of this place, once; return its address, and a key of its own."""
         if self._emulator is None:
-            # It comes with the first practice.
+            # Loaded at its first use.
             from chatmagic.emulator import server  # noqa: PLC0415
 
             self._emulator = server.Emulator(server.FRESH)
@@ -209,7 +211,7 @@ class ConfiguredEnvironment(Environment):
         return self._emulator_at
 
     def replaying(self) -> str | None:
-        """Return why nothing is sent from here, as a clause; ``None`` if requests are sent.
+        """Return the reason why nothing is sent, as a clause; ``None`` if requests are sent.
 
         Raises:
             InputError: the settings contradict each other.
@@ -220,7 +222,7 @@ class ConfiguredEnvironment(Environment):
         return f"{choice.name} is replayed here ({choice.mode_from})"
 
     def choice(self) -> CassetteConfig | None:
-        """Return which cassette is chosen, as things are set now; ``None`` for no cassette.
+        """Return the cassette that is chosen now; ``None`` for none.
 
         Raises:
             InputError: the settings contradict each other.
@@ -241,7 +243,7 @@ class ConfiguredEnvironment(Environment):
             return True
 
     def address(self) -> Endpoint:
-        """Return the address that counts, without a key.
+        """Return the address that takes precedence, without a key.
 
         Raises:
             ChatError: nothing is connected, or it cannot be used.
@@ -257,7 +259,7 @@ class ConfiguredEnvironment(Environment):
         )
 
     def endpoint(self) -> Endpoint:
-        """Return where requests go and with which key, as things are set now.
+        """Return the present address of requests, with its key.
 
         Raises:
             ChatError: nothing is connected, or a setting cannot be used.
@@ -301,13 +303,13 @@ class ConfiguredEnvironment(Environment):
             return (*config.known_keys(), *self.typed.values())
 
     def of_this_address(self, name: str) -> Any:
-        """Return a setting, if it belongs to the address that is asked now; else ``None``.
+        """Return a setting, if it belongs to the present address; else ``None``.
 
-        The settings of a file belong to the file's address, or to the environment's. Settings from
-        before there was an address belong to the first one.
+        The settings of a file belong to the file's address, or to the environment's. Settings that
+        are older than the first address belong to that address.
 
         Args:
-            name: the setting's.
+            name: the setting's name.
         """
         value = getattr(self.settings, name)
         if not value:
@@ -320,7 +322,7 @@ class ConfiguredEnvironment(Environment):
         return value if homes[name] == here else None
 
     def elsewhere(self) -> list[str]:
-        """Return the names of the settings that were set for another address than this."""
+        """Return the names of the settings that belong to another address."""
         return [
             name
             for name in ADDRESS_SETTINGS
@@ -328,10 +330,10 @@ class ConfiguredEnvironment(Environment):
         ]
 
     def belong_here(self, names: Iterable[str]) -> None:
-        """Bind settings to the address that is asked now, or else to the first one.
+        """Bind settings to the present address, or else to the first one.
 
         Args:
-            names: of settings; those that belong to no address are left alone.
+            names: names of settings; those that belong to no address are left alone.
         """
         here = self._here()
         self.settings.homes.update((name, here) for name in ADDRESS_SETTINGS if name in names)
@@ -350,7 +352,7 @@ class ConfiguredEnvironment(Environment):
         )
 
     def _here(self) -> str | None:
-        """Return where requests are posted to now; ``None`` while nothing is connected."""
+        """Return the present address of requests; ``None`` while nothing is connected."""
         with contextlib.suppress(ChatError):
             return _normalized(self.address().base_url)
         return None
@@ -363,7 +365,7 @@ class ConfiguredEnvironment(Environment):
 
 
 def _normalized(base_url: str) -> str:
-    """Return an address in one way of writing it; empty for one that cannot be used."""
+    """Return an address in one spelling; empty for one that cannot be used."""
     if base_url.strip().lower() == url.EMULATOR:
         return url.EMULATOR
     try:
@@ -403,14 +405,14 @@ class ClientPool:
     """The clients that a session asks with, and the connections that they keep.
 
     Args:
-        given: the client for the service; ``None`` makes one as the environment says.
+        given: the client for the service; ``None`` makes one by the environment.
     """
 
     def __init__(self, given: Client | None = None) -> None:
-        """Start without any."""
+        """Start without other clients."""
         self.given = given
         self.formless: set[str] = set()
-        """Addresses that refused a request for its ``response_format``."""
+        """Addresses that refused a request because of its ``response_format``."""
         self.latest = given
         """The client of the latest ask; ``None`` before the first."""
         self._made: dict[AnswerSource, Client] = {}
@@ -430,7 +432,7 @@ class ClientPool:
 
         Args:
             setup: the address and its settings.
-            error: the error of a request, which says so.
+            error: the error of the refused request.
         """
         if "response_format" in error.message and self.names_form(setup):
             self.formless.add(setup.endpoint.base_url)
@@ -465,7 +467,7 @@ class ClientPool:
         return client
 
     def forget(self) -> None:
-        """Close all; the next ask makes its own."""
+        """Close and forget all clients; the next ask makes new ones."""
         self.close()
         self._made.clear()
         self.latest = self.given

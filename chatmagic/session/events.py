@@ -32,18 +32,18 @@ class Ask(RequestFacts):
     """One question, with its parameters and its place.
 
     Args:
-        keep_values: whether the record keeps the values themselves, for all to see.
-        allow_secrets: whether it is sent although it holds a secret.
-        fit: whether it is sent once more, without the oldest turns, if the service says that the
-            conversation is too long.
-        order: hashes of the page's cells from top to bottom; ``None`` is as the session's
-            pages report them, if they do.
+        keep_values: whether the record keeps the values themselves, visible to all.
+        allow_secrets: whether the question is sent although it holds a secret.
+        fit: whether it is sent once more, without the oldest turns, if the service refuses the
+            conversation as too long.
+        order: hashes of the page's cells from top to bottom; ``None`` takes the order that the page
+            reports, if it does.
         part: the turn whose reply it continues, in place of ``again``; ``None`` asks again from the
             start.
         notes: lines on the values in the prompt, to show while the reply is awaited.
-        background: the page's name of its cell where that ends when the request is sent, empty if
-            unknown; ``None`` for a cell that waits for the reply.
-        live: its name in pages, which no other ask has, of any kernel.
+        background: for a question in the background the page's name of its cell, empty if unknown;
+            ``None`` for a cell that waits for the reply.
+        live: its name in pages, unique among all kernels.
     """
 
     _: KW_ONLY
@@ -61,9 +61,9 @@ class Ask(RequestFacts):
     )
 
     def __post_init__(self) -> None:
-        """Mark lone surrogates as the request does: else no output could hold the record.
+        """Replace lone surrogates, which no record can hold, and check the thread's name.
 
-        A schema asks for JSON by itself.
+        A schema implies the form JSON.
         """
         for name in ("prompt", "typed"):
             if isinstance(text := getattr(self, name), str):
@@ -77,10 +77,10 @@ class Ask(RequestFacts):
             object.__setattr__(self, "format", "json")
 
     def refuse_empty(self) -> None:
-        """Refuse a prompt that is empty, or no text.
+        """Raise an error if the prompt is empty, or no text.
 
         Raises:
-            InputError: it is.
+            InputError: the prompt is empty, or no text.
         """
         prompt: object = self.prompt
         if not isinstance(prompt, str):
@@ -106,10 +106,10 @@ class Ask(RequestFacts):
         )
 
     def as_sent(self, window: Window) -> tuple[Ask, Window]:
-        """Return the question and the window of the request: to continue a reply, with its turn.
+        """Return the question and the window of the request; a continuation carries its turn.
 
         Args:
-            window: the turns above the turn.
+            window: the turns above.
         """
         if self.part is None:
             return self, window
@@ -123,8 +123,8 @@ class Outcome:
 
     Args:
         reply: the reply, whole or in part.
-        record: its facts, as an output keeps them.
-        whole: the reply that it continues, with the new part; ``None`` if it continues none.
+        record: the facts of the turn, as an output keeps them.
+        whole: the continued reply with its new part; ``None`` if the ask continues none.
     """
 
     reply: Reply
@@ -144,7 +144,7 @@ class Began:
     Args:
         ask: the question.
         notes: lines to show while the reply is awaited.
-        turns: those of the conversation.
+        turns: the turns of the conversation.
         halt: stops the ask from another thread; the text so far is kept, marked.
         thread: name of the conversation's thread that the turn will be in.
     """
@@ -182,7 +182,7 @@ class Ended:
 
     @property
     def words(self) -> str:
-        """How it ended, for a status region."""
+        """The end of the ask in words, for a status region."""
         if self.error is None and self.outcome is not None:
             return f"Complete, {counted(len(self.outcome.reply.text.split()), 'word')}."
         return " ".join(filter(None, failure(self.error)))
@@ -211,49 +211,49 @@ class View:
     """Display of one ask; this one shows nothing (see :mod:`chatmagic.jupyter.views`)."""
 
     def waiting(self, holder: str) -> None:
-        """Another ask is under way; this one waits for it.
+        """Show that this ask waits for another one.
 
         Args:
             holder: name of the cell or panel whose ask it waits for.
         """
 
     def began(self, notes: Sequence[str]) -> None:
-        """The request is about to be sent.
+        """Show that the request is about to be sent.
 
         Args:
             notes: lines on special facts of this ask.
         """
 
     def sent(self) -> None:
-        """Nothing stands in the way of the request any more; now it goes to the network."""
+        """Show that the request goes to the network now."""
 
     def fragment(self, text: str) -> None:
-        """A fragment arrived.
+        """Show a fragment that arrived.
 
         Args:
             text: the fragment of the reply.
         """
 
     def ended(self, outcome: Outcome) -> None:
-        """There is a reply, whole or in part.
+        """Show the reply, whole or in part.
 
         Args:
             outcome: the end of the ask, with its reply.
         """
 
     def failed(self) -> None:
-        """There is none; the conversation is as it was."""
+        """Show that there is no reply; the conversation is as it was."""
 
 
 class Listener(View):
-    """The view of a caller that wants the fragments at most."""
+    """View of a caller that needs only the fragments, or nothing."""
 
     def __init__(self, on_fragment: Callable[[str], object] | None) -> None:
         """Call ``on_fragment`` with each fragment."""
         self._on_fragment = on_fragment
 
     def fragment(self, text: str) -> None:
-        """Hand a fragment on.
+        """Pass a fragment on.
 
         Args:
             text: the fragment of the reply.
@@ -268,7 +268,7 @@ class TextView(View):
     def __init__(self) -> None:
         """Write nothing yet."""
         self._count = 0
-        """Number of characters of the reply that were taken."""
+        """Number of characters of the reply that were written."""
 
     def write(self, text: str) -> None:
         """Write a text to standard output.

@@ -40,16 +40,16 @@ def asked_for(
     sent: Sequence[Turn],
     named: Callable[[str], object],
 ) -> tuple[Value | None, str | None, Schema | None]:
-    """Return the words that ask for a reply's form, and the name and the schema to read it by.
+    """Return the words that ask for a reply's form, and the reply's schema with its name.
 
     Args:
         question: the question, which may hold the schema itself.
-        above: the turns above it, of which a question for JSON takes the nearest schema.
-        sent: those that its request carries.
+        above: the turns above it, whose nearest schema a question for JSON takes.
+        sent: the turns that its request carries.
         named: returns the value of a name of the namespace.
 
     Raises:
-        InputError: the schema does not go with the form, or cannot be used.
+        InputError: the schema does not fit the form, or cannot be used.
     """
     if question.format not in get_args(Format):
         raise InputError(
@@ -73,14 +73,14 @@ def asked_for(
 def with_form(
     request: Request, question: RequestFacts, clients: ClientPool, setup: ServiceSetup | None
 ) -> Request:
-    """Return a request that names the form of its reply, if its server holds a model to it.
+    """Return a request that names the form of its reply, if its server supports that.
 
     OpenAI's API has the field ``response_format`` since August 2024, and so have others.
 
     Args:
         request: the request, whose digest and key are those without the field.
-        question: its question, with its schema; a form that is not JSON changes nothing.
-        clients: the session's.
+        question: its question, with its schema; only the form JSON changes the request.
+        clients: the session's clients.
         setup: the address and its settings; ``None`` if nothing is sent.
     """
     if question.format != "json" or setup is None or not clients.names_form(setup):
@@ -108,20 +108,20 @@ def parsed(reply: Reply, schema: Schema | None, *, kept: bool) -> Reply:
         value = _json_reply.parse(reply.text)
         return replace(reply, parsed=value if schema is None else schema.read(value))
     except _json_reply.NotJSONError as error:
-        what = f"The reply is no JSON: {error}."
+        message = f"The reply is no JSON: {error}."
     except Exception as error:  # noqa: BLE001 - a schema's own code may raise anything
         log_swallowed(error)
         name = "the schema" if schema is None else schema.name
-        what = f"The reply is JSON, and not of the form {name}: {problem(error)}."
+        message = f"The reply is JSON, and not of the form {name}: {problem(error)}."
     hint = KEPT if kept else NOT_A_TURN
     if reply.finish_reason == "length":
-        what += " It ended at its limit of tokens."
+        message += " It ended at its limit of tokens."
         hint += f" {GOES_ON}" if kept else ""
-    raise ReplyFormatError(what, hint=hint, reply=reply, credits=reply.credits)
+    raise ReplyFormatError(message, hint=hint, reply=reply, credits=reply.credits)
 
 
 def schema_of(value: object, name: str) -> Schema:
-    """Return the schema that an object is.
+    """Return the schema of an object.
 
     Args:
         value: a pydantic model or ``TypeAdapter``, a dataclass, a TypedDict, a type made of
@@ -160,13 +160,13 @@ def problem(error: Exception) -> str:
     """Return the fault of a value, or of a schema, in one line.
 
     Args:
-        error: of pydantic, of jsonschema, or of the user's own code.
+        error: an error of pydantic, of jsonschema, or of the user's own code.
     """
     path, words, rest = "", str(getattr(error, "message", error)), ""
     try:
-        if hasattr(error, "json_path"):  # as jsonschema tells it
+        if hasattr(error, "json_path"):  # an error of jsonschema
             path = error.json_path.removeprefix("$").removeprefix(".")
-        elif callable(errors := getattr(error, "errors", None)):  # as pydantic does
+        elif callable(errors := getattr(error, "errors", None)):  # an error of pydantic
             first, *more = errors()
             path, words = ".".join(map(str, first["loc"])), str(first["msg"])
             rest = f" ({len(more):,} more)" if more else ""
@@ -187,7 +187,7 @@ def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
     kind.check_schema(document)
     if elsewhere := re.search(r'"\$ref": "([^#"][^"]*)"', text):
         raise ValueError(f"it refers to {one_line(elsewhere[1])}, which it does not hold")
-    # A registry of our own, as the library's fetches the references of a schema.
+    # An empty registry, as the library's own fetches the references of a schema.
     validator = kind(document, registry=Registry())
 
     def read(item: Any) -> Any:
@@ -200,7 +200,7 @@ def _from_json_schema(value: Mapping[str, Any], name: str) -> Schema:
 
 
 def _from_type(value: Any, name: str) -> Schema:
-    """Return the schema of a type by pydantic, whose own check is the one that counts.
+    """Return the schema of a type. Its values are checked by pydantic.
 
     A model's own rules hold; any other type is read strictly (a text is no number).
     """
@@ -215,7 +215,7 @@ def _from_type(value: Any, name: str) -> Schema:
         document, validate, strict = adapter.json_schema(), adapter.validate_json, True
 
     def read(item: Any) -> Any:
-        # From JSON, which a strict type reads otherwise than Python's values.
+        # From JSON, which a strict type reads in another way than Python's values.
         return validate(json.dumps(item), strict=strict)
 
     return Schema.of_document(document, name, read)

@@ -6,10 +6,11 @@ All sessions of a process share one, ``session.ledger``. Each request is sent wi
     with ledger.sending(reservation, lambda: stream.reply):  # BudgetError: nothing was sent
         …                                                    # send, read the reply to its end
 
-Any thread may call it. ``begin`` refuses if used + reserved + estimate exceeds the budget. While no
+Any thread may call it. ``begin`` refuses a request if the used, the reserved and its estimated
+amounts exceed the budget. While no
 answer has shown a cost yet, the first request reserves the whole rest, so a second one is refused
-until the first has ended. A reply from a cassette is not begun here. A reply of the emulator is,
-and does not count.
+until the first has ended. A replay from a cassette does not enter the ledger. A request to the
+emulator does, and does not count.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class LedgerRow:
 
     Args:
         number: its number among the kernel's requests, from 1.
-        time: when it was begun, aware, in UTC.
+        time: time of its beginning, aware, in UTC.
         service: origin of the service, or ``emulator``.
         entry: place of the question: ``cell``, ``panel``, ``python``, ``map`` or ``doctor``;
             ``models`` is no question, but a list of models.
@@ -72,10 +73,10 @@ class LedgerRow:
         reply: digest of the reply's text, as the turn's record has it; ``None`` without one.
         prompt_tokens: tokens of the request; ``None`` if unknown.
         completion_tokens: tokens of the reply.
-        total_tokens: both, as the service counts them.
+        total_tokens: tokens of both, as the service counts them.
         before: credits left by the answer before; ``None`` is unknown.
         after: credits left by this answer.
-        took: the fall of the credits, in which others who share the quota may have a part.
+        took: the fall of the credits, which others who share the quota may have caused in part.
         each: cost of one such request: ``took``, or the mean of several under way.
         sure: ``alone`` if no other request of this kernel had a part in ``took``, ``several`` if
             others had, ``unknown`` if the answers do not show it.
@@ -109,7 +110,7 @@ class Reservation:
         entry: place of the question.
         cell: hash of the cell; ``None`` without one.
         request: digest of the request.
-        time: when it was made.
+        time: time of the reservation.
         amount: the credits that are reserved.
         row: its row of the ledger, once it has ended; ``None`` if it was not sent.
     """
@@ -154,7 +155,7 @@ class Figures:
 
     Args:
         credits: the figures of an answer.
-        came_at: the time here when it had come, aware.
+        came_at: this machine's time of the answer's arrival, aware.
     """
 
     credits: Credits
@@ -168,7 +169,7 @@ class Figures:
 
 @dataclass(slots=True)
 class Meter:
-    """Fall of one service's credits over the requests of this kernel, also several at once.
+    """Fall of one service's credits over the requests of this kernel, even simultaneous ones.
 
     Answers overtake one another: until the reset the lowest figure is the latest.
 
@@ -181,7 +182,7 @@ class Meter:
         falls: total fall of the figures.
         unknown: number of requests whose cost no figure shows.
         awaited: number of requests whose cost the next figure shows.
-        is_emulator: whether an emulator answers, which takes no credits of anybody.
+        is_emulator: whether an emulator answers, which takes nobody's credits.
         costs: known costs of the last ten requests in credits, oldest first.
     """
 
@@ -204,7 +205,7 @@ class Meter:
 
     @property
     def dearest(self) -> int | None:
-        """Most credits that one took lately, at least 1; ``None`` is unknown."""
+        """Largest recent cost of a request in credits, at least 1; ``None`` is unknown."""
         return max(1, *self.costs) if self.costs else None
 
     @property
@@ -222,13 +223,13 @@ class Meter:
         return math.ceil(requests * mean(self.costs)) if self.costs else None
 
     def turns_left(self, remaining: int) -> int | None:
-        """Return the approximate number of such requests that the credits allow, by the mean.
+        """Return the approximate number of requests that the credits allow, by the mean cost.
 
         Args:
             remaining: the credits that are left.
 
         Returns:
-            ``None`` if no cost is known, and if all were 0.
+            The number; ``None`` if no cost is known, or if all costs were 0.
         """
         return int(remaining / mean(self.costs)) if any(self.costs) else None
 
@@ -241,7 +242,7 @@ class Meter:
         """Count a request that begins.
 
         Args:
-            alone: whether no other one is under way.
+            alone: whether no other request is under way.
         """
         if alone:
             self.batch = self.fallen = self.figures = 0
@@ -268,7 +269,7 @@ class Meter:
             self.latest[account], self.fallen, self.figures = seen, 0, 0
             self.unknown, self.awaited = self.unknown + self.awaited + 1, 0
             return replace(row, after=after)
-        # Of answers that were overtaken the fall is 0: the sum of all falls is right.
+        # The fall of an overtaken answer counts as 0, so the sum of all falls is right.
         took, awaited = 0, self.awaited
         if is_lower:
             took, self.latest[account], self.awaited = before - after, seen, 0
@@ -281,7 +282,7 @@ class Meter:
         each = took if is_alone else -(-self.fallen // self.figures)
         row = replace(row, each=each, sure="alone" if is_alone else "several")
         if row.entry != "models":  # no question
-            # A later mean of a batch is nearer to the truth, and no earlier one was too low.
+            # A later mean of a batch is more exact, and no earlier one was too low.
             for at in range(-min(self.figures - 1, len(self.costs)), 0):
                 self.costs[at] = min(self.costs[at], each)
             self.costs.append(each)
@@ -296,7 +297,7 @@ class Ledger:
     """
 
     def __init__(self, environment: Callable[[], Environment] = of_process) -> None:
-        """Begin with nothing used."""
+        """Start with nothing used."""
         self.rows: deque[LedgerRow] = deque(maxlen=KEPT)
         """A row for each request that has ended."""
         self.token_rate: float | None = None
@@ -394,13 +395,13 @@ class Ledger:
         return news
 
     def tell(self) -> None:
-        """Show the notices that no cell has shown; in the main thread, where cells run.
+        """Show the notices that no cell has shown, if this is the main thread, where cells run.
 
         Printed text of another thread would stand in the output of the running cell.
         """
         if threading.current_thread() is threading.main_thread():
             for notice in self.news():
-                with swallowed():  # a warning may be an error here; the reply is not to be lost
+                with swallowed():  # a warning may be an error, which must not lose the reply
                     self._environment().notify(notice)
 
     # --- Requests ------------------------------------------------------------------------------
@@ -412,7 +413,7 @@ class Ledger:
             reservation: the request.
 
         Raises:
-            BudgetError: it does not go into a budget; nothing was sent.
+            BudgetError: the request exceeds a budget; nothing was sent.
             InputError: a budget cannot be read.
         """
         with self._lock:
@@ -428,7 +429,7 @@ class Ledger:
             reservation: the request.
 
         Raises:
-            BudgetError: it does not go into a budget.
+            BudgetError: the request exceeds a budget.
             InputError: a budget cannot be read.
         """
         if not reservation.counts:
@@ -448,14 +449,14 @@ class Ledger:
     def sending(
         self, reservation: Reservation | None, reply: Callable[[], Reply | None] = lambda: None
     ) -> Iterator[None]:
-        """Return the context in which a request is sent: begun before, and entered behind it.
+        """Return a context for sending: the request is reserved before it, and entered after it.
 
         Args:
             reservation: the request; ``None`` for one that a cassette answers.
             reply: returns the reply so far.
 
         Raises:
-            BudgetError: it does not go into a budget; nothing was sent.
+            BudgetError: the request exceeds a budget; nothing was sent.
             InputError: a budget cannot be read.
         """
         problem: BaseException | None = None
@@ -480,7 +481,7 @@ class Ledger:
         Args:
             reservation: the request; ``None``, or one that has ended, does nothing.
             reply: the reply so far.
-            problem: error that ended it early; of a request that was not sent nothing is kept.
+            problem: error that ended it early; a request that was not sent is not entered.
         """
         with self._lock:
             if reservation is None or reservation not in self._held:
@@ -498,7 +499,7 @@ class Ledger:
 
         Args:
             reservation: its request; ``None`` if none was sent.
-            reply: the reply; one that is not whole is ended by its problem.
+            reply: the reply; a partial one is entered with its error later.
         """
         if reply.state == "complete":
             self.end(reservation, reply)
@@ -539,8 +540,8 @@ class Ledger:
             error=None if problem is None else type(problem).__name__,
         )
         is_refused = (getattr(problem, "status", None) or 0) >= HTTPStatus.BAD_REQUEST
-        # Requests that were refused, and requests without a question, took nothing if their answer
-        # shows no figure.
+        # Refused requests, and those without a question, took nothing if their answer has no
+        # figure.
         if seen is not None or (is_question and not is_refused):
             figures = None if seen is None else Figures(seen, datetime.now(UTC))
             row = meter.end(row, figures, reservation.endpoint.account)

@@ -1,6 +1,6 @@
-"""Many prompts of one template: quoted, asked beside the conversation, kept in a file.
+"""Many prompts of one template: estimated, asked beside the conversation, kept in a file.
 
-One thread reads the rows and hands each to a thread that has none; these send and store.
+One thread reads the rows and hands each to an idle thread, which sends it and stores the reply.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from chatmagic.text import counted, one_line
 
 MOST_WORKERS: Final = 32
 NAP: Final = 0.1
-"""Seconds between two looks at whether something has changed."""
+"""Seconds between two checks of the state."""
 MOST_FAILURES: Final = 10
 """Number of failed rows in succession that ends the map."""
 
 _ENDING: Final = (AuthenticationError, BudgetError, ConnectError, NotRecordedError)
-"""Errors that the other rows would have, too; of the row nothing was sent."""
+"""Errors that all other rows would have, too, and before which nothing was sent."""
 
 
 class RowAsker:
@@ -66,9 +66,9 @@ class RowAsker:
 
     Args:
         environment: the source of the endpoint.
-        ledger: counts the requests.
-        clients: the session's.
-        ask: the template as its prompt, and the options of each question.
+        ledger: the ledger of the requests.
+        clients: the session's clients.
+        ask: the options of each question, with the template as prompt.
         columns: whether the fields of the schema get columns of their own.
 
     Raises:
@@ -91,7 +91,7 @@ class RowAsker:
         cassette = environment.cassette()
         is_replay = cassette is not None and cassette.mode == "replay"
         self.replayed = cassette if is_replay else None
-        """The cassette that is replayed, so that nothing is sent; ``None`` for none."""
+        """The replayed cassette, with which nothing is sent; ``None`` for none."""
         source: AnswerSource = "cassette" if is_replay else "service"
         self._client = clients.client(source, lambda: setup_for(source, environment, cassette))
         ask.refuse_empty()
@@ -126,7 +126,7 @@ class RowAsker:
 
     @property
     def job(self) -> str:
-        """Digest by which a job is known that names no file; a replay knows no service."""
+        """Digest that names the file of a job without one; it is the same for any service."""
         return digest([self._ask.prompt, [v.text for v in self._front], self._ask.parameters])
 
     def compose(self, number: int, row: Mapping[str, Any]) -> tuple[Request, str | None]:
@@ -137,7 +137,7 @@ class RowAsker:
             row: its values by name.
 
         Raises:
-            InputError: the template does not go with the row.
+            InputError: the template does not fit the row.
         """
         try:
             prompt, missing = template.fill_row(self._ask.prompt, row)
@@ -162,32 +162,32 @@ class RowAsker:
         return f"Row {number:,} holds {secret}, so it is not sent: allow_secrets=True sends it."
 
     def checked(self, reply: Reply) -> Reply:
-        """Return a reply with the value of its JSON, where that was asked for.
+        """Return a reply with the value of its JSON, if JSON was asked for.
 
         Args:
             reply: a whole reply.
 
         Raises:
-            ReplyFormatError: it is no JSON, or has another form; it is the error's reply.
+            ReplyFormatError: the reply is no JSON, or has another form; the error holds it.
         """
         return forms.parsed(reply, self._ask.form, kept=False) if self.is_parsed else reply
 
     # --- Sending -------------------------------------------------------------------------------
 
     def connect(self) -> AbstractContextManager[Client]:
-        """Return a client for one thread; a transport of the user's own is shared."""
+        """Return a client for one thread; threads share a user's own transport."""
         return self._client.twin() or contextlib.nullcontext(self._client)
 
     def ask(self, client: Client, request: Request, halt: Halt) -> Reply:
         """Send a request, and return the whole reply.
 
         Args:
-            client: one that :meth:`connect` returned.
-            request: the row's.
+            client: a client of :meth:`connect`.
+            request: the row's request.
             halt: stops it from another thread.
 
         Raises:
-            ChatError: it does not go into a budget, or it was ended early.
+            ChatError: the request exceeds a budget, or ended early.
             ChatInterrupted: it was stopped.
         """
         sent = forms.with_form(request, self._ask, self._clients, client.setup)
@@ -230,7 +230,7 @@ class RowAsker:
 
 
 Task = tuple[RowReply, Request]
-"""A row to ask: its line in the file as far as it is known, with an error where it is not sent."""
+"""A row to ask: the known part of its line in the file, with an error if it is not sent."""
 
 
 class Job:
@@ -239,15 +239,15 @@ class Job:
     Args:
         asker: makes and sends the requests.
         rows: all rows.
-        file: keeps the reply to each, or its error.
+        file: keeps the reply to each row, or its error.
         workers: largest number of requests under way.
-        waits: whether a limit is waited for that lasts longer than a minute.
-        keeps: whether the keys of all rows are kept for the result; otherwise the file has a
-            line of this call for each row, also for one that another call had answered.
+        waits: whether the job waits for limits longer than a minute, too.
+        keeps: whether the keys of all rows are kept for the result. Otherwise the file gets a line
+            of this call even for a row that another call answered.
 
     Raises:
-        InputError: the template does not go with a row of those that are in memory.
-        NotRecordedError: a cassette is replayed, and the file has no answer to such a row.
+        InputError: the template does not fit a row in memory.
+        NotRecordedError: a cassette is replayed, and the file has no answer to a row in memory.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class Job:
         waits: bool = False,
         keeps: bool = True,
     ) -> None:
-        """Make the requests of rows that are in memory: a mistake in the last costs nothing."""
+        """Make the requests of all rows in memory, so that a mistake in the last costs nothing."""
         self.asker, self.rows, self.file = asker, rows, file
         self.path = file.path
         """The job's file."""
@@ -292,7 +292,7 @@ class Job:
 
     @property
     def total(self) -> int | None:
-        """Number of rows that it asks; ``None`` if unknown."""
+        """Number of rows to ask; ``None`` if unknown."""
         return None if self.tasks is None else len(self.tasks)
 
     @property
@@ -309,7 +309,7 @@ class Job:
         """Run beside the caller.
 
         Raises:
-            KeyboardInterrupt: an interrupt arrived as it was started; no row is asked.
+            KeyboardInterrupt: an interrupt arrived during the start; no row is asked.
         """
         try:
             self._worker.start()
@@ -318,14 +318,14 @@ class Job:
             raise
 
     def run(self, *, is_watched: bool) -> Any:
-        """Run, wait for the end with a bar if a person watches, and return the result.
+        """Run the job, wait for its end, and return the result.
 
-        The rows are read in this thread. After an interrupt the rows under way are waited for.
-        After a second one they are cut off, and the text so far is stored. After a third one
-        nothing is waited for.
+        The rows are read in this thread. An interrupt begins no more rows and waits for those under
+        way. A second one cuts these off, and the text so far is stored. After a third one nothing
+        is awaited.
 
         Args:
-            is_watched: whether a person sees printed text.
+            is_watched: whether a person sees printed text, and so a bar.
 
         Raises:
             ChatError: the error that ended it before the last row.
@@ -335,17 +335,17 @@ class Job:
         with _bar(self.total, is_watched=is_watched) as self._bar:
             raised = self._worker.wait()
         if isinstance(raised, KeyboardInterrupt):
-            raise ChatInterrupted("Interrupted.", hint=self._how_far()) from None
+            raise ChatInterrupted("Interrupted.", hint=self._progress()) from None
         if raised is not None:
             raise raised
         return self.result()
 
     def result(self) -> Any:
-        """Wait for the end, and return the map's result; report the number of failed rows.
+        """Wait for the end, report the number of failed rows, and return the map's result.
 
         Raises:
             ChatError: the error that ended it before the last row.
-            ChatInterrupted: the map was stopped; or only the wait was, and the map goes on.
+            ChatInterrupted: the map was stopped, or only this wait was.
         """
         try:
             while self.is_running:
@@ -367,7 +367,7 @@ class Job:
         return with_replies(source, replies, parsed=asker.is_parsed, fields=asker.fields)
 
     def stop(self) -> None:
-        """Begin no more rows; those under way continue to their end."""
+        """Begin no more rows. Those under way continue to their end."""
         self.is_stopped = True
         self._given.put(None)
 
@@ -380,7 +380,7 @@ class Job:
                 halt.stop()
 
     def __repr__(self) -> str:
-        """Return how far it has come."""
+        """Return the state of the job and its numbers."""
         of_total = "" if self.total is None else f" of {self.total:,}"
         parts = [f"{self.answered:,}{of_total} rows answered", f"{self.failed:,} failed"]
         if self.credits_left is not None:
@@ -388,7 +388,7 @@ class Job:
         state = self.waiting or "running" if self.is_running else "not running"
         return f"<map, {state}: {', '.join(parts)}; {self.path.name}>"
 
-    def _how_far(self) -> str:
+    def _progress(self) -> str:
         words = f"{counted(self.answered, 'row')} answered by this run"
         words += f", {self.failed:,} failed" if self.failed else ""
         words += f", kept in {self.path.name}: the same call goes on."
@@ -398,7 +398,7 @@ class Job:
     # --- Its rows ------------------------------------------------------------------------------
 
     def _read(self) -> Iterator[Task]:
-        """Yield the rows that the file has no answer to, in their order."""
+        """Yield the rows without an answer in the file, in their order."""
         asker, file, address = self.asker, self.file, self.asker.address
         seen: Counter[str] = Counter()
         call: str | None = None
@@ -462,16 +462,16 @@ class Job:
         self.file.close()
         error = self.error
         if isinstance(error, ChatError):
-            error.hint = " ".join(filter(None, [error.hint, self._how_far()]))
+            error.hint = " ".join(filter(None, [error.hint, self._progress()]))
         elif isinstance(error, KeyboardInterrupt) or (error is None and self.is_stopped):
-            # Rows may raise an interrupt: beside its caller no other comes.
+            # An interrupt here comes from the user's rows, as the caller's thread gets all others.
             how = "Stopped." if error is None else "Interrupted."
-            error = ChatInterrupted(how, hint=self._how_far())
+            error = ChatInterrupted(how, hint=self._progress())
         if error is not None:
             raise error from None
 
     def _hand_out(self) -> None:
-        """Hand each row to a thread that has none, and wait until all are done."""
+        """Hand each row to an idle thread, and wait until all rows are done."""
         try:
             for task in self._read() if self.tasks is None else self.tasks:
                 if not self._has_idle_thread():
@@ -485,7 +485,7 @@ class Job:
             self._end(error)
 
     def _has_idle_thread(self) -> bool:
-        """Wait for a thread that has no row; return whether one is to be begun."""
+        """Wait for an idle thread; return whether its next row may begin."""
         while not self.is_stopped:
             self._show()
             with contextlib.suppress(queue.Empty):
@@ -494,7 +494,7 @@ class Job:
         return False
 
     def _show(self) -> None:
-        """Show in the bar how far it has come."""
+        """Show the progress in the bar."""
         if (bar := self._bar) is not None:
             bar.n = self.answered + self.failed
             left = self.credits_left
@@ -506,7 +506,7 @@ class Job:
     # --- Its threads ---------------------------------------------------------------------------
 
     def _ask_rows(self) -> None:
-        """Do rows until there are no more, by a client that no other thread has."""
+        """Ask rows until there are no more, with a client for this thread alone."""
         try:
             with self.asker.connect() as client:
                 self._idle.put(None)
@@ -525,7 +525,7 @@ class Job:
     def _ask(self, client: Client, line: RowReply, request: Request) -> None:
         """Send one row's request, and store its reply or its error.
 
-        It is sent once; a second time only if it was refused for a limit that is waited for.
+        It is sent once, or again after a refusal for a limit for which the job waits.
         """
         was_refused = False
         while self._may_send():
@@ -533,7 +533,7 @@ class Job:
             reply, problem = self._send(client, request)
             is_limited = isinstance(problem, RateLimitError) and reply is None
             if isinstance(problem, BudgetError) and (self._sending or self._sent > before):
-                # Until the cost of a request is known, one alone may reserve the whole rest.
+                # While the cost of a request is unknown, one request reserves the whole rest.
                 time.sleep(NAP)
             elif is_limited and not was_refused and self._is_waited_for(problem):
                 was_refused = True
@@ -545,14 +545,14 @@ class Job:
                 return
 
     def _is_waited_for(self, refusal: Any) -> bool:
-        """Let all requests wait for the end of a limit; return whether that is to be."""
+        """Note a refusal for a limit; return whether the job waits for its end."""
         with self._lock:
             return self._pace.refuse(refusal, time.monotonic(), datetime.now(UTC)).is_waited_for
 
     def _may_send(self) -> bool:
-        """Wait until a request may be sent, and there is room for its reply; return whether it may.
+        """Wait until a request may be sent and its reply has room; return whether it may be sent.
 
-        A pause is waited for that ends within a minute, or that the answers under way may end.
+        A job waits for pauses of up to a minute, and for those that answers under way may end.
         """
         while True:
             with self._lock:
@@ -580,7 +580,7 @@ class Job:
         halt, is_asked = Halt(), True
         self._halts.add(halt)
         if self._is_cut:
-            # It was set before this halt was known.
+            # The interrupt came before this halt was in the list.
             halt.stop()
         try:
             return self.asker.ask(client, request, halt), None
@@ -628,14 +628,14 @@ class Job:
                 self._end(problem)
 
     def _end(self, error: BaseException) -> None:
-        """Begin no more rows, as of this error; the first one counts."""
+        """Begin no more rows because of an error; the first error counts."""
         with self._lock:
             self.error = self.error or error
         self.stop()
 
 
 def _bar(total: int | None, *, is_watched: bool) -> AbstractContextManager[Any]:
-    """Return a bar by tqdm; without tqdm, and without a person who watches, none."""
+    """Return a bar of tqdm; no bar without tqdm, or if nobody watches."""
     if is_watched:
         with contextlib.suppress(ImportError):
             bar: AbstractContextManager[Any] = import_module("tqdm.auto").tqdm(
@@ -656,20 +656,20 @@ def run(
     keep: bool,
     block: bool,
 ) -> Any:
-    """Quote a job, start it where that is agreed to, and return its result or its handle.
+    """Show an estimate, start the job if the user agrees, and return its result or its handle.
 
     Args:
         asker: makes and sends the requests.
         source: a table, a list, an iterable, or a collection in parts.
-        workers: as :meth:`chatmagic.session.session.Session.map` has it, as all that follow.
+        workers: as for :meth:`chatmagic.session.session.Session.map`, like all that follow.
         file: the job's file; ``None`` is one in the working folder.
-        wait: whether a limit that was reached is waited for.
-        yes: whether it starts without a question.
+        wait: whether the job waits for the end of a limit.
+        yes: whether the job starts without a question.
         keep: whether the result is kept in memory.
-        block: whether it is waited for.
+        block: whether to wait for the end.
 
     Raises:
-        ChatError: something cannot be sent, the job was not agreed to, or it ended early.
+        ChatError: something cannot be sent, the user did not agree, or the job ended early.
         ChatInterrupted: a person stopped it.
     """
     if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
@@ -682,7 +682,7 @@ def run(
     try:
         job = Job(asker, rows, kept.open(), workers=workers, waits=wait, keeps=keep)
         if not is_replay:
-            asker.ledger.budgets()  # one that cannot be read is told before anything is sent
+            asker.ledger.budgets()  # raises for a wrong one before anything is sent
             if not yes and job.tasks != []:
                 _agree(quote(job))
         if kept.unread:
@@ -693,7 +693,7 @@ def run(
         job.start()
         return job
     finally:
-        # Again, for an interrupt anywhere; the job itself closes it otherwise.
+        # For an interrupt anywhere; otherwise the job closes the file itself.
         if job is None or not job.is_running:
             kept.close()
         asker.ledger.tell()
@@ -703,7 +703,7 @@ def notify(environment: Environment, line: str) -> None:
     """Show a line to the user; if warnings are errors, no reply is lost.
 
     Args:
-        environment: shows it.
+        environment: the environment that shows it.
         line: the line.
     """
     with swallowed():
@@ -711,7 +711,7 @@ def notify(environment: Environment, line: str) -> None:
 
 
 def _with_value(reply: Any, asker: RowAsker) -> Any:
-    """Return a row's reply with the value of its JSON; a schema may read it otherwise by now."""
+    """Return a row's reply with its value; a changed schema may no longer accept the reply."""
     if reply is None or reply.error is not None:
         return reply
     try:
@@ -749,11 +749,11 @@ def quote(job: Job) -> str:
 
 
 def _agree(quote: str) -> None:
-    """Ask the person whether to start.
+    """Ask the user whether to start.
 
     Raises:
-        InputError: the answer is no, or nobody is there to answer.
-        ChatInterrupted: it was interrupted.
+        InputError: the answer is no, or nobody can answer.
+        ChatInterrupted: the question was interrupted.
     """
     try:
         answer = input(f"{quote}\nAsk them? [y/N] ")

@@ -1,4 +1,4 @@
-"""Search of a request for secrets: it stops an ask, names the place, and rewrites nothing."""
+"""Search of a request for secrets: one stops the ask, and the error names its place."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HINTS: Final = {
 
 
 class SecretCheck:
-    """Check of each message for secrets, before the request that is the first to carry it.
+    """Check of each message for secrets, before the first request that carries it.
 
     A message that was sent to an address is not checked again when a later request carries it
     there, even if it was allowed. For another address, or another secret in the environment, all
@@ -37,7 +37,7 @@ class SecretCheck:
         """Start without any message."""
         self._about = ""
         self._passed: set[int] = set()
-        """Hashes of the texts that passed; a set of texts would hold each as long as the kernel."""
+        """Hashes of the texts that passed; the texts themselves would stay in memory."""
 
     def refuse(
         self, asked: Ask, above: Window, request: Request, endpoint: Endpoint, *, is_sent: bool
@@ -49,10 +49,10 @@ class SecretCheck:
             above: the turns that its request carries.
             request: the request.
             endpoint: endpoint of the request.
-            is_sent: whether the request is sent then, so that its messages have passed.
+            is_sent: whether the request is sent next, so that its messages count as passed.
 
         Raises:
-            InputError: it holds one, and the ask does not allow that.
+            InputError: the request holds a secret, and the ask does not allow that.
         """
         ask, window = asked.as_sent(above)
         instructions = window.instructions
@@ -62,7 +62,7 @@ class SecretCheck:
                 hint="A key that others may have seen should be revoked.",
             )
         variables = secret_variables(os.environ)
-        # A session keeps no secret: the digest tells whether they are the same.
+        # A session keeps no secret, only a digest that shows a change.
         about = digest([endpoint.base_url, *([each.name, each.value] for each in variables)])
         if about != self._about:
             self._passed, self._about = set(), about
@@ -85,7 +85,7 @@ class SecretCheck:
             self._passed.update(map(hash, [*carried, ask.prompt]))
 
     def allow(self, text: str) -> None:
-        """Let the reply to an ask that was allowed go along: it may repeat the secret.
+        """Let later requests carry the reply to an allowed ask, as it may repeat the secret.
 
         Args:
             text: text of the reply.

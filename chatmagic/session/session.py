@@ -1,7 +1,7 @@
 """One conversation with one service: ask, stream, store the turn, account for it.
 
-Python, magic and panel all come through :meth:`Session.run`, one at a time in each thread of the
-conversation.
+Python, the magics and the panel all ask by :meth:`Session.run`, one ask at a time in each thread of
+the conversation.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
 
-    # As of Python 3.13: without a schema a reply is one of ``Any``.
+    # With a default, as from Python 3.13 on: without a schema it means ``Reply[Any]``.
     _Parsed = typing_extensions.TypeVar("_Parsed", default=Any)
 
     _Parsed_co = TypeVar("_Parsed_co", covariant=True)
@@ -104,7 +104,7 @@ if TYPE_CHECKING:
 
 
 def _in_worker(ask: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
-    """Return a method that asks, as one that is awaited while other tasks go on.
+    """Return the coroutine function of a method that asks.
 
     Cancelling the task stops the reply; the text so far is kept.
 
@@ -129,8 +129,8 @@ class Session:
     """A conversation that is kept, with a service.
 
     Args:
-        client: the client that asks; ``None`` makes one as the environment says at each ask.
-        environment: the surroundings of the session; ``None`` is plain Python.
+        client: the client that asks; ``None`` makes one by the environment at each ask.
+        environment: the settings of the session's place; ``None`` is plain Python.
     """
 
     ledger = Ledger()
@@ -144,7 +144,7 @@ class Session:
         self.conversation = Conversation()
         self.cassette = ActiveCassette()
         self.environment = environment or Environment()
-        """The surroundings of the session; a change counts from the next ask on."""
+        """The settings of the session's place; a change takes effect at the next ask."""
         self.clients = ClientPool(client)
         self.took: int | None = None
         """Approximate cost of the latest turn in credits; ``None`` if unknown."""
@@ -152,21 +152,20 @@ class Session:
         """The functions that are called with each event."""
         self.lock = AskLock()
         self.state_lock = threading.RLock()
-        """Held briefly while an ask reads or changes state that other asks share. Only workers hold
-        it, because an interrupt could leave it locked."""
+        """Lock for state that all asks share. Only workers hold it, because an interrupt of another
+        thread could leave it locked."""
         self.secret_check = SecretCheck()
 
     def threads_of(self, ask: Ask) -> list[str]:
-        """Return the name of the thread that a question is asked in, then those that share turns.
+        """Return the name of a question's thread, then the names of threads that share its turns.
 
-        A question carries, or would carry, the turns of these threads, so they are not asked at
-        once.
+        In these threads only one question is asked at a time.
 
         Args:
             ask: the question.
 
         Raises:
-            InputError: it asks a turn again that is not in the conversation any more.
+            InputError: the turn to ask again is no longer in the conversation.
         """
         conversation, layout = self.conversation, self.layout_of(ask)
         order = ask.order if layout is None else layout.order
@@ -180,19 +179,19 @@ class Session:
         return [name, *others]
 
     def layout_of(self, ask: Ask) -> Layout | None:
-        """Return the order of the cells for an ask; ``None`` if it brings its own.
+        """Return the order of the cells for an ask; ``None`` if the ask has its own, or needs none.
 
         Args:
             ask: the ask.
         """
         if not ask.history or ask.order is not None:
             return None
-        # The panel is in no page's list; the page that reported last counts.
+        # The panel is no cell, so the page that reported last counts.
         return self.environment.layout(None if ask.entry == "panel" else ask.owner)
 
     @property
     def credit_state(self) -> CreditTracker:
-        """The latest credits with their time and limits, read as one."""
+        """The latest credits with their time and limits, read at one moment."""
         state = self.clients.credit_state
         figures = None if self.endpoint is None else self.ledger.figures(self.endpoint)
         is_without = state.credits is not None and state.credits.remaining is None
@@ -209,7 +208,7 @@ class Session:
     def to_dataframe(self) -> Any:
         """Return the live turns as a pandas DataFrame, one row each, times in UTC.
 
-        ``request`` and ``reply`` are the digests that the ledger's rows have, too.
+        The ledger's rows have the same digests, ``request`` and ``reply``.
 
         Raises:
             ImportError: pandas is not installed.
@@ -242,15 +241,15 @@ class Session:
         on_fragment: Callable[[str], object] | None = None,
         halt: Halt | None = None,
     ) -> Reply[_Parsed]:
-        """Ask, keep the turn and give the reply; shows nothing itself.
+        """Ask, keep the turn, and return the reply; nothing is shown.
 
         Args:
             text: the prompt.
             max_tokens: upper limit on generated tokens.
             temperature: sampling temperature.
-            model: name of the model that is asked; ``None`` is the one that is set.
-            stream: whether the reply is asked for as a stream.
-            history: whether the conversation is sent along and the turn kept.
+            model: name of the requested model; ``None`` is the configured one.
+            stream: whether the reply is requested as a stream.
+            history: whether the request carries the conversation, and the turn is kept.
             last: largest number of turns to carry, the newest.
             thread: name of its thread; ``None`` for the thread of its place.
             hide: whether later requests leave the turn out.
@@ -258,9 +257,9 @@ class Session:
                 :attr:`Reply.parsed` has the value.
             schema: the schema of the JSON: a pydantic model, a dataclass, a TypedDict or a JSON
                 schema; :attr:`Reply.parsed` is the instance.
-            allow_secrets: whether it is sent although it holds a secret.
-            fit: whether it is sent once more, without the oldest turns, if the service says that
-                the conversation is too long.
+            allow_secrets: whether the question is sent although it holds a secret.
+            fit: whether it is sent once more, without the oldest turns, if the service refuses the
+                conversation as too long.
             on_fragment: called with each fragment as it arrives.
             halt: stops it from another thread.
 
@@ -268,9 +267,9 @@ class Session:
             InputError: the prompt is empty, an argument cannot be sent, or the request holds a
                 secret.
             ReplyFormatError: the whole reply arrived, but is no such JSON; its turn is kept.
-            ChatError: as the tree in :mod:`chatmagic.errors` has it. With a part of a
-                reply the turn is kept, marked; without one the conversation is as before.
-            ChatInterrupted: a person stopped it; the same holds.
+            ChatError: see :mod:`chatmagic.errors`. With a part of a reply the turn is kept, marked;
+                without one the conversation is as before.
+            ChatInterrupted: a person stopped the reply, which is kept in the same way.
         """
         owner, execution = self.environment.cell()
         ask = Ask(
@@ -334,11 +333,11 @@ class Session:
     ) -> Any:
         """Ask one prompt for each row, beside the conversation, and keep each reply in a file.
 
-        It quotes rows, tokens and credits and asks whether to start. Run again, it asks only
-        the rows that have no answer in the file.
+        It estimates tokens and credits, and asks whether to start. A second run asks only the rows
+        without an answer in the file.
 
         Args:
-            template: the prompt; ``{{ it }}`` gives way to the row, ``{{ name }}`` to a column.
+            template: the prompt; ``{{ it }}`` stands for the row, ``{{ name }}`` for a column.
             rows: a DataFrame, a list or another iterable of texts or mappings, a collection of
                 Dask's or polars', or its parts.
             workers: largest number of requests under way, up to 32.
@@ -351,10 +350,10 @@ class Session:
             columns: whether each field of the schema is a column of the DataFrame.
             allow_secrets: as for :meth:`ask`.
             file: the job's file; ``None`` is ``map-….jsonl`` in the working folder.
-            wait: whether a limit that was reached is waited for; otherwise it ends the map.
-            yes: whether it starts without a question.
+            wait: whether the map waits for the end of a limit; otherwise the limit ends the map.
+            yes: whether the map starts without a question.
             keep: whether the result is kept in memory.
-            block: whether it is waited for.
+            block: whether to wait for the end.
 
         Returns:
             The DataFrame with the columns ``reply``, ``value`` (of JSON; or the fields of the
@@ -365,7 +364,7 @@ class Session:
             InputError: something cannot be sent, or the map was not agreed to.
             ChatError: an error that would end the other rows, too, such as used-up credits; the
                 finished rows are in the file.
-            ChatInterrupted: a person stopped it; the same holds.
+            ChatInterrupted: a person stopped the map; the finished rows are in the file.
         """
         ask = Ask(
             template,
@@ -385,7 +384,7 @@ class Session:
         )
 
     def run(self, ask: Ask, view: View, halt: Halt | None = None) -> Outcome:
-        """Do one ask from beginning to end, telling a view and the followers how it goes.
+        """Do one ask from beginning to end, with its events to a view and the followers.
 
         Args:
             ask: the question.
@@ -413,11 +412,11 @@ class Session:
         """Call a function with each event of this session from now on.
 
         Args:
-            follower: called in the asking thread, a worker: it must be quick, and leave work to a
-                thread of its own. Its exceptions are ignored.
+            follower: the function. It is called in the ask's worker, so it must be quick. Its
+                exceptions are ignored.
 
         Returns:
-            A function that ends it.
+            A function that removes the follower.
         """
         self.followers = (*self.followers, follower)
 
@@ -440,7 +439,7 @@ class Session:
         """Change the conversation (undo, redo, reset) while no ask is under way.
 
         Args:
-            action: changes it.
+            action: changes the conversation.
 
         Raises:
             InputError: an ask of this very thread is under way.
@@ -450,7 +449,7 @@ class Session:
         return change
 
     def steer(self, item: Steering) -> Change | None:
-        """Put a steering of the questions below into its place; asks under way continue without it.
+        """Add a steering item at its place; asks under way continue without it.
 
         Args:
             item: instructions, the start of a thread, or a hiding, with its place.
@@ -475,15 +474,15 @@ class Session:
         return change
 
     def change_cassette(self, *, again: bool = True, off: bool = False) -> str | None:
-        """Put in the cassette that is chosen now, while no ask is under way.
+        """Insert the chosen cassette, while no ask is under way.
 
         Args:
-            again: remove the present one, even if the same is chosen; otherwise only its unsaved
-                exchanges are saved.
-            off: only take out the one that is in.
+            again: whether to eject the present cassette even if the same one is chosen; otherwise
+                its unsaved exchanges are saved.
+            off: whether to eject the present cassette without inserting one.
 
         Returns:
-            A line on the cassette that is taken out; ``None`` if there is none.
+            A line on the ejected cassette; ``None`` if none was ejected.
 
         Raises:
             ChatError: the choice cannot be used.
@@ -493,7 +492,7 @@ class Session:
         return self.lock.alone("a change of the cassette", change)
 
     def follow_pages(self, owner: str | None = None) -> Change | None:
-        """Put the turns in the order of the page's cells, unless an ask is under way.
+        """Arrange the turns in the order of the page's cells, unless an ask is under way.
 
         Args:
             owner: hash of the running cell; ``None`` without one.
@@ -511,7 +510,7 @@ class Session:
         return change
 
     def models(self) -> tuple[ModelList, int | None]:
-        """Ask the service for its models, while no ask is under way; the ledger counts it.
+        """Ask the service for its models, while no ask is under way; the ledger counts the request.
 
         Returns:
             The list, and its cost in credits; ``None`` if unknown.
@@ -541,12 +540,12 @@ class Session:
         self.took = None
 
     def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the kept connections."""
         self.clients.close()
 
 
 def _given(schema: object) -> dict[str, Any]:
-    """Return the facts of an ask that a schema gives: its name, and the schema as it is read."""
+    """Return the schema's facts for an ask: its name, and the schema as it is read."""
     if schema is None:
         return {}
     name = forms.name_of(schema)
@@ -558,13 +557,13 @@ NOTHING: Final = Window()
 
 
 class AskRun:
-    """One ask under way: each step fills in the fields that the next ones need.
+    """One ask under way: each step sets the fields that later steps need.
 
-    The steps run in a worker (:mod:`chatmagic.session.worker`), so no interrupt strikes in them.
-    The thread that asked waits, calls the view, and at the end the user's schema.
+    The steps run in a worker (:mod:`chatmagic.session.worker`), which no interrupt reaches. The
+    calling thread waits, and calls the view and at the end the user's schema.
 
     Args:
-        session: the parts that it shares with the other asks of the session.
+        session: its session.
         ask: the question.
         halt: stops it from another thread.
     """
@@ -574,22 +573,22 @@ class AskRun:
         self.session = session
         self.ask = ask
         self.asked = ask
-        """The question as followers know it, without the words in front of its prompt."""
+        """The question for followers, without the words in front of its prompt."""
         self.halt = halt
         self.cassette: CassetteConfig | None = None
-        """The cassette that is chosen; ``None`` for none."""
+        """The chosen cassette; ``None`` for none."""
         self.service: ServiceSetup | None = None
         """The endpoint of the service; ``None`` until it is needed."""
         self.order: tuple[str, ...] | None = None
-        """Hashes of the page's cells from top to bottom, which the ask goes by."""
+        """Hashes of the page's cells from top to bottom, in whose order it is asked."""
         self.window = NOTHING
         """The turns that the request carries."""
         self.left_out = 0
-        """Number of the oldest turns that it leaves out because they made it too long."""
+        """Number of the oldest turns that the request leaves out because it was too long."""
         self.request: Request
         self.digest = ""
         self.lookup: Lookup | None = None
-        """The answer that the cassette has to the request, and its notes."""
+        """The source of the answer while a cassette is active."""
         self.stream: ReplyStream
         self.setup: ServiceSetup
         self.reservation: Reservation | None = None
@@ -633,7 +632,7 @@ class AskRun:
             self._show_end(view)
         except KeyboardInterrupt as error:
             raised = error
-            # Stop came while the last state was being drawn; the turn is kept, so draw it.
+            # The interrupt came while the last state was drawn. The turn is kept, so draw it again.
             self._show_end(view)
         if isinstance(raised, KeyboardInterrupt):
             if not isinstance(self.problem, ChatInterrupted):
@@ -653,7 +652,7 @@ class AskRun:
             view.ended(self.outcome)
 
     def _work(self, view: View, worker: Worker[None]) -> None:
-        """Do all of the ask, in a worker, while its thread of the conversation has no other."""
+        """Do the whole ask, in a worker, while its thread of the conversation has no other ask."""
         session, ask = self.session, self.ask
         try:
             ask.refuse_empty()
@@ -686,7 +685,7 @@ class AskRun:
         self.ask.refuse_empty()
         self.cassette = setup = session.environment.cassette()
         endpoint: Endpoint | None = None
-        # A replay needs no service; if one is set, its key is not shown either.
+        # A replay needs no service. If one is set, its key is not shown either.
         try:
             endpoint = self._endpoint()
         except ChatError as error:
@@ -697,7 +696,7 @@ class AskRun:
         self._compose(conversation)
         given, ask, window = session.clients.given, self.ask, self.window
         session.secret_check.refuse(ask, window, self.request, endpoint or CASSETTE, is_sent=False)
-        # An answer from a cassette needs neither; whether it holds the reply is not looked up.
+        # An answer from a cassette needs no budget and no key, and may be there for this request.
         if endpoint is not None and (setup is None or setup.mode == "refresh"):
             session.ledger.needed(Reservation(endpoint, ask.entry, ask.owner, self.digest))
             endpoint.refuse_no_key()
@@ -713,7 +712,7 @@ class AskRun:
             setup,
             tuple((self.service and self.service.extra_headers) or ()),
             session.ledger.token_rate,
-            tuple(self._what_is_sent()),
+            tuple(self._request_notes()),
         )
 
     # --- Before it is sent -------------------------------------------------------------------
@@ -724,7 +723,7 @@ class AskRun:
         return "service" if self.lookup is None else self.lookup.source
 
     def _prepare(self) -> list[str]:
-        """Make the request, and find its source of an answer; return notes, a line each."""
+        """Make the request, and find the source of its answer; return notes, a line each."""
         session = self.session
         self.cassette = setup = session.environment.cassette()
         session.cassette.insert(setup)
@@ -736,7 +735,7 @@ class AskRun:
             asked = self.ask, self.window, self.request
             session.secret_check.refuse(*asked, self._endpoint(), is_sent=True)
         news = [*session.cassette.news(), *session.ledger.news()]
-        return [*set_aside_note(aside), *news, *self._what_is_sent()]
+        return [*set_aside_note(aside), *news, *self._request_notes()]
 
     def _compose(self, conversation: Conversation) -> Change | None:
         """Make the request; return the change of a conversation that follows its page."""
@@ -751,7 +750,7 @@ class AskRun:
         return aside
 
     def _ask_for_form(self) -> None:
-        """Put the words that ask for the form of the reply in front of the prompt."""
+        """Put the words for the form of the reply in front of the prompt."""
         ask, above = self.ask, replace(self.window, last=None).turns
         named = self.session.environment.named
         value, name, schema = forms.asked_for(ask, above, self.window.turns, named)
@@ -794,7 +793,7 @@ class AskRun:
         query = Query(asked, ask.execution)
         self.lookup = cassette.look_up(query, lambda: self._endpoint().is_emulator)
 
-    def _what_is_sent(self) -> list[str]:
+    def _request_notes(self) -> list[str]:
         """Return notes on the request, if it does not carry exactly the turns above."""
         ask, window, lookup = self.ask, self.window, self.lookup
         carried, total, panel = len(window.turns), window.total, window.from_panel
@@ -829,7 +828,7 @@ class AskRun:
     # --- Sending and receiving ---------------------------------------------------------------
 
     def _send(self) -> None:
-        """Hand the request to a client; the cassette stands between that and its transport."""
+        """Hand the request to a client; a cassette stands between the client and its transport."""
         session, source = self.session, self._source
         if self.halt.reason is not None:
             raise ChatInterrupted("Interrupted before it was sent.")
@@ -858,7 +857,7 @@ class AskRun:
         self.stream = stream = client.send(self.request, self.halt, through)
 
     def _receive(self, worker: Worker[None], view: View) -> None:
-        """Read the reply to its end, or as far as it arrives, and keep it."""
+        """Read the reply, whole or in part, and keep it."""
         self._read(worker, view)
         is_too_long = isinstance(self.problem, TooLongError) and not self.stream.reply.text
         if is_too_long and self.ask.fit and self.window.turns:
@@ -869,7 +868,7 @@ class AskRun:
             self._keep(self.stream.reply)
 
     def _read(self, worker: Worker[None], view: View) -> None:
-        """Send the request within the budgets, and hand its reply on; note its error."""
+        """Send the request within the budgets, pass its reply on, and note its error."""
         stream, tell = self.stream, self.session.tell
         self.problem = None
         stream.on_thoughts(lambda text: tell(Thought(self.asked, text)))
@@ -881,7 +880,7 @@ class AskRun:
                         worker.tell(partial(view.fragment, fragment))
                         tell(Fragment(self.asked, fragment))
                         if self.halt.reason == "stop":
-                            # Also where a transport does not look, or has all of the reply.
+                            # For a transport that ignores the halt, or that has the whole reply.
                             raise ChatInterrupted("Stopped.", reply=stream.reply)  # noqa: TRY301
         except ChatInterrupted as error:
             self.problem = interrupted(error.reply)
@@ -893,7 +892,7 @@ class AskRun:
     # --- A request that is too long ----------------------------------------------------------
 
     def _send_shorter(self, worker: Worker[None], view: View) -> None:
-        """Send it once more; where that is not sent, the first error stays."""
+        """Send a shorter request. If it cannot be sent, the first error stays."""
         first, was_sent = self.problem, self.reservation is not None
         self._shorten()
         try:
@@ -956,7 +955,7 @@ class AskRun:
         facts = shared_fields(self.ask, RequestFacts)
         facts["asked_model"] = _json.whole_text(self.request.extra.get("model"))
         if self.left_out:
-            # It stands in the conversation as a turn that was asked with --last.
+            # In the conversation it is like a turn that was asked with --last.
             facts["last"] = len(self.window.turns)
             reply = replace(reply, left_out=self.left_out)
         return Turn(
@@ -979,7 +978,7 @@ class AskRun:
         return replace(record, turn=whole.digest, block=block)
 
     def _parse(self) -> None:
-        """Give the answer the value of its JSON, or note why there is none; its turn is kept."""
+        """Set the value of a JSON reply, or note the error; the turn is kept in both cases."""
         if self.problem is not None or self.outcome is None or self.ask.format != "json":
             return
         try:
@@ -997,16 +996,16 @@ class AskRun:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Request as it would go.
+    """Request as it would be sent.
 
     Args:
         request: the request.
         parts: its parts with their sizes.
         endpoint: endpoint of the request; ``None`` in a replay without a service.
-        cassette: the cassette that is chosen; ``None`` for none.
+        cassette: the chosen cassette; ``None`` for none.
         extra_headers: names of the headers beside the connection's own.
-        rate: the tokens for each character, for an estimate; ``None`` if unknown.
-        notes: the question's notes on the request, a line each.
+        rate: tokens for each character, for an estimate; ``None`` if unknown.
+        notes: notes on the request, a line each.
     """
 
     request: Request

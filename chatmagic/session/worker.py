@@ -1,4 +1,4 @@
-"""Work in a thread of its own while its caller waits, and the lock by which asks go in order.
+"""Worker thread, for whose result its caller waits, and the lock that puts asks in order.
 
 Python raises an interrupt only in the main thread. So a worker sends, receives and keeps the reply,
 and finishes this work. The calling thread only waits, shows the events, and passes an interrupt on
@@ -23,10 +23,10 @@ from chatmagic.errors import ChatInterrupted, InputError
 _T = TypeVar("_T")
 
 NAP: Final = 0.1
-"""Seconds between two looks of a waiting thread at whether it was interrupted."""
+"""Seconds after which a waiting thread checks for an interrupt again."""
 MOST_INTERRUPTS: Final = 3
-"""Number of interrupts after which the caller does not wait; the worker ends by itself and keeps
-the text so far."""
+"""Number of interrupts after which the caller no longer waits. The worker then ends by itself, and
+keeps the text so far."""
 
 
 class Worker(Generic[_T]):
@@ -34,7 +34,7 @@ class Worker(Generic[_T]):
 
     Args:
         work: the work, done in a copy of the caller's context; it takes the worker.
-        stop: stops it if the waiting thread is interrupted; again at each interrupt.
+        stop: stops the work; called at each interrupt of the waiting thread.
         daemon: whether the interpreter exits without waiting for it.
     """
 
@@ -55,7 +55,7 @@ class Worker(Generic[_T]):
         self._thread = threading.Thread(target=run, name="chatmagic-worker", daemon=daemon)
 
     def start(self) -> None:
-        """Start, for a caller that does not wait."""
+        """Start the work, for a caller that does not wait."""
         self._is_started = True
         self._thread.start()
 
@@ -68,11 +68,11 @@ class Worker(Generic[_T]):
 
     @property
     def is_running(self) -> bool:
-        """Whether it is started and has not ended."""
+        """Whether the work was started and has not ended."""
         return self._is_started and not self._is_over
 
     def tell(self, call: Callable[[], object]) -> None:
-        """Have the thread that waits call something; called in the worker.
+        """Pass a function to the waiting thread, which calls it; to be used in the worker.
 
         Args:
             call: function without arguments.
@@ -80,7 +80,7 @@ class Worker(Generic[_T]):
         self._calls.put(call)
 
     def tell_first(self, call: Callable[[], object]) -> None:
-        """Call a function in the waiting thread, and continue after it; or at an interrupt.
+        """Pass a function to the waiting thread, and wait for its end, or for an interrupt.
 
         Args:
             call: function without arguments.
@@ -96,7 +96,7 @@ class Worker(Generic[_T]):
             pass
 
     def wait(self) -> BaseException | None:
-        """Start, and wait for the end; meanwhile call the functions that the worker passes.
+        """Start the work and wait for its end; meanwhile call the functions that it passes.
 
         Returns:
             The error that ended the wait, as a KeyboardInterrupt or the error of a call. The
@@ -110,7 +110,7 @@ class Worker(Generic[_T]):
                 else:
                     self.cancel()
                 self._listen()
-                return raised  # noqa: TRY300 - an interrupt here is one of the wait
+                return raised  # noqa: TRY300 - an interrupt here counts, too
             except BaseException as error:  # noqa: BLE001 - the work ends whatever is raised here
                 raised = raised or error
                 log_swallowed(error)
@@ -130,7 +130,7 @@ class Worker(Generic[_T]):
     def _listen(self) -> None:
         while not (self._is_over and self._calls.empty()):
             try:
-                # Not every system can interrupt a wait without an end.
+                # Not every system can interrupt a wait without a timeout.
                 call = self._calls.get(timeout=NAP)
             except queue.Empty:
                 continue
@@ -165,8 +165,8 @@ class _Holding:
 class AskLock:
     """Lock of a session: one ask at a time in a thread of the conversation.
 
-    Asks of threads that carry nothing of each other run at the same time; a change of the
-    conversation runs alone. An ask that waits gets the name of the other one.
+    Asks of threads that share no turns run at the same time. A change of the conversation runs
+    alone. An ask that waits gets the name of the other one.
     """
 
     def __init__(self) -> None:
@@ -190,21 +190,21 @@ class AskLock:
             caller: the thread that waits for the worker.
             halt: ends the wait for the lock.
             waiting: called with the name of the work that holds the lock, before a wait.
-            threads: returns the name of the conversation's thread that is asked in, and behind
-                it those that share turns with it; ``None`` waits for all that is under way.
+            threads: returns the name of the conversation's thread of the ask, and then the names of
+                those that share turns with it; ``None`` waits for all work under way.
 
         Raises:
-            InputError: the caller is a worker that holds it, in a follower of its events.
+            InputError: the caller is a worker that holds the lock, in a follower of its events.
             ChatInterrupted: the halt was stopped.
         """
         with self._changed:
             if any(holding.worker == caller for holding in self._held):
                 raise InputError("A reply is still streaming here; ask again when it has ended.")
-            told = None
+            shown = None
             while (before := self._before(names := threads and threads())) is not None:
-                if before is not told:
+                if before is not shown:
                     waiting(before.asker)
-                    told = before
+                    shown = before
                 self._changed.wait(NAP)
                 if halt.reason is not None:
                     raise ChatInterrupted("Interrupted while waiting for its turn.")
@@ -225,15 +225,15 @@ class AskLock:
         return None
 
     def alone(self, asker: str, action: Callable[[], _T], halt: Halt | None = None) -> _T:
-        """Return the result of an action that a worker does while nothing else is under way.
+        """Return the result of an action that runs in a worker while no other work is under way.
 
         Args:
             asker: name of the work, in words, for an ask that has to wait.
             action: the work.
-            halt: stopped by an interrupt; the end is waited for all the same.
+            halt: stopped by an interrupt; the end of the work is awaited all the same.
 
         Raises:
-            InputError: as :meth:`held` has it.
+            InputError: as for :meth:`held`.
             ChatInterrupted: the halt was stopped before its turn.
             KeyboardInterrupt: an interrupt; begun work is done.
         """
@@ -251,11 +251,11 @@ class AskLock:
 
 
 def whole(work: Callable[[Worker[_T]], _T], halt: Halt | None = None) -> _T:
-    """Return the result of work that a worker finishes, even if an interrupt arrives.
+    """Return the result of work that a worker finishes even after an interrupt.
 
     Args:
         work: the work.
-        halt: stopped by an interrupt; the end is waited for all the same.
+        halt: stopped by an interrupt; the end of the work is awaited all the same.
 
     Raises:
         KeyboardInterrupt: an interrupt; begun work is done.
