@@ -200,7 +200,7 @@ def _ask(given: Mapping[str, Any]) -> int:
 def _doctor(given: Mapping[str, Any]) -> int:
     """Report the settings, the connection and any faults, as lines to paste into a report.
 
-    It checks the settings, the network, the clock, files and the cassette. Connections are tried;
+    It checks the settings, the network, files and the cassette. Connections are tried;
     no request is sent without --ask. No key is shown. The exit status is 1 if a fault prevents an
     answer.
     """

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, Final, Self
 
 from chatmagic._json import shared_fields
-from chatmagic._log import log_swallowed
+from chatmagic._log import swallowed
 from chatmagic.client.endpoint import Endpoint
 from chatmagic.client.halt import Halt
 from chatmagic.client.transport import Exchange, Transport
@@ -245,17 +245,12 @@ class Asking:
 
     def _beginning(self, head: bytes = b"") -> tuple[bytes, bool]:
         """Return a body that begins with ``head``, up to the bounds, and whether that is all."""
-        until = monotonic() + BODY_SECONDS
-        body = bytearray(head)
-        try:
+        body, until = bytearray(head), monotonic() + BODY_SECONDS
+        with swallowed(ChatError):  # the status is known, and tells more than the end of the body
             while len(body) < BODY_BYTES:
-                piece = self._read_until(until)
-                if not piece:
+                if not (piece := self._read_until(until)):
                     return bytes(body), monotonic() < until
                 body += piece
-        except ChatError as error:
-            # The status is known, and tells more than the end of the body.
-            log_swallowed(error)
         return bytes(body[:BODY_BYTES]), False
 
 

@@ -12,7 +12,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -50,7 +49,6 @@ LONG_WAIT: Final = 1.0
 """Wait, in seconds, after which a reply that comes all at once was held back."""
 SHARE: Final = 0.01
 """Part of the wait for the first word; a reply that ends within it came all at once."""
-_TOLERANCE: Final = timedelta(minutes=1)
 _SHOWN: Final = 400
 
 
@@ -86,8 +84,6 @@ class Examination:
         address: the address, without a key; ``None`` while none is known.
         marks: number of lines with each mark.
         question: the question in the ledger; ``None`` if none was asked.
-        off: smallest number of seconds that this machine's clock is ahead (below 0: behind);
-            ``None`` if no answer had the time.
     """
 
     environment: ConfiguredEnvironment
@@ -99,7 +95,6 @@ class Examination:
     address: Endpoint | None = None
     marks: Counter[Mark] = field(default_factory=Counter)
     question: Reservation | None = None
-    off: timedelta | None = None
 
     @property
     def is_emulator(self) -> bool:
@@ -353,12 +348,9 @@ def _ask(examination: Examination, halt: Halt) -> list[Line]:
     question = Reservation(client.endpoint, "doctor", environment.cell()[0], request.digest())
     examination.question, count, first, last = question, 0, 0.0, 0.0
     with session.ledger.sending(question, lambda: stream.reply):
-        asked, began = datetime.now(UTC), monotonic()
+        began = monotonic()
         with stream:
-            arrived = datetime.now(UTC)
             examination.tell(Line("ok", "headers", f"after {monotonic() - began:.2f} s"))
-            if (written := stream.reply.date) is not None:
-                examination.off = clock_off(written, asked, arrived)
             for count, _ in enumerate(stream, 1):
                 last = monotonic() - began
                 if count == 1:
@@ -391,40 +383,6 @@ def streaming(fragments: int, first: float, last: float) -> Line:
     return Line("?", "streaming", f"{count} at once, too soon to tell: {last:.2f} s")
 
 
-def clock_off(written: datetime, asked: datetime, arrived: datetime) -> timedelta:
-    """Return the least time that this machine's clock is ahead (below 0: behind).
-
-    Args:
-        written: the response's own ``Date``.
-        asked: this machine's time when the request was sent, aware.
-        arrived: this machine's time when the response's headers arrived, aware.
-    """
-    return min(max(written, asked), arrived) - written
-
-
-def clock(examination: Examination) -> Iterator[Line]:
-    """Yield the line on the clock; none for the emulator, whose clock stands still.
-
-    Args:
-        examination: the environment and the settings to examine.
-    """
-    if examination.is_emulator:
-        return
-    off = examination.off
-    if examination.question is None:
-        todo = "--ask compares it with the time of an answer."
-        yield Line("?", "clock", "not compared: no question was asked", todo)
-    elif off is None:
-        yield Line("?", "clock", "not compared: no answer had the service's time")
-    elif abs(off) <= _TOLERANCE:
-        yield Line("ok", "clock", "right within a minute, by the service's time")
-    else:
-        minutes = counted(round(abs(off) / _TOLERANCE), "minute")
-        words = f"about {minutes} {'ahead of' if off > timedelta() else 'behind'} the service's"
-        todo = "Set this machine's clock: certificates and resets are judged by it."
-        yield Line("!", "clock", words, todo)
-
-
 CHECKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     versions,
     front_end,
@@ -436,7 +394,5 @@ CHECKS: Final[Sequence[Callable[[Examination], Iterator[Line]]]] = (
     files,
     cassette,
     answer,
-    clock,
 )
-"""The checks, in order. A failed check is named by its function. The clock is last, as the answer
-has the service's time."""
+"""The checks, in order. A failed check is named by its function."""

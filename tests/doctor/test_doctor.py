@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -135,23 +134,21 @@ def test_keys_and_files(
 
 
 def test_the_way_to_the_emulator(place: ConfiguredEnvironment) -> None:
-    """It is not started to be looked at, and its clock stands still."""
+    """It is not started to be looked at."""
     place.chosen = "emulator"
     shown = "\n".join(block(place))
     assert "[ok] address: the emulator of this process" in shown
     assert "[ok] key: none is sent" in shown
     assert "[ok] connection: the emulator needs none" in shown
-    assert "clock" not in shown
 
 
 def test_the_way_to_a_service(place: ConfiguredEnvironment, tls: ssl.SSLContext) -> None:
-    """It is tried up to TLS, and nothing is sent; the clock is not compared without a question."""
+    """It is tried up to TLS, and nothing is sent."""
     with Server(playing(b""), tls, handshakes_fail=None) as server:  # it closes without a word
         place.chosen = server.origin
         shown = "\n".join(block(place))
         assert (server.asked, server.accepted) == ([], 1)
     assert "[ok] proxy: none\n[ok] connection: made, and closed again" in shown
-    assert "[ ?] clock: not compared: no question was asked\n     -> --ask compares" in shown
 
 
 @pytest.mark.parametrize(
@@ -170,45 +167,17 @@ def test_how_fragments_come(fragments: int, first: float, last: float, words: st
     assert (line.todo != "") is (line.mark == "!")
 
 
-@pytest.mark.parametrize(
-    ("off", "words"),
-    [
-        (None, "[?] not compared: no answer had the service's time"),
-        (60, "[ok] right within a minute"),
-        (61, "[!] about 1 minute ahead of the service's"),
-        (-120, "[!] about 2 minutes behind the service's"),
-    ],
-)
-def test_the_clock(place: ConfiguredEnvironment, off: int | None, words: str) -> None:
-    """By the time of the answer."""
-    ahead = None if off is None else timedelta(seconds=off)
-    [line] = doctor.clock(examination(place, question=Mock(), off=ahead))
-    assert f"[{line.mark}] {line.seen}".startswith(words)
-    assert (line.todo != "") is (line.mark == "!")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "off"),
-    [(0, 0), (10, 0), (-60, 60), (70, -60), (-7200, 7200)],
-)
-def test_a_clock_is_wrong_as_far_as_no_delay_explains_it(seconds: int, off: int) -> None:
-    """Between the sending and ten seconds later the answer was written."""
-    asked = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    written, arrived = asked + timedelta(seconds=seconds), asked + timedelta(seconds=10)
-    assert doctor.clock_off(written, asked, arrived) == timedelta(seconds=off)
-
-
 COUNTED = [event(f"{number} ") for number in range(9)] + [event("", finish_reason="stop"), DONE]
 
 
-def asked_by(session: Session) -> tuple[Examination, str]:
+def asked_by(session: Session) -> str:
     """Have a session ask the one question, and return the lines on it."""
     shown: list[str] = []
     place = Mock(known_keys=lambda: ())
     looked = Examination(place, session, WELL, shown.append, is_asking=True)
     with mock.patch.object(doctor, "CHECKS", (doctor.answer,)):
         looked.run()
-    return looked, "\n".join(shown)
+    return "\n".join(shown)
 
 
 def test_one_request_beside_the_conversation() -> None:
@@ -216,7 +185,7 @@ def test_one_request_beside_the_conversation() -> None:
     told = [stream(*COUNTED, headers=left(count)) for count in (9, 7)]
     with Server(playing(*told)) as server, Client(server.origin, "k", model="small") as client:
         session = Session(client)
-        first, (looked, second) = asked_by(session)[1], asked_by(session)
+        first, second = asked_by(session), asked_by(session)
         body = server.asked[0].body
     assert body["messages"] == [{"role": "user", "content": QUESTION}]
     assert (body["max_tokens"], body["model"], body["stream"]) == (MOST_TOKENS, "small", True)
@@ -224,8 +193,6 @@ def test_one_request_beside_the_conversation() -> None:
     assert "answer: a whole reply arrived; it took 2 credits, 7 are left" in second
     assert "streaming: 9 fragments" in second
     assert second.endswith("Nothing wrong. One question was sent.")
-    assert looked.off is not None
-    assert looked.off > timedelta(days=1)
     assert [row.entry for row in session.ledger] == ["doctor", "doctor"]
     assert len(session.conversation) == 0
 
@@ -236,7 +203,7 @@ def test_a_budget_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with Server(playing(stream(*COUNTED))) as server, Client(server.origin, "k") as client:
         session = Session(client)
         asked_by(session)
-        _, shown = asked_by(session)
+        shown = asked_by(session)
         assert len(server.asked) == len(session.ledger) == 1
     assert "[!!] answer: The budget of 1 turn is not enough" in shown
     assert shown.endswith("1 thing wrong. No request was sent.")
@@ -248,5 +215,5 @@ def test_a_replay_never_sends(
     """A cassette in replay refuses."""
     monkeypatch.setenv("CHATMAGIC_CASSETTE", str(tmp_path / "tape.jsonl"))
     monkeypatch.setenv("CHATMAGIC_MODE", "replay")
-    assert "[!!] answer: CHATMAGIC_MODE says replay" in asked_by(session)[1]
+    assert "[!!] answer: CHATMAGIC_MODE says replay" in asked_by(session)
     assert emulator.requests == []
