@@ -11,7 +11,7 @@ import platform
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -68,6 +68,11 @@ class Line:
     seen: str
     todo: str = ""
 
+    def __str__(self) -> str:
+        """Return its text, with the thing to do below it."""
+        advice = f"\n     -> {self.todo}" if self.todo else ""
+        return f"[{self.mark:>2}] {self.name}: {self.seen}{advice}"
+
 
 @dataclass(slots=True)
 class Examination:
@@ -77,8 +82,8 @@ class Examination:
         environment: the environment to check.
         session: its session, with the answers so far.
         front_end: the line on the front end that shows replies.
-        show: takes each line of text, which has no known key, and no path of the user's home
-            folder, as that shows a name.
+        show: takes each line, and a sentence at the end. They have no known key, and no path of
+            the user's home folder, as that shows a name.
         is_asking: whether one short question is sent, if the checks before allow it.
         is_shell: whether a question keeps its conversation in a file.
         address: the address, without a key; ``None`` while none is known.
@@ -89,7 +94,7 @@ class Examination:
     environment: ConfiguredEnvironment
     session: Session
     front_end: Line
-    show: Callable[[str], object]
+    show: Callable[[Line | str], object]
     is_asking: bool = False
     is_shell: bool = False
     address: Endpoint | None = None
@@ -130,9 +135,7 @@ class Examination:
             line: the line to show.
         """
         self.marks[line.mark] += 1
-        self.show(f"[{line.mark:>2}] {line.name}: {self._safe(line.seen)}")
-        if line.todo:
-            self.show(f"     -> {self._safe(line.todo)}")
+        self.show(replace(line, seen=self._safe(line.seen), todo=self._safe(line.todo)))
 
     def _safe(self, words: str) -> str:
         # Before the text is cut, as a cut could leave a part of a key.

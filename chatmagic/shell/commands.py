@@ -339,7 +339,7 @@ def examine(arguments: Mapping[str, Any]) -> int:
         return 0 if examination.run() else 1
 
 
-def _print_line(line: str) -> None:
+def _print_line(line: Line | str) -> None:
     # An error's hint may name this command itself.
-    words = words_for_shell(line).replace("chatmagic doctor shows", "this block shows")
+    words = words_for_shell(str(line)).replace("chatmagic doctor shows", "this block shows")
     print(to_terminal(words), flush=True)

@@ -56,9 +56,9 @@ def examination(place: ConfiguredEnvironment, **known: Any) -> Examination:
 
 def block(place: ConfiguredEnvironment, front_end: Line = WELL, **known: Any) -> list[str]:
     """Return the lines of text that are shown."""
-    shown: list[str] = []
+    shown: list[Line | str] = []
     examination(place, front_end=front_end, show=shown.append, **known).run()
-    return shown
+    return "\n".join(map(str, shown)).splitlines()
 
 
 def line_of(name: str, place: ConfiguredEnvironment, **known: Any) -> str:
@@ -172,12 +172,12 @@ COUNTED = [event(f"{number} ") for number in range(9)] + [event("", finish_reaso
 
 def asked_by(session: Session) -> str:
     """Have a session ask the one question, and return the lines on it."""
-    shown: list[str] = []
+    shown: list[Line | str] = []
     place = Mock(known_keys=lambda: ())
     looked = Examination(place, session, WELL, shown.append, is_asking=True)
     with mock.patch.object(doctor, "CHECKS", (doctor.answer,)):
         looked.run()
-    return "\n".join(shown)
+    return "\n".join(map(str, shown))
 
 
 def test_one_request_beside_the_conversation() -> None:

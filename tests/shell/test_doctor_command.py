@@ -246,8 +246,8 @@ def test_what_came_so_far_is_shown_while_an_answer_hangs(
     """That the headers came at once is the finding: it is shown before the wait is over."""
     is_shown = threading.Event()
 
-    def show(line: str) -> None:
-        if "headers: after" in line:
+    def show(line: object) -> None:
+        if "headers: after" in str(line):
             is_shown.set()
 
     monkeypatch.setattr("chatmagic.shell.commands._print_line", show)

@@ -14,8 +14,9 @@ from chatmagic._version import __version__
 from chatmagic.client import config, keys
 from chatmagic.client.endpoint import request_fields
 from chatmagic.conversation.options import Option
-from chatmagic.doctor.doctor import Examination, Line
+from chatmagic.doctor.doctor import Examination, Line, Mark
 from chatmagic.errors import ChatInterrupted, InputError
+from chatmagic.jupyter import transcript, views
 from chatmagic.jupyter.cells.execution import Audience, host_of, running
 from chatmagic.jupyter.commands.command import Arguments, Command
 from chatmagic.jupyter.kernel import Kernel
@@ -34,6 +35,8 @@ _FRONT_ENDS: Final[Mapping[Audience, tuple[str, str]]] = {
     "machine": ("no person watches", "a reply is shown once, at its end"),
 }
 
+_MARKS: Final[Mapping[Mark, str]] = {"ok": "ok", "!!": "wrong", "!": "to mind", "?": "not known"}
+
 
 def _connect(kernel: Kernel, given: Arguments) -> None:
     """Connect to a service: ``%chat_connect https://…``, or ``%chat_connect emulator``.
@@ -48,9 +51,7 @@ def _connect(kernel: Kernel, given: Arguments) -> None:
         if "--models" in given.options:
             _list_models(kernel)
         if "--check" in given.options:
-            ask = "--ask" in given.options
-            front_end = _front_end(kernel)
-            Examination(kernel, kernel.session, front_end, _print, is_asking=ask).run()
+            _check(kernel, is_asking="--ask" in given.options)
     except KeyboardInterrupt:
         raise ChatInterrupted("Interrupted; the request may have been sent.") from None
 
@@ -153,8 +154,25 @@ def _hidden(question: str) -> Secret:
     return key
 
 
-def _print(line: str) -> None:
-    print(text.unlinked(line), flush=True)
+def _check(kernel: Kernel, *, is_asking: bool) -> None:
+    """Show the doctor's lines, each as soon as it is known: in a page as a table."""
+    place, rows, lines = views.Place(), list[tuple[str, str]](), list[str]()
+    is_printed = running(kernel.shell).audience == "text"
+
+    def show(line: Line | str) -> None:
+        lines.append(text.unlinked(str(line)))
+        if is_printed:
+            print(lines[-1], flush=True)
+            return
+        if isinstance(line, Line):
+            advice = f" → {line.todo}" if line.todo else ""
+            rows.append((line.name, f"{_MARKS[line.mark]}: {line.seen}{advice}"))
+        else:
+            rows.append(("all of it", line))
+        table = transcript.grid((), rows, "Check"), "\n".join(lines)
+        place.note(*transcript.page(table, name="Check"))
+
+    Examination(kernel, kernel.session, _front_end(kernel), show, is_asking=is_asking).run()
 
 
 def _front_end(kernel: Kernel) -> Line:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import logging
+import re
 import stat
 import tomllib
 from collections.abc import Callable
@@ -245,11 +246,11 @@ def test_a_kernel(shell: Shell, emulator: Emulator) -> None:
 @pytest.mark.parametrize("cell", ["a", "vscode-notebook-cell:/a.ipynb#1"])
 def test_a_page_that_does_not_answer(shell: Shell, cell: str) -> None:
     """Fault 9: no page has answered the bridge; elsewhere than in Jupyter's none is expected to."""
-    said = line(shell.do("%chat_connect --check", cell=cell).printed, "front end")
+    said = line(shell.do("%chat_connect --check", cell=cell).texts[0], "front end")
     assert said.startswith("[ok]")
     assert said.endswith("a reply is a display of its cell, updated as it arrives")
     shell.do("%%chat\necho:a", cell=cell)
-    said = line(shell.do("%chat_connect --check", cell=cell).printed, "front end")
+    said = line(shell.do("%chat_connect --check", cell=cell).texts[0], "front end")
     assert ("no page has answered" in said) == (cell == "a")
 
 
@@ -261,7 +262,9 @@ def test_a_page_of_another_version(shell: Shell, protocol: int, words: str) -> N
     assert bridge is not None
     hello = {"kind": "hello", "protocol": protocol, "version": "7.8"}
     bridge._comm.handle_msg({"content": {"data": hello}})
-    said = shell.do("%chat_connect --check", cell="a").printed
+    ran = shell.do("%chat_connect --check", cell="a")
+    said, mark = ran.texts[-1], {"[ok]": "ok", "[!!]": "wrong"}[words]
+    assert re.search(f'<th scope="row"[^>]*>front end</th><td [^>]*>{mark}: ', ran.html)
     assert line(said, "front end").startswith(f"{words} front end: ")
     assert "the page has chatmagic 7.8" in line(said, "front end")
     assert (f"pip install chatmagic=={__version__}" in said) == (words == "[!!]")
